@@ -1,0 +1,78 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Language settings that every target of the package shares.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
+let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
+
+let package = Package(
+    name: "Ubiquity",
+    products: [
+        .library(name: "Ubiquity", targets: ["Ubiquity"]),
+        .library(name: "TreeWatching", targets: ["TreeWatching"]),
+        .library(name: "FileCoordination", targets: ["FileCoordination"]),
+        .library(name: "UbiquityContainers", targets: ["UbiquityContainers"]),
+        .library(name: "UbiquityStores", targets: ["UbiquityStores"]),
+        .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
+        .executable(name: "ubwatch", targets: ["ubwatch"]),
+        .executable(name: "ubcontrol", targets: ["ubcontrol"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/onevcat/Rainbow", from: "4.2.2"),
+        .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
+    ],
+    targets: [
+        // The layers, lowest first; a target imports only targets above it. `Tools/check-imports` enforces it.
+        .systemLibrary(name: "CLinux"),
+        .target(name: "TreeWatching", dependencies: ["CLinux", collections, system, logging], swiftSettings: settings),
+        .target(name: "FileCoordination", dependencies: ["CLinux", "TreeWatching", system, logging], swiftSettings: settings),
+        .target(
+            name: "UbiquityContainers",
+            dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
+        .target(
+            name: "UbiquityStores",
+            dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", grdb, sqlite, crypto, system, logging],
+            swiftSettings: settings),
+        .target(
+            name: "Ubiquity",
+            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores"], swiftSettings: settings),
+        .target(
+            name: "UbiquityTesting",
+            dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system],
+            swiftSettings: settings),
+
+        // The tools: parse, call, print.
+        .executableTarget(
+            name: "ubwatch",
+            dependencies: ["TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
+        .executableTarget(
+            name: "ubcontrol", dependencies: ["UbiquityContainers", arguments, rainbow, system], swiftSettings: settings),
+
+        // Examples and benchmarks, part of no product.
+        .executableTarget(
+            name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, system], path: "Examples/Notes", swiftSettings: settings),
+
+        .testTarget(
+            name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

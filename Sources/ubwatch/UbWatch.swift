@@ -1,0 +1,11 @@
+import ArgumentParser
+
+/// Shows what happens in a container, and never writes to it.
+@main
+struct UbWatch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ubwatch",
+        abstract: "See what happens in a container: changes, peers, logs.",
+        subcommands: [EventsCommand.self]
+    )
+}
