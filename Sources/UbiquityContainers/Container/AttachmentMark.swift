@@ -1,0 +1,39 @@
+package import Foundation
+package import SystemPackage
+
+/// `.ubiquity/<peer>`: the file that a peer leaves in a container when it attaches, written once.
+package struct AttachmentMark: Codable, Sendable {
+    package var format = 1
+    package var peer: String
+    package var device: String
+    package var attached: Date
+
+    package init(peer: PeerIdentifier, now: Date = Date()) {
+        self.peer = peer.description
+        device = ProcessInfo.processInfo.hostName
+        attached = now
+    }
+
+    /// Writes the mark; an existing one stays as it is.
+    package func write(into directory: FilePath, files: any FileLayer) throws(ContainerError) {
+        let file = directory.appending(peer)
+        // Below `.nosync`, where no synchroniser looks.
+        let temporary = directory.appending(".\(UUID().uuidString).nosync")
+        do {
+            if try files.kind(of: file) != nil { return }
+            try files.writeNew(temporary, encoded())
+            try files.renameNew(temporary, to: file)
+            try files.syncDirectory(directory)
+        } catch {
+            try? files.remove(temporary)
+            throw ContainerError(.fileSystem, "The attachment mark \(file) cannot be written.", path: file, cause: error)
+        }
+    }
+
+    private func encoded() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try [UInt8](encoder.encode(self))
+    }
+}

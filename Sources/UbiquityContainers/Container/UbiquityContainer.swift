@@ -1,0 +1,138 @@
+public import Foundation
+public import SystemPackage
+
+/// A directory per account and app, which a synchroniser carries to the user's other devices.
+///
+/// ```swift
+/// let container = try await UbiquityContainer("org.example.notes")
+/// let letter = container.documents.appending("Letter.txt")
+/// ```
+public struct UbiquityContainer: Sendable {
+    /// The container's identifier.
+    public let identifier: ContainerIdentifier
+    /// The account whose container it is.
+    public let account: AccountName
+    /// This device's peer in it.
+    public let peer: PeerIdentifier
+    /// The device home that the account is signed in to.
+    public let home: DeviceHome
+    /// The container's directory.
+    public let path: FilePath
+    package let files: any FileLayer
+
+    /// Finds the signed-in account's container, and creates it if this device has never seen it.
+    ///
+    /// The first use creates the directory and writes this peer's attachment mark into it. Where the mark was written before, nothing is
+    /// ever created again: a container that is gone is reported by `attachment()`, for it may have been wiped, or be late.
+    ///
+    /// - Parameters:
+    ///   - identifier: such as `org.example.notes`.
+    ///   - home: the user's own unless given.
+    /// - Throws: `ContainerError`: `signedOut`, `invalidName`, `rootUnavailable`, or `fileSystem`.
+    public init(_ identifier: String, home: DeviceHome? = nil) async throws(ContainerError) {
+        try await self.init(identifier, home: home, files: LinuxFileLayer())
+    }
+
+    /// The same on a file layer of the caller's.
+    @concurrent
+    package init(_ identifier: String, home given: DeviceHome?, files: any FileLayer) async throws(ContainerError) {
+        let home: DeviceHome
+        if let given { home = given } else { home = try DeviceHome.standard() }
+        let identifier = try ContainerIdentifier(identifier)
+        guard let (account, record) = try home.signedIn else {
+            throw ContainerError(
+                .signedOut, "No account is signed in at \(home.path); sign in with: ubcontrol sign-in ACCOUNT --home \(home.path)", path: home.path)
+        }
+        let root = home.root(of: record)
+        let homeFiles = HomeFiles(home: home)
+        if record.containersRoot != nil {
+            try homeFiles.requireDirectory(root, as: "containers root")
+        } else {
+            try Self.makeDirectory(root, files)
+        }
+        let peer = try homeFiles.locked { () throws(ContainerError) in
+            try Self.attach(identifier, account: account, root: root, homeFiles: homeFiles, files: files)
+        }
+        self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files)
+    }
+
+    private init(
+        identifier: ContainerIdentifier, account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer
+    ) {
+        self.identifier = identifier
+        self.account = account
+        self.peer = peer
+        self.home = home
+        self.files = files
+        path = Self.path(root: root, account: account, identifier: identifier)
+    }
+
+    /// Where the user sees items; the app creates it.
+    public var documents: FilePath { path.appending("Documents") }
+
+    /// The container's directory as a URL.
+    public var url: URL { URL(filePath: path.string, directoryHint: .isDirectory) }
+
+    /// Whether this peer is still attached: its mark and the container are there.
+    ///
+    /// - Returns: what is missing if not. Blocks for a system call or two.
+    public func attachment() -> ContainerAttachment {
+        attachment(of: peer)
+    }
+
+    package func attachment(of peer: PeerIdentifier) -> ContainerAttachment {
+        do {
+            if try files.kind(of: markDirectory.appending(peer.description)) == .file { return .attached }
+            if try files.kind(of: path) == .directory { return .detached(.markGone) }
+            if try files.kind(of: path.removingLastComponent().removingLastComponent()) == .directory { return .detached(.containerGone) }
+            return .detached(.rootGone)
+        } catch {
+            return .detached(.unreadable(error))
+        }
+    }
+
+    /// `.ubiquity`, where the attachment marks lie.
+    package var markDirectory: FilePath { path.appending(Self.markDirectoryName) }
+    package static let markDirectoryName = ".ubiquity"
+
+    /// `<root>/<account>/<container id>`
+    package static func path(root: FilePath, account: AccountName, identifier: ContainerIdentifier) -> FilePath {
+        root.appending(account.description).appending(identifier.description)
+    }
+
+    /// Finds or makes this device's peer, and attaches it the first time.
+    ///
+    /// A crash before the mark: the next call repeats the whole. Between mark and record: the mark is there, the record follows.
+    private static func attach(
+        _ identifier: ContainerIdentifier, account: AccountName, root: FilePath, homeFiles: HomeFiles, files: any FileLayer
+    ) throws(ContainerError) -> PeerIdentifier {
+        let container = path(root: root, account: account, identifier: identifier)
+        var record = try homeFiles.record(of: account)!
+        var entry = record.peers[identifier.description]
+        if entry == nil {
+            entry = .init(identifier: PeerIdentifier(account: account.description, uuid: UUID()).description, attached: false)
+            record.peers[identifier.description] = entry
+            try homeFiles.write(record, of: account)
+        }
+        guard let peer = PeerIdentifier(entry!.identifier), peer.account == account.description else {
+            let file = homeFiles.recordFile(of: account)
+            throw ContainerError(.malformed, "\(file) names a peer that is none of the account's: \(entry!.identifier).", path: file)
+        }
+        guard !entry!.attached else { return peer }
+        for directory in [container.removingLastComponent(), container, container.appending(markDirectoryName)] {
+            try makeDirectory(directory, files)
+        }
+        try AttachmentMark(peer: peer).write(into: container.appending(markDirectoryName), files: files)
+        record.peers[identifier.description]!.attached = true
+        try homeFiles.write(record, of: account)
+        return peer
+    }
+
+    private static func makeDirectory(_ path: FilePath, _ files: any FileLayer) throws(ContainerError) {
+        do {
+            try files.makeDirectory(path)
+        } catch {
+            throw ContainerError(.fileSystem, "\(path) cannot be created; check its parent's owner, mode and free space.", path: path, cause: error)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+public import SystemPackage
+
+/// What went wrong with an account, a device home or a container.
+///
+/// The message names the path and says what to do about it.
+public struct ContainerError: Error, CustomStringConvertible, Sendable {
+    /// The kind of failure, for programs.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code's stable name.
+        public let description: String
+
+        /// No account is signed in on this device.
+        public static let signedOut = Code(description: "signedOut")
+        /// An account name, container identifier or peer identifier has a form that is not allowed.
+        public static let invalidName = Code(description: "invalidName")
+        /// The containers root is missing or not a directory.
+        public static let rootUnavailable = Code(description: "rootUnavailable")
+        /// A file or directory could not be read, written or created.
+        public static let fileSystem = Code(description: "fileSystem")
+        /// A file of the device home or a container does not hold what it should.
+        public static let malformed = Code(description: "malformed")
+        /// A file was written by a newer version of this package.
+        public static let newerFormat = Code(description: "newerFormat")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What failed, for which path, and what to do.
+    public let message: String
+    /// The file or directory that it is about.
+    public let path: FilePath?
+    /// The error beneath, such as an `Errno`.
+    public let cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, path: FilePath? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.path = path
+        self.cause = cause
+    }
+
+    /// The message, with the cause behind it.
+    public var description: String {
+        guard let cause else { return message }
+        return "\(message) (\(cause))"
+    }
+}

@@ -1,0 +1,35 @@
+package import SystemPackage
+
+/// The file operations that containers and stores need, so that a test can drop, delay or break them.
+///
+/// All of them block; none follows a symbolic link in the last component.
+package protocol FileLayer: Sendable {
+    /// The names in a directory, without `.` and `..`, in no order.
+    func names(in directory: FilePath) throws(Errno) -> [String]
+    /// A file's whole content. A file of more than `limit` bytes fails with `EFBIG`.
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8]
+    /// What is at a path, or nil where nothing is.
+    func kind(of path: FilePath) throws(Errno) -> FileKind?
+    /// Makes one directory, never its ancestors; an existing directory is no error.
+    func makeDirectory(_ path: FilePath) throws(Errno)
+    /// Writes a new file and syncs its content, not its name.
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno)
+    /// Gives a file its final name, which must be free: `EEXIST` where it is not.
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno)
+    /// Gives a file its final name, taking the place of what was there.
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno)
+    /// Makes the names in a directory durable.
+    func syncDirectory(_ directory: FilePath) throws(Errno)
+    /// Makes a file's content durable.
+    func syncFile(_ file: FilePath) throws(Errno)
+    /// Removes a file; a missing one is no error.
+    func remove(_ file: FilePath) throws(Errno)
+}
+
+/// What a directory entry is.
+package enum FileKind: Sendable {
+    case file
+    case directory
+    /// A symbolic link, socket, device: nothing of ours.
+    case other
+}

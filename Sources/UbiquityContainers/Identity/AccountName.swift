@@ -1,0 +1,37 @@
+/// The name of an account: a user's identity, as it stands in paths.
+public struct AccountName: Hashable, Sendable, CustomStringConvertible {
+    /// The name as given.
+    public let description: String
+
+    /// Checks a name and takes it.
+    ///
+    /// - Parameter name: one path component of at most 200 bytes: no slash, no control character, no leading dot, and not `local`,
+    ///   which names the peers of a device that is signed out.
+    /// - Throws: `ContainerError` with `invalidName`, which says what is wrong.
+    public init(_ name: String) throws(ContainerError) {
+        if let fault = PathComponentRule.fault(in: name) {
+            throw ContainerError(.invalidName, "The account name \(name.debugDescription) \(fault); choose one like alice@example.org.")
+        }
+        if name == PeerIdentifier.localAccount {
+            throw ContainerError(.invalidName, "The account name “local” stands for being signed out; choose another.")
+        }
+        description = name
+    }
+}
+
+/// What a name must be to stand alone as a directory in a container's path, on any of the user's devices.
+package enum PathComponentRule {
+    /// The longest name, in bytes of UTF-8; room is left for `~<uuid>` below NAME_MAX (255).
+    package static let longest = 200
+
+    /// What is wrong with a name, or nil.
+    package static func fault(in name: String) -> String? {
+        if name.isEmpty { return "is empty" }
+        if name.utf8.count > longest { return "is longer than \(longest) bytes" }
+        if name.hasPrefix(".") { return "begins with a dot" }
+        if name.hasSuffix(".nosync") { return "ends in .nosync, which is never synced" }
+        if name.utf8.contains(UInt8(ascii: "/")) { return "holds a slash" }
+        if name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) { return "holds a control character" }
+        return nil
+    }
+}

@@ -1,0 +1,119 @@
+public import Foundation
+public import SystemPackage
+
+/// The directory in which this device keeps its accounts and, by default, its containers.
+///
+/// Files are read anew at each call: another process may have signed in or out meanwhile. Reading takes microseconds and waits
+/// for nobody, so it may be done on any thread.
+///
+/// ```swift
+/// let home = try DeviceHome.standard()
+/// if let token = try home.ubiquityIdentityToken { … }
+/// ```
+public struct DeviceHome: Sendable, Hashable {
+    /// Where it lies.
+    public let path: FilePath
+
+    /// A home at a directory that need not exist yet.
+    public init(_ path: FilePath) {
+        self.path = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+    }
+
+    /// The user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.
+    ///
+    /// - Parameter environment: the process's own unless given.
+    /// - Throws: `ContainerError` where none of the three variables is set.
+    public static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) throws(ContainerError) -> DeviceHome {
+        if let home = environment["UBIQUITY_HOME"], !home.isEmpty { return DeviceHome(FilePath(home)) }
+        // XDG base directories: a relative path is to be ignored.
+        if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return DeviceHome(FilePath(data).appending("ubiquity")) }
+        if let user = environment["HOME"], user.hasPrefix("/") { return DeviceHome(FilePath(user).appending(".local/share/ubiquity")) }
+        throw ContainerError(.fileSystem, "No device home: set UBIQUITY_HOME to a directory.")
+    }
+
+    /// The signed-in account, or nil while signed out.
+    ///
+    /// - Throws: `ContainerError` where `account.json` cannot be read or understood.
+    public var account: AccountName? {
+        get throws(ContainerError) { try signedIn?.name }
+    }
+
+    /// The opaque token of the signed-in account, nil exactly while signed out, equal for one account on this device.
+    ///
+    /// - Throws: `ContainerError` where the home's files cannot be read or understood.
+    public var ubiquityIdentityToken: UbiquityIdentityToken? {
+        get throws(ContainerError) { try signedIn?.record.token }
+    }
+
+    /// The containers root of the signed-in account, or nil while signed out.
+    ///
+    /// - Throws: `ContainerError` where the home's files cannot be read or understood.
+    public var containersRoot: FilePath? {
+        get throws(ContainerError) { try signedIn.map { root(of: $0.record) } }
+    }
+
+    /// Signs in to an account, in the place of any other.
+    ///
+    /// - Parameters:
+    ///   - name: the account.
+    ///   - containers: where its containers lie, such as a folder that a synchroniser keeps: an existing directory. Nil keeps the
+    ///     root that the account had on this device, at first `containers` in the home.
+    /// - Returns: the account that was signed in before, if any.
+    /// - Throws: `ContainerError`; nothing has changed then.
+    @discardableResult
+    public func signIn(_ name: AccountName, containers: FilePath? = nil) throws(ContainerError) -> AccountName? {
+        let files = HomeFiles(home: self)
+        try files.prepare()
+        var root: FilePath?
+        if let containers {
+            let absolute = containers.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(containers) : containers
+            try files.requireDirectory(absolute, as: "containers root")
+            root = absolute.lexicallyNormalized()
+        }
+        return try files.locked { () throws(ContainerError) in
+            let before = try? account
+            var record = try files.record(of: name) ?? AccountRecord(token: UbiquityIdentityToken(UUID()))
+            if let root { record.containersRoot = root.string }
+            try files.write(record, of: name)
+            try files.write(SignedIn(account: name.description), to: files.accountFile)
+            return before == name ? nil : before
+        }
+    }
+
+    /// Signs out. Nothing in any container changes.
+    ///
+    /// - Returns: the account that was signed in, if any.
+    /// - Throws: `ContainerError`.
+    @discardableResult
+    public func signOut() throws(ContainerError) -> AccountName? {
+        let files = HomeFiles(home: self)
+        guard let name = try account else { return nil }
+        try files.locked { () throws(ContainerError) in try files.removeAccountFile() }
+        return name
+    }
+
+    /// The signed-in account's name and record.
+    package var signedIn: (name: AccountName, record: AccountRecord)? {
+        get throws(ContainerError) {
+            let files = HomeFiles(home: self)
+            guard let signedIn = try files.read(SignedIn.self, from: files.accountFile) else { return nil }
+            let name = try AccountName(signedIn.account)
+            guard let record = try files.record(of: name) else {
+                throw ContainerError(
+                    .malformed, "\(files.recordFile(of: name)) is missing although \(name) is signed in; sign in again.",
+                    path: files.recordFile(of: name))
+            }
+            return (name, record)
+        }
+    }
+
+    package func root(of record: AccountRecord) -> FilePath {
+        record.containersRoot.map { FilePath($0) } ?? path.appending("containers")
+    }
+}
+
+/// `account.json`.
+struct SignedIn: Codable, HomeFormat {
+    var format = HomeFormatVersion.current
+    var account: String
+}

@@ -1,0 +1,181 @@
+package import UbiquityContainers
+
+/// The second part of a log: changes of records, grouped by stamp.
+///
+/// A group is one save, or what one save left of itself; its changes share the save's stamp. A change names a record's life and
+/// the columns that it writes, by their place in the log's own list of the table's columns.
+package enum LogBody {
+    /// The form written by this version.
+    package static let version: UInt64 = 1
+
+    enum Field {
+        static let table = 1, group = 2
+        static let tableName = 1, tableKey = 2, tableColumn = 3
+        static let groupStamp = 1, groupPeer = 2, groupRows = 3
+        static let rowsTable = 1, rowsCount = 2, rowsBytes = 3
+    }
+
+    /// A synced table as the log's author had it.
+    package struct Table: Hashable, Sendable {
+        package var name: String
+        package var keyColumns: [String]
+        package var columns: [String]
+
+        package init(name: String, keyColumns: [String], columns: [String]) {
+            self.name = name
+            self.keyColumns = keyColumns
+            self.columns = columns
+        }
+    }
+
+    /// The changes of one table in one group, still packed.
+    package struct Rows: Sendable {
+        package var table: Int
+        package var count: Int
+        package var bytes: ArraySlice<UInt8>
+    }
+
+    /// What one save changed.
+    package struct Group: Sendable {
+        package var time: HybridTime
+        /// Whose save it was, where that is not the log's author.
+        package var peer: PeerIdentifier?
+        package var rows: [Rows]
+    }
+
+    /// A change of one record. Its storage is used again for the next.
+    package struct Change: Hashable, Sendable {
+        package var life: Int64 = 0
+        package var key: [RecordValue] = []
+        package var columns: ColumnSet = []
+        /// The values of `columns`, ascending.
+        package var values: [RecordValue] = []
+
+        package init() {}
+    }
+
+    /// A body taken apart down to its groups.
+    package struct Contents: Sendable {
+        package var tables: [Table] = []
+        package var groups: [Group] = []
+    }
+
+    package static func decode(_ log: LogFile) throws(LogFault) -> Contents {
+        guard log.header.bodyVersion <= version else { throw .newer("its body has version \(log.header.bodyVersion)") }
+        do {
+            return try contents(log.body)
+        } catch let fault as LogFault {
+            throw fault
+        } catch {
+            throw .damaged("its body is malformed")
+        }
+    }
+
+    private static func contents(_ body: ArraySlice<UInt8>) throws -> Contents {
+        var contents = Contents()
+        var reader = WireReader(body)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.table: contents.tables.append(try table(try value.data))
+            case Field.group: contents.groups.append(try group(try value.data))
+            default: break
+            }
+        }
+        for rows in contents.groups.flatMap(\.rows) where !contents.tables.indices.contains(rows.table) {
+            throw LogFault.damaged("its body names a table that it does not describe")
+        }
+        return contents
+    }
+
+    private static func table(_ bytes: ArraySlice<UInt8>) throws -> Table {
+        var table = Table(name: "", keyColumns: [], columns: [])
+        var reader = WireReader(bytes)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.tableName: table.name = try value.string
+            case Field.tableKey: table.keyColumns.append(try value.string)
+            case Field.tableColumn: table.columns.append(try value.string)
+            default: break
+            }
+        }
+        guard !table.name.isEmpty, !table.keyColumns.isEmpty, table.columns.count <= ColumnSet.capacity else {
+            throw LogFault.damaged("its body describes a table that cannot be")
+        }
+        return table
+    }
+
+    private static func group(_ bytes: ArraySlice<UInt8>) throws -> Group {
+        var group = Group(time: .least, peer: nil, rows: [])
+        var reader = WireReader(bytes)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.groupStamp:
+                let time = HybridTime(rawValue: Int64(clamping: try value.number))
+                guard time <= HybridTime.latest else { throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong") }
+                group.time = time
+            case Field.groupPeer:
+                guard let peer = PeerIdentifier(try value.string) else { throw LogFault.damaged("a group's peer is malformed") }
+                group.peer = peer
+            case Field.groupRows: group.rows.append(try rows(try value.data))
+            default: break
+            }
+        }
+        return group
+    }
+
+    private static func rows(_ bytes: ArraySlice<UInt8>) throws -> Rows {
+        var rows = Rows(table: 0, count: 0, bytes: [])
+        var reader = WireReader(bytes)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.rowsTable: rows.table = Int(clamping: try value.number)
+            case Field.rowsCount: rows.count = Int(clamping: try value.number)
+            case Field.rowsBytes: rows.bytes = try value.data
+            default: break
+            }
+        }
+        return rows
+    }
+}
+
+extension LogBody.Rows {
+    /// Reads the changes one by one.
+    ///
+    /// - Parameters:
+    ///   - table: the table that they are of.
+    ///   - body: gets each change; it is valid until the next.
+    package func forEach(in table: LogBody.Table, _ body: (inout LogBody.Change) throws -> Void) throws {
+        var reader = WireReader(bytes)
+        var change = LogBody.Change()
+        for _ in 0..<count {
+            try change.read(from: &reader, table: table)
+            try body(&change)
+        }
+        guard reader.isAtEnd else { throw LogFault.damaged("its body holds more changes than it counts") }
+    }
+}
+
+extension LogBody.Change {
+    fileprivate mutating func read(from reader: inout WireReader, table: LogBody.Table) throws {
+        do {
+            let life = try reader.varint()
+            guard life > 0, life < 1 << 62 else { throw LogFault.damaged("a record's life is malformed") }
+            self.life = Int64(life)
+            key.removeAll(keepingCapacity: true)
+            values.removeAll(keepingCapacity: true)
+            columns = []
+            for _ in table.keyColumns {
+                let value = try reader.recordValue()
+                guard value != .null else { throw LogFault.damaged("a record's key is NULL") }
+                key.append(value)
+            }
+            guard !life.isMultiple(of: 2) else { return }
+            let mask = try reader.varint()
+            guard mask < 1 << UInt64(table.columns.count) else { throw LogFault.damaged("a change names a column that is not there") }
+            columns = ColumnSet(rawValue: Int64(mask))
+            for _ in 0..<columns.count { values.append(try reader.recordValue()) }
+        } catch is WireReader.Fault {
+            throw LogFault.damaged("its body is malformed")
+        }
+    }
+}

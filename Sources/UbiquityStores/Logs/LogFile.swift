@@ -1,0 +1,56 @@
+/// A log: an immutable file that holds one or several saves of one peer.
+///
+/// Magic (8 bytes), length of the header (4, little-endian), header, body to the end. The name carries the hash of all of it.
+public struct LogFile: Sendable {
+    /// Not text, as the first byte and the line ends tell programs that would convert it.
+    static let magic: [UInt8] = [0x89] + Array("UBLOG".utf8) + [0x0D, 0x0A]
+
+    /// The largest log that is read: what a larger one says cannot be checked in the memory of a small device.
+    static let limit = 1 << 30
+
+    /// Who wrote it, after what, knowing what.
+    public let header: LogHeader
+    /// The changes.
+    package let body: ArraySlice<UInt8>
+
+    package static func encode(_ header: LogHeader, body: [UInt8]) -> [UInt8] {
+        let head = header.encoded()
+        var writer = WireWriter(reserving: magic.count + 4 + head.count + body.count)
+        writer.raw(magic)
+        withUnsafeBytes(of: UInt32(head.count).littleEndian) { writer.raw($0) }
+        writer.raw(head)
+        writer.raw(body)
+        return writer.bytes
+    }
+
+    /// Reads a log's bytes, whatever its file is called.
+    ///
+    /// - Parameter bytes: the whole file.
+    /// - Throws: `LogFault`.
+    public init(decoding bytes: [UInt8]) throws(LogFault) {
+        guard bytes.starts(with: Self.magic) else {
+            throw .damaged(bytes.count < Self.magic.count ? "it is truncated" : "it is not a log")
+        }
+        let start = Self.magic.count + 4
+        guard bytes.count >= start else { throw .damaged("it is truncated") }
+        var length = 0
+        for byte in bytes[Self.magic.count..<start].reversed() { length = length << 8 | Int(byte) }
+        guard length <= bytes.count - start else { throw .damaged("it is truncated") }
+        header = try LogHeader(decoding: bytes[start..<start + length])
+        body = bytes[(start + length)...]
+    }
+
+    /// Reads a log's bytes and checks them against the file's name.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - name: the name that the file was found under.
+    /// - Throws: `LogFault` where hash or sequence differ, too.
+    public init(decoding bytes: [UInt8], named name: LogFileName) throws(LogFault) {
+        guard ContentHash(of: bytes) == name.hash else {
+            throw .damaged("its bytes do not have the hash in its name: it is truncated, altered, or still arriving")
+        }
+        try self.init(decoding: bytes)
+        guard header.sequence == name.sequence else { throw .damaged("its header has the sequence \(header.sequence)") }
+    }
+}

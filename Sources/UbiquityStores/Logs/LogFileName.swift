@@ -1,0 +1,32 @@
+/// `<sequence>.<content hash>.ublog`, the sequence in twelve digits, so that names sort as numbers do.
+public struct LogFileName: Hashable, Sendable, CustomStringConvertible {
+    /// The number of the log among its peer's in this epoch, from 1.
+    public let sequence: Int64
+    /// The hash of the file's bytes.
+    public let hash: ContentHash
+
+    static let digits = 12
+    static let suffix = ".ublog"
+
+    /// Names a log.
+    public init(sequence: Int64, hash: ContentHash) {
+        self.sequence = sequence
+        self.hash = hash
+    }
+
+    /// Reads a file's name; nil for anything but the one spelling of a log's.
+    public init?(_ name: some StringProtocol) {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[2] == "ublog", parts[0].utf8.count == Self.digits,
+            parts[0].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let sequence = Int64(parts[0]), sequence > 0, let hash = ContentHash(hexadecimal: parts[1])
+        else { return nil }
+        self.init(sequence: sequence, hash: hash)
+    }
+
+    /// The name of the file.
+    public var description: String {
+        let number = String(sequence)
+        return String(repeating: "0", count: max(0, Self.digits - number.count)) + number + ".\(hash)" + Self.suffix
+    }
+}

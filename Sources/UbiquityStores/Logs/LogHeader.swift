@@ -1,0 +1,169 @@
+public import Foundation
+public import UbiquityContainers
+
+/// The first part of a log: who wrote it, after what, knowing what. Its form is final; unknown fields are kept out of the way.
+public struct LogHeader: Hashable, Sendable {
+    /// The form of the header, and of the file around it.
+    public static let format: UInt64 = 1
+
+    /// The form of the body.
+    public var bodyVersion: UInt64
+    /// The log's author.
+    public var peer: PeerIdentifier
+    /// The name of the content that it belongs to.
+    public var contentName: String
+    /// The epoch that it belongs to.
+    public var epoch: Int64
+    /// Its number among its author's in this epoch, from 1.
+    public var sequence: Int64
+    /// The hash of the author's log before it; nil for the first.
+    public var predecessor: ContentHash?
+    /// What the author had taken in when it wrote this log, as far as that differs from what it knew at the log before.
+    public var news: Knowledge
+    /// The last migration of the author's schema.
+    public var schema: String
+    /// The author's wall clock.
+    public var created: Date
+    /// How many saves it holds.
+    public var saves: Int64
+    /// How many changes of records it holds.
+    public var changes: Int64
+
+    package init(
+        bodyVersion: UInt64 = LogBody.version, peer: PeerIdentifier, contentName: String, epoch: Int64, sequence: Int64, predecessor: ContentHash?,
+        news: Knowledge, schema: String, created: Date, saves: Int64, changes: Int64
+    ) {
+        self.bodyVersion = bodyVersion
+        self.peer = peer
+        self.contentName = contentName
+        self.epoch = epoch
+        self.sequence = sequence
+        self.predecessor = predecessor
+        self.news = news
+        self.schema = schema
+        self.created = created
+        self.saves = saves
+        self.changes = changes
+    }
+}
+
+extension LogHeader {
+    private enum Field {
+        static let format = 1, bodyVersion = 2, peer = 3, contentName = 4, epoch = 5, sequence = 6, predecessor = 7, news = 8, schema = 9
+        static let created = 10, saves = 11, changes = 12
+        static let newsPeer = 1, newsSequence = 2, newsHash = 3
+    }
+
+    package func encoded() -> [UInt8] {
+        var writer = WireWriter(reserving: 256)
+        writer.field(Field.format, varint: Self.format)
+        writer.field(Field.bodyVersion, varint: bodyVersion)
+        writer.field(Field.peer, string: peer.description)
+        writer.field(Field.contentName, string: contentName)
+        writer.field(Field.epoch, varint: UInt64(epoch))
+        writer.field(Field.sequence, varint: UInt64(sequence))
+        if let predecessor { writer.field(Field.predecessor, bytes: predecessor.bytes) }
+        for (peer, position) in news.positions.sorted(by: { $0.key < $1.key }) {
+            var entry = WireWriter()
+            entry.field(Field.newsPeer, string: peer.description)
+            entry.field(Field.newsSequence, varint: UInt64(position.sequence))
+            entry.field(Field.newsHash, bytes: position.hash.bytes)
+            writer.field(Field.news, bytes: entry.bytes)
+        }
+        writer.field(Field.schema, string: schema)
+        writer.field(Field.created, varint: UInt64(max(0, created.timeIntervalSince1970 * 1000)))
+        writer.field(Field.saves, varint: UInt64(saves))
+        writer.field(Field.changes, varint: UInt64(changes))
+        return writer.bytes
+    }
+
+    package init(decoding bytes: ArraySlice<UInt8>) throws(LogFault) {
+        do {
+            try self.init(fieldsOf: bytes)
+        } catch let fault as WireReader.Fault {
+            throw .damaged("its header is \(fault == .truncated ? "truncated" : "malformed")")
+        } catch let fault as LogFault {
+            throw fault
+        } catch {
+            throw .damaged("its header is malformed")
+        }
+    }
+
+    private init(fieldsOf bytes: ArraySlice<UInt8>) throws {
+        var reader = WireReader(bytes)
+        var format: UInt64 = 0
+        var bodyVersion: UInt64?
+        var peer: PeerIdentifier?
+        var contentName: String?
+        var epoch: Int64?
+        var sequence: Int64?
+        var predecessor: ContentHash?
+        var news: [PeerIdentifier: Knowledge.Position] = [:]
+        var schema = ""
+        var created: UInt64 = 0
+        var saves: Int64 = 0
+        var changes: Int64 = 0
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.format: format = try value.number
+            case Field.bodyVersion: bodyVersion = try value.number
+            case Field.peer: peer = PeerIdentifier(try value.string)
+            case Field.contentName: contentName = try value.string
+            case Field.epoch: epoch = Int64(exactly: try value.number)
+            case Field.sequence: sequence = Int64(exactly: try value.number)
+            case Field.predecessor:
+                guard let hash = ContentHash(bytes: try value.data) else { throw LogFault.damaged("its predecessor's hash is malformed") }
+                predecessor = hash
+            case Field.news:
+                let (peer, position) = try Self.entry(try value.data)
+                news[peer] = position
+            case Field.schema: schema = try value.string
+            case Field.created: created = try value.number
+            case Field.saves: saves = Int64(clamping: try value.number)
+            case Field.changes: changes = Int64(clamping: try value.number)
+            default: break
+            }
+        }
+        guard format <= Self.format else { throw LogFault.newer("its header has format \(format)") }
+        guard let bodyVersion, let peer, let contentName, let epoch, let sequence, epoch > 0, sequence > 0 else {
+            throw LogFault.damaged("its header lacks a field")
+        }
+        guard (sequence == 1) == (predecessor == nil) else { throw LogFault.damaged("its predecessor does not fit its sequence") }
+        self.init(
+            bodyVersion: bodyVersion, peer: peer, contentName: contentName, epoch: epoch, sequence: sequence, predecessor: predecessor,
+            news: Knowledge(news), schema: schema, created: Date(timeIntervalSince1970: Double(created) / 1000), saves: saves, changes: changes)
+    }
+
+    private static func entry(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Knowledge.Position) {
+        var reader = WireReader(bytes)
+        var peer: PeerIdentifier?
+        var sequence: Int64?
+        var hash: ContentHash?
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.newsPeer: peer = PeerIdentifier(try value.string)
+            case Field.newsSequence: sequence = Int64(exactly: try value.number)
+            case Field.newsHash: hash = ContentHash(bytes: try value.data)
+            default: break
+            }
+        }
+        guard let peer, let sequence, sequence > 0, let hash else { throw LogFault.damaged("its knowledge is malformed") }
+        return (peer, .init(sequence: sequence, hash: hash))
+    }
+}
+
+/// Why a log cannot be used.
+public enum LogFault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The bytes are truncated, altered or foreign.
+    case damaged(String)
+    /// A newer version wrote it.
+    case newer(String)
+
+    /// The reason in words, to stand behind the file's name.
+    public var description: String {
+        switch self {
+        case .damaged(let reason): reason
+        case .newer(let reason): "\(reason), which this version cannot read: update this program"
+        }
+    }
+}

@@ -1,0 +1,72 @@
+public import Foundation
+package import UbiquityContainers
+
+/// `receipts/<i>`: the file in which a peer publishes its knowledge. Each is written once; its owner removes the ones before.
+public struct Receipt: Sendable, Hashable, Codable {
+    /// The form of the file.
+    public static let format = 1
+
+    /// One peer's last log taken in.
+    public struct Entry: Sendable, Hashable, Codable {
+        /// The peer's name.
+        public var peer: String
+        /// The sequence.
+        public var sequence: Int64
+        /// The content hash, in hexadecimal.
+        public var hash: String
+    }
+
+    /// The form of the file.
+    public var format: Int
+    /// Whose receipt it is.
+    public var peer: String
+    /// The epoch that it is about.
+    public var epoch: Int64
+    /// For each peer, its own logs included, up to where it has taken them in.
+    public var knowledge: [Entry]
+    /// The migrations that the peer's schema has been through, in order.
+    public var migrations: [String]
+    /// The device's name.
+    public var device: String
+    /// The app's name.
+    public var app: String
+    /// When it was written, by the peer's clock.
+    public var time: Date
+
+    package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, migrations: [String], time: Date) {
+        format = Self.format
+        self.peer = peer.description
+        self.epoch = epoch
+        self.knowledge = knowledge.positions.sorted { $0.key < $1.key }
+            .map { Entry(peer: $0.key.description, sequence: $0.value.sequence, hash: $0.value.hash.description) }
+        self.migrations = migrations
+        device = ProcessInfo.processInfo.hostName
+        app = ProcessInfo.processInfo.processName
+        self.time = time
+    }
+
+    /// Reads a receipt's bytes; nil for what is damaged or newer: the receipt before it, or the next, will do.
+    public init?(decoding bytes: [UInt8]) {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        guard let receipt = try? decoder.decode(Receipt.self, from: Data(bytes)), receipt.format <= Self.format else { return nil }
+        self = receipt
+    }
+
+    package func encoded() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try [UInt8](encoder.encode(self))
+    }
+
+    /// The knowledge that it states; entries that cannot be read are left out.
+    public var stated: Knowledge {
+        var positions: [PeerIdentifier: Knowledge.Position] = [:]
+        for entry in knowledge {
+            guard let peer = PeerIdentifier(entry.peer), let hash = ContentHash(hexadecimal: entry.hash), entry.sequence > 0 else { continue }
+            positions[peer] = .init(sequence: entry.sequence, hash: hash)
+        }
+        return Knowledge(positions)
+    }
+}

@@ -1,0 +1,48 @@
+/// How a value stands in a log: a byte for the type, then zigzag varint, 8 bytes little-endian, or length and bytes.
+package enum ValueTag {
+    package static let null: UInt8 = 0
+    package static let integer: UInt8 = 1
+    package static let real: UInt8 = 2
+    package static let text: UInt8 = 3
+    package static let blob: UInt8 = 4
+}
+
+extension WireReader {
+    package mutating func recordValue() throws(Fault) -> RecordValue {
+        switch try byte() {
+        case ValueTag.null: return .null
+        case ValueTag.integer:
+            let zigzag = try varint()
+            return .integer(Int64(bitPattern: zigzag >> 1) ^ -Int64(bitPattern: zigzag & 1))
+        case ValueTag.real: return .real(try little())
+        case ValueTag.text: return .text(try take(try length()))
+        case ValueTag.blob: return .blob(try take(try length()))
+        case let tag: throw .malformed("a value of type \(tag)")
+        }
+    }
+}
+
+extension WireWriter {
+    package mutating func recordValue(_ value: RecordValue) {
+        switch value {
+        case .null: byte(ValueTag.null)
+        case .integer(let integer): self.integer(integer)
+        case .real(let bits):
+            byte(ValueTag.real)
+            little(bits)
+        case .text(let text):
+            byte(ValueTag.text)
+            varint(UInt64(text.count))
+            raw(text)
+        case .blob(let blob):
+            byte(ValueTag.blob)
+            varint(UInt64(blob.count))
+            raw(blob)
+        }
+    }
+
+    package mutating func integer(_ value: Int64) {
+        byte(ValueTag.integer)
+        varint(UInt64(bitPattern: value << 1 ^ value >> 63))
+    }
+}

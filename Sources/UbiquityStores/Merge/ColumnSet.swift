@@ -1,0 +1,21 @@
+/// A set of columns of one synced table, by their numbers there, 0 to 62.
+package struct ColumnSet: OptionSet, Hashable, Sendable {
+    package let rawValue: Int64
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+    package init(column: Int) { rawValue = 1 << Int64(column) }
+
+    /// The most columns that a synced table can have: SQLite's integers have 64 bits, and the sign stays out of it.
+    package static let capacity = 63
+
+    /// Calls the body with each column, lowest first.
+    @inline(__always)
+    package func forEach<Failure>(_ body: (Int) throws(Failure) -> Void) throws(Failure) {
+        var rest = rawValue
+        while rest != 0 {
+            try body(rest.trailingZeroBitCount)
+            rest &= rest - 1
+        }
+    }
+
+    package var count: Int { rawValue.nonzeroBitCount }
+}

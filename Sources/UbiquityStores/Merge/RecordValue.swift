@@ -1,0 +1,65 @@
+/// A value of one of SQLite's five storage classes, byte for byte as SQLite holds it.
+///
+/// Text is bytes, for SQLite takes text that is not UTF-8. Two values are equal where type and bytes are.
+public enum RecordValue: Hashable, Sendable {
+    /// NULL.
+    case null
+    /// A 64-bit integer.
+    case integer(Int64)
+    /// A floating-point number, by its bits.
+    case real(UInt64)
+    /// Text, by its bytes.
+    case text(ArraySlice<UInt8>)
+    /// A blob.
+    case blob(ArraySlice<UInt8>)
+
+    /// Text of a Swift string.
+    public static func text(_ string: String) -> RecordValue { .text(ArraySlice(string.utf8)) }
+}
+
+extension RecordValue {
+    /// Orders values alike on every peer: NULL, numbers by value (an integer before the equal real), text, blobs; both by bytes.
+    package func compare(_ other: RecordValue) -> Ordering {
+        if rank != other.rank { return rank < other.rank ? .less : .greater }
+        switch (self, other) {
+        case (.integer(let left), .integer(let right)): return left == right ? .equal : left < right ? .less : .greater
+        case (.real(let left), .real(let right)):
+            let (first, second) = (Double(bitPattern: left), Double(bitPattern: right))
+            if first != second { return first < second ? .less : .greater }
+            return left == right ? .equal : left < right ? .less : .greater
+        case (.integer(let left), .real(let right)): return Self.compare(left, Double(bitPattern: right))
+        case (.real(let left), .integer(let right)): return Self.compare(right, Double(bitPattern: left)).reversed
+        case (.text(let left), .text(let right)), (.blob(let left), .blob(let right)):
+            if left == right { return .equal }
+            return left.lexicographicallyPrecedes(right) ? .less : .greater
+        default: return .equal
+        }
+    }
+
+    private var rank: Int {
+        switch self {
+        case .null: 0
+        case .integer, .real: 1
+        case .text: 2
+        case .blob: 3
+        }
+    }
+
+    /// An integer against a real, exactly: a conversion to Double would round from 2^53 on.
+    private static func compare(_ integer: Int64, _ real: Double) -> Ordering {
+        if real >= 0x1p63 { return .less }
+        if real < -0x1p63 { return .greater }
+        let whole = Int64(real.rounded(.down))
+        return integer <= whole ? .less : .greater
+    }
+}
+
+extension Ordering {
+    var reversed: Ordering {
+        switch self {
+        case .less: .greater
+        case .equal: .equal
+        case .greater: .less
+        }
+    }
+}

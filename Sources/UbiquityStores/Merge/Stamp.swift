@@ -1,0 +1,55 @@
+package import UbiquityContainers
+
+/// A peer's number in one store file; it means nothing elsewhere.
+package struct PeerNumber: RawRepresentable, Hashable, Sendable {
+    package let rawValue: Int64
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+
+    /// Nobody: the peer of the least stamp.
+    package static let nobody = PeerNumber(rawValue: 0)
+}
+
+/// When and by whom a register was written.
+package struct Stamp: Hashable, Sendable {
+    package var time: HybridTime
+    package var peer: PeerNumber
+
+    package init(_ time: HybridTime, _ peer: PeerNumber) {
+        self.time = time
+        self.peer = peer
+    }
+
+    package static let least = Stamp(.least, .nobody)
+}
+
+/// The peers that a store file knows, by number, and their order, which is that of their names and so the same in every store.
+package struct PeerTable: Sendable {
+    private var names: [PeerNumber: PeerIdentifier] = [:]
+    private var numbers: [PeerIdentifier: PeerNumber] = [:]
+
+    package init(_ peers: [PeerNumber: PeerIdentifier] = [:]) {
+        for (number, peer) in peers { insert(peer, as: number) }
+    }
+
+    package subscript(number: PeerNumber) -> PeerIdentifier? { names[number] }
+    package subscript(peer: PeerIdentifier) -> PeerNumber? { numbers[peer] }
+
+    package mutating func insert(_ peer: PeerIdentifier, as number: PeerNumber) {
+        names[number] = peer
+        numbers[peer] = number
+    }
+
+    /// Orders two stamps: by time, then by the peer's name.
+    package func compare(_ left: Stamp, _ right: Stamp) -> Ordering {
+        if left.time != right.time { return left.time < right.time ? .less : .greater }
+        if left.peer == right.peer { return .equal }
+        guard let first = names[left.peer] else { return .less }
+        guard let second = names[right.peer] else { return .greater }
+        return first < second ? .less : .greater
+    }
+}
+
+/// The outcome of a comparison.
+package enum Ordering: Sendable {
+    case less, equal, greater
+}

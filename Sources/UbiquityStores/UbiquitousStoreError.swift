@@ -1,0 +1,57 @@
+public import SystemPackage
+
+/// What went wrong with a store, its schema or its content.
+///
+/// The message names the path and says what to do about it; it never holds the content of a record.
+public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
+    /// The kind of failure, for programs.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code's stable name.
+        public let description: String
+
+        /// The schema breaks rules that syncing needs; the message lists every violation.
+        public static let invalidSchema = Code(description: "invalidSchema")
+        /// The store file is not an SQLite database, or is damaged.
+        public static let notADatabase = Code(description: "notADatabase")
+        /// The store file or the content was written by a newer version of this package.
+        public static let newerFormat = Code(description: "newerFormat")
+        /// A file could not be read, written or created.
+        public static let fileSystem = Code(description: "fileSystem")
+        /// A log, receipt or mark does not hold what it should.
+        public static let malformed = Code(description: "malformed")
+        /// The store file belongs to another account, container or content.
+        public static let foreignStore = Code(description: "foreignStore")
+        /// What was asked is not possible with this store, for the reason in the message.
+        public static let unsupported = Code(description: "unsupported")
+        /// The container or the store's content is gone; the store works locally.
+        public static let suspended = Code(description: "suspended")
+        /// The store has been closed.
+        public static let closed = Code(description: "closed")
+        /// A deadline passed; the message says what was being waited for.
+        public static let timedOut = Code(description: "timedOut")
+        /// SQLite refused a statement.
+        public static let database = Code(description: "database")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What failed, for which path, and what to do.
+    public let message: String
+    /// The file or directory that it is about.
+    public let path: FilePath?
+    /// The error beneath, such as an `Errno` or GRDB's `DatabaseError`.
+    public let cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, path: FilePath? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.path = path
+        self.cause = cause
+    }
+
+    /// The message, with the cause behind it.
+    public var description: String {
+        guard let cause else { return message }
+        return "\(message) (\(cause))"
+    }
+}
