@@ -73,6 +73,8 @@ let package = Package(
 
         .testTarget(
             name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),
+        .testTarget(
+            name: "FileCoordinationTests", dependencies: ["FileCoordination", system, logging], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,158 @@
+import SystemPackage
+
+// Which presenters are asked before a claim is granted, and which are told once it has ended.
+extension Arbiter {
+    /// What one presenter is asked on account of a claim, gathered over the claim's items.
+    private struct Questions {
+        var relinquish: PresenterMessage?
+        var saves = false
+        var accommodatesDeletion = false
+        var subitemDeletions: [FilePath] = []
+
+        /// Relinquish, then save, then accommodate (C-28).
+        var messages: [PresenterMessage] {
+            var messages: [PresenterMessage] = []
+            if let relinquish { messages.append(relinquish) }
+            if saves { messages.append(.saveChanges) }
+            if accommodatesDeletion { messages.append(.accommodateDeletion) }
+            return messages + subitemDeletions.map { .accommodateSubitemDeletion($0) }
+        }
+    }
+
+    /// What has to be asked, and of whom, before a claim is granted.
+    func questions(of claim: Claim) -> [(PresenterID, PresenterMessage)] {
+        guard trie.presenterCount > 0 else { return [] }
+        var order: [PresenterID] = []
+        var questions: [PresenterID: Questions] = [:]
+        func ask(_ presenters: some Sequence<PresenterID>, _ add: (inout Questions) -> Void) {
+            for presenter in presenters where presenter != claim.request.presenter {
+                if questions[presenter] == nil { order.append(presenter) }
+                add(&questions[presenter, default: Questions()])
+            }
+        }
+        for item in claim.items {
+            let (enclosing, own) = trie.presenters(at: item.path)
+            let packages = enclosing.filter { item.packageDepths.contains($0.depth) }.map(\.presenter)
+            let concerned = packages + own
+            let below = claim.request.isPreparation || item.access.coversDescendants ? trie.presenters(below: item.path) : []
+            switch item.access {
+            case .read(let options):
+                if !claim.request.isPreparation { ask(concerned) { $0.relinquish = $0.relinquish ?? .relinquishToReader } }
+                if !options.contains(.withoutChanges) { ask(concerned + below) { $0.saves = true } }
+            case .write(let options):
+                if !claim.request.isPreparation { ask(concerned + below) { $0.relinquish = .relinquishToWriter } }
+                if options.contains(.forMerging) { ask(concerned + below) { $0.saves = true } }
+                guard !options.isDisjoint(with: .deleting) else { continue }
+                ask(own + below) { $0.accommodatesDeletion = true }
+                if !claim.request.isPreparation { ask(enclosing.map(\.presenter)) { $0.subitemDeletions.append(item.path) } }
+            }
+        }
+        return order.flatMap { presenter in (questions[presenter]?.messages ?? []).map { (presenter, $0) } }
+    }
+
+    /// Whether a presenter other than the claim's own would hear of a change of the item.
+    func hasAudience(_ item: ClaimItem, _ claim: Claim) -> Bool {
+        guard trie.presenterCount > 0 else { return false }
+        let (enclosing, own) = trie.presenters(at: item.path)
+        return own.contains { $0 != claim.request.presenter } || enclosing.contains { $0.presenter != claim.request.presenter }
+            || (item.access.coversDescendants && !trie.presenters(below: item.path).isEmpty)
+    }
+
+    /// Tells presenters what a claim may have changed: of moves first, then of changes (C-28).
+    mutating func tellOfChanges(by claim: Claim, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
+        for note in claim.moveNotes { send(note, &actions) }
+        guard trie.presenterCount > 0, !claim.request.isPreparation else { return }
+        var told: Set<Note> = []
+        for note in claim.moveNotes { told.insert(Note(presenter: note.presenter, message: note.message)) }
+        for (index, item) in claim.items.enumerated() where item.access.writes {
+            let observation = index < observations.count ? observations[index] : Observation(existedBefore: true, existsAfter: true)
+            let leftBehind = claim.moves.contains { $0.from == item.path } && !observation.existsAfter
+            guard !leftBehind else { continue }
+            let (enclosing, own) = trie.presenters(at: item.path)
+            let appeared = !observation.existedBefore && observation.existsAfter
+            for presenter in own { tell(presenter, .didChange) }
+            for (_, presenter) in enclosing { tell(presenter, appeared ? .subitemDidAppear(item.path) : .subitemDidChange(item.path)) }
+            if item.access.coversDescendants { for presenter in trie.presenters(below: item.path) { tell(presenter, .didChange) } }
+        }
+        func tell(_ presenter: PresenterID, _ message: PresenterMessage) {
+            guard presenter != claim.request.presenter, told.insert(Note(presenter: presenter, message: message)).inserted else { return }
+            send(delivery(of: message, to: presenter, cause(of: claim)), &actions)
+        }
+    }
+
+    private struct Note: Hashable {
+        let presenter: PresenterID
+        let message: PresenterMessage
+    }
+
+    // MARK: Moves
+
+    /// Takes in that a claim's accessor moved an item: everybody's paths follow at once, presenters hear when the accessor is done.
+    mutating func note(_ move: Move, by id: ClaimID, _ actions: inout [ArbiterAction]) {
+        guard let mover = claims[id], mover.isHeld, move.from != move.to else { return }
+        retarget(move, by: id)
+        var notes: [Delivery] = []
+        let cause = cause(of: mover)
+        func note(_ presenter: PresenterID, _ message: PresenterMessage) {
+            guard presenter != mover.request.presenter else { return }
+            let delivery = delivery(of: message, to: presenter, cause)
+            if case .didMove = message { presenters[presenter]?.unhandledMoves.append((delivery.id, move)) }
+            notes.append(delivery)
+        }
+        let moved = trie.presenters(at: move.from).item + trie.presenters(below: move.from)
+        let leaving = trie.presenters(at: move.from).enclosing.map(\.presenter)
+        let receiving = trie.presenters(at: move.to).enclosing.map(\.presenter)
+        for presenter in moved {
+            guard let path = presenters[presenter]?.path?.moved(from: move.from, to: move.to) else { continue }
+            relocate(presenter, to: path)
+            note(presenter, .didMove(path))
+        }
+        for presenter in leaving { note(presenter, .subitemDidMove(from: move.from, to: move.to)) }
+        for presenter in receiving where !leaving.contains(presenter) { note(presenter, .subitemDidAppear(move.to)) }
+        claims[id]?.moveNotes += notes
+        claims[id]?.moves.append(move)
+    }
+
+    /// Lets every claim follow a move, but for those that own the name (C-24, C-41). The mover keeps the old name and gets the new one too.
+    private mutating func retarget(_ move: Move, by mover: ClaimID) {
+        var changed = false
+        for (id, claim) in claims {
+            if id == mover {
+                let gained = claim.items.compactMap { $0.moved(move) }
+                claims[id]?.items += gained
+                claims[id]?.places += gained.map { trie.stand(id, on: $0) }
+                continue
+            }
+            for (index, item) in claim.items.enumerated() where claim.isHeld || !item.access.keepsName {
+                guard let moved = item.moved(move) else { continue }
+                changed = true
+                claims[id]?.items[index] = moved
+                guard !claim.request.isPreparation else { continue }
+                trie.leave(id, item, at: claim.places[index])
+                claims[id]?.places[index] = trie.stand(id, on: moved)
+            }
+        }
+        // Waiting claims may conflict with others than before.
+        if changed { agenda += inOrder(claims.keys.filter { claims[$0]?.isHeld == false }) }
+    }
+
+    // MARK: Attributes and versions
+
+    /// Tells the presenters of an item of changed ubiquity attributes, each only of those that it observes (C-43).
+    mutating func tell(ofAttributes attributes: Set<String>, at path: FilePath, _ cause: Cause, _ actions: inout [ArbiterAction]) {
+        for presenter in trie.presenters(at: path).item {
+            let observed = attributes.intersection(presenters[presenter]?.observedAttributes ?? [])
+            guard !observed.isEmpty else { continue }
+            send(delivery(of: .didChangeUbiquityAttributes(observed), to: presenter, cause), &actions)
+        }
+    }
+
+    /// Tells presenters of an item and of the directories around it of a version, its author included (C-33, C-44).
+    mutating func tell(
+        of event: PresenterMessage.VersionEvent, _ version: String, at path: FilePath, _ cause: Cause, _ actions: inout [ArbiterAction]
+    ) {
+        let (enclosing, own) = trie.presenters(at: path)
+        for presenter in own { send(delivery(of: .version(event, version), to: presenter, cause), &actions) }
+        for (_, presenter) in enclosing { send(delivery(of: .subitemVersion(event, version, path), to: presenter, cause), &actions) }
+    }
+}

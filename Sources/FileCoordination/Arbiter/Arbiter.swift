@@ -1,0 +1,298 @@
+import SystemPackage
+
+/// Decides who may touch which files, and who has to be asked or told.
+///
+/// A pure state machine: events in, actions out. It knows no clock, file, process or lock; all that it needs to know of the file
+/// system comes in with the events, and everybody is named by a plain value. So the same engine serves one process directly, and many
+/// behind a socket.
+///
+/// The rule of exclusion is one sentence: *a claim goes ahead when no conflicting claim is held and none that arrived earlier is
+/// unfinished*, save that a claim may pass one that is itself waiting for what the claim was issued within (see `mayPass`).
+package struct Arbiter: Sendable {
+    struct Client: Sendable {
+        let process: Int32
+        let name: String
+    }
+
+    struct Presenter: Sendable {
+        let id: PresenterID
+        /// Where its item is; nil while it has none (C-35).
+        var path: FilePath?
+        let observedAttributes: Set<String>
+        /// Messages sent and not yet handled, in order.
+        var pending: [MessageID] = []
+        /// Moves of its item that it has not been told of, or has not handled yet, with the message that tells it (C-53).
+        var unhandledMoves: [(message: MessageID, move: Move)] = []
+    }
+
+    /// A message that was sent and not yet handled.
+    struct Pending: Sendable {
+        let delivery: Delivery
+        /// The claim that waits for the answer.
+        var claim: ClaimID?
+        let since: UInt64
+    }
+
+    /// The time on the host's monotonic clock, in nanoseconds; set by the host before an event, shown in listings, used for nothing else.
+    package var time: UInt64 = 0
+
+    var clients: [ClientID: Client] = [:]
+    var claims: [ClaimID: Claim] = [:]
+    var presenters: [PresenterID: Presenter] = [:]
+    var messages: [MessageID: Pending] = [:]
+    var trie = PathTrie()
+    /// The claims that are to be looked at again when a claim has ended.
+    var followers: [ClaimID: [ClaimID]] = [:]
+    /// Unfinished claims by what they were issued within.
+    var issuedWithin: [Surrounding: [ClaimID]] = [:]
+    /// Waiting claims that may pass others.
+    var passing: Set<ClaimID> = []
+    /// Claims to be looked at before the present event is done with.
+    var agenda: [ClaimID] = []
+    private var nextOrder: UInt64 = 0
+    private var nextMessage: UInt64 = 0
+
+    package init() {}
+
+    /// Takes an event in.
+    ///
+    /// - Parameter event: what happened.
+    /// - Returns: what is to be done about it, in this order.
+    package mutating func handle(_ event: ArbiterEvent) -> [ArbiterAction] {
+        var actions: [ArbiterAction] = []
+        switch event {
+        case .clientJoined(let id, let process, let name): clients[id] = Client(process: process, name: name)
+        case .clientGone(let id): remove(id, &actions)
+        case .request(let request): admit(request)
+        case .end(let id, let observations): end(id, observations, &actions)
+        case .cancel(let id): fail(id, .cancelled, &actions)
+        case .deadline(let id): fail(id, .deadline(obstacles(of: id)), &actions)
+        case .moved(let id, let move): note(move, by: id, &actions)
+        case .addPresenter(let id, let path, let observed): add(id, at: path, observing: observed)
+        case .removePresenter(let id): remove(id)
+        case .relocatePresenter(let id, let path): relocate(id, to: path)
+        case .handled(let id, let answer): take(answer, to: id, &actions)
+        case .attributesChanged(let path, let attributes, let cause): tell(ofAttributes: attributes, at: path, cause, &actions)
+        case .versionChanged(let path, let event, let version, let cause): tell(of: event, version, at: path, cause, &actions)
+        }
+        settle(&actions)
+        return actions
+    }
+
+    // MARK: Claims
+
+    private mutating func admit(_ request: ClaimRequest) {
+        precondition(claims[request.id] == nil, "\(request.id) was requested twice")
+        precondition(!request.items.isEmpty, "\(request.id) names no item")
+        var claim = Claim(request: request, order: nextOrder, since: time, items: items(of: request))
+        nextOrder += 1
+        if !request.isPreparation {
+            claim.places = claim.items.map { trie.stand(request.id, on: $0) }
+        }
+        for surrounding in request.surroundings { issuedWithin[surrounding, default: []].append(request.id) }
+        if claim.mayPass { passing.insert(request.id) }
+        claims[request.id] = claim
+        agenda.append(request.id)
+    }
+
+    /// The items of a request, moved to where the presenter that asks has yet to learn that they are (C-53).
+    private func items(of request: ClaimRequest) -> [ClaimItem] {
+        guard request.presenter != nil || !request.surroundings.isEmpty, !presenters.isEmpty else { return request.items }
+        var askers = request.presenter.map { [$0] } ?? []
+        for case .message(let id) in request.surroundings {
+            if let presenter = messages[id]?.delivery.presenter, !askers.contains(presenter) { askers.append(presenter) }
+        }
+        let moves = askers.flatMap { presenters[$0]?.unhandledMoves ?? [] }
+        return request.items.map { item in moves.reduce(item) { $1.move.applied(to: $0) } }
+    }
+
+    /// Looks at the claims whose chance may have come, oldest first.
+    private mutating func settle(_ actions: inout [ArbiterAction]) {
+        while !agenda.isEmpty {
+            let round = agenda
+            agenda = []
+            for id in round { advance(id, &actions) }
+        }
+    }
+
+    /// Takes a waiting claim as far as it goes.
+    private mutating func advance(_ id: ClaimID, _ actions: inout [ArbiterAction]) {
+        guard let claim = claims[id] else { return }
+        switch claim.phase {
+        case .held: return
+        case .queued(let previous):
+            unfollow(previous, id)
+            if !claim.request.isPreparation, let blocker = blocker(of: claim) {
+                claims[id]?.phase = .queued(behind: blocker)
+                followers[blocker, default: []].append(id)
+                return breakCycle(through: id, &actions)
+            }
+            let questions = questions(of: claim)
+            guard !questions.isEmpty else { return grant(id, &actions) }
+            claims[id]?.phase = .asking
+            for (presenter, message) in questions { ask(presenter, message, for: id, &actions) }
+            // A claim that the asked presenter makes may now pass this one.
+            agenda += inOrder(passing)
+            breakCycle(through: id, &actions)
+        case .asking:
+            guard claim.unanswered.isEmpty else { return }
+            claims[id]?.phase = .answered(behind: nil)
+            advance(id, &actions)
+        case .answered(let previous):
+            unfollow(previous, id)
+            if !claim.request.isPreparation, let blocker = holder(against: claim) {
+                claims[id]?.phase = .answered(behind: blocker)
+                followers[blocker, default: []].append(id)
+                return breakCycle(through: id, &actions)
+            }
+            grant(id, &actions)
+        }
+    }
+
+    private mutating func unfollow(_ previous: ClaimID?, _ id: ClaimID) {
+        guard let previous, let index = followers[previous]?.firstIndex(of: id) else { return }
+        followers[previous]?.remove(at: index)
+    }
+
+    private mutating func grant(_ id: ClaimID, _ actions: inout [ArbiterAction]) {
+        claims[id]?.phase = .held
+        passing.remove(id)
+        guard let claim = claims[id] else { return }
+        let isObserved = !claim.request.isPreparation && claim.items.contains { $0.access.writes && hasAudience($0, claim) }
+        actions.append(.grant(id, Grant(paths: claim.items.map(\.path), isObserved: isObserved)))
+    }
+
+    private mutating func end(_ id: ClaimID, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
+        guard let claim = claims[id] else { return }
+        precondition(claim.isHeld, "\(id) ended before it was granted")
+        discharge(claim)
+        tellOfChanges(by: claim, observations, &actions)
+        reacquire(claim, &actions)
+    }
+
+    /// Fails a claim that still waits; one that is held runs on (C-55).
+    mutating func fail(_ id: ClaimID, _ failure: ClaimFailure, _ actions: inout [ArbiterAction]) {
+        guard let claim = claims[id], !claim.isHeld else { return }
+        discharge(claim)
+        actions.append(.fail(id, failure))
+        reacquire(claim, &actions)
+    }
+
+    /// Takes a claim out, so that others can go on.
+    private mutating func discharge(_ claim: Claim) {
+        let id = claim.request.id
+        claims[id] = nil
+        passing.remove(id)
+        if !claim.request.isPreparation {
+            for (item, place) in zip(claim.items, claim.places) { trie.leave(id, item, at: place) }
+        }
+        switch claim.phase {
+        case .queued(let previous), .answered(let previous): unfollow(previous, id)
+        case .asking, .held: break
+        }
+        for message in claim.unanswered { messages[message]?.claim = nil }
+        for surrounding in claim.request.surroundings {
+            issuedWithin[surrounding]?.removeAll { $0 == id }
+            if issuedWithin[surrounding]?.isEmpty == true { issuedWithin[surrounding] = nil }
+        }
+        agenda += inOrder(followers.removeValue(forKey: id) ?? [])
+    }
+
+    func inOrder(_ ids: some Collection<ClaimID>) -> [ClaimID] {
+        guard ids.count > 1 else { return Array(ids) }
+        return ids.sorted { (claims[$0]?.order ?? 0) < (claims[$1]?.order ?? 0) }
+    }
+
+    private mutating func remove(_ client: ClientID, _ actions: inout [ArbiterAction]) {
+        for id in presenters.keys.filter({ $0.client == client }) { remove(id) }
+        for id in inOrder(claims.keys.filter { $0.client == client }) {
+            guard let claim = claims[id] else { continue }
+            discharge(claim)
+            if claim.isHeld { tellOfChanges(by: claim, [], &actions) }
+            reacquire(claim, &actions)
+        }
+        clients[client] = nil
+    }
+
+    // MARK: Messages
+
+    /// Sends a message that a claim waits for.
+    private mutating func ask(
+        _ presenter: PresenterID, _ message: PresenterMessage, for id: ClaimID, _ actions: inout [ArbiterAction]
+    ) {
+        guard let claim = claims[id] else { return }
+        let delivery = delivery(of: message, to: presenter, cause(of: claim))
+        claims[id]?.unanswered.insert(delivery.id)
+        if message.isRelinquish { claims[id]?.relinquished.append((presenter, delivery.id)) }
+        send(delivery, for: id, &actions)
+    }
+
+    mutating func send(_ delivery: Delivery, for claim: ClaimID? = nil, _ actions: inout [ArbiterAction]) {
+        guard presenters[delivery.presenter] != nil else { return }
+        presenters[delivery.presenter]?.pending.append(delivery.id)
+        messages[delivery.id] = Pending(delivery: delivery, claim: claim, since: time)
+        actions.append(.deliver(delivery))
+    }
+
+    mutating func delivery(of message: PresenterMessage, to presenter: PresenterID, _ cause: Cause) -> Delivery {
+        defer { nextMessage += 1 }
+        return Delivery(id: MessageID(nextMessage), presenter: presenter, message: message, cause: cause)
+    }
+
+    func cause(of claim: Claim) -> Cause {
+        let client = claim.request.id.client
+        return Cause(client: client, process: clients[client]?.process ?? 0, purpose: claim.request.purpose)
+    }
+
+    private mutating func take(_ answer: ArbiterEvent.Answer, to id: MessageID, _ actions: inout [ArbiterAction]) {
+        guard let pending = messages.removeValue(forKey: id) else { return }
+        let presenter = pending.delivery.presenter
+        presenters[presenter]?.pending.removeAll { $0 == id }
+        presenters[presenter]?.unhandledMoves.removeAll { $0.message == id }
+        guard let claim = pending.claim else { return }
+        claims[claim]?.unanswered.remove(id)
+        if case .refused(let reason) = answer {
+            fail(claim, .refused(id, presenter, reason), &actions)
+        } else {
+            agenda.append(claim)
+        }
+    }
+
+    /// Tells presenters to take back what they gave up for a claim that has ended.
+    private mutating func reacquire(_ claim: Claim, _ actions: inout [ArbiterAction]) {
+        for (presenter, message) in claim.relinquished {
+            send(delivery(of: .reacquire(message), to: presenter, cause(of: claim)), &actions)
+        }
+    }
+
+    // MARK: Presenters
+
+    private mutating func add(_ id: PresenterID, at path: FilePath?, observing attributes: Set<String>) {
+        precondition(presenters[id] == nil, "\(id) was added twice")
+        presenters[id] = Presenter(id: id, path: path, observedAttributes: attributes)
+        if let path { trie.stand(id, at: path) }
+    }
+
+    /// Takes a presenter out; what it has not answered counts as given.
+    private mutating func remove(_ id: PresenterID) {
+        guard let presenter = presenters.removeValue(forKey: id) else { return }
+        if let path = presenter.path { trie.leave(id, at: path) }
+        for message in presenter.pending {
+            guard let claim = messages.removeValue(forKey: message)?.claim else { continue }
+            claims[claim]?.unanswered.remove(message)
+            agenda.append(claim)
+        }
+    }
+
+    mutating func relocate(_ id: PresenterID, to path: FilePath?) {
+        guard let presenter = presenters[id], presenter.path != path else { return }
+        if let old = presenter.path { trie.leave(id, at: old) }
+        if let path { trie.stand(id, at: path) }
+        presenters[id]?.path = path
+    }
+}
+
+extension Move {
+    /// The item at its new place, or as it was when the move does not concern it.
+    func applied(to item: ClaimItem) -> ClaimItem { item.moved(self) ?? item }
+}

@@ -1,0 +1,210 @@
+import SystemPackage
+
+/// Who stands where: claims and presenters by path, one node a path component.
+///
+/// Nodes that nobody stands on are kept for the next comer and swept when they have become many, so that a path that is claimed
+/// again and again costs lookups only.
+struct PathTrie: Sendable {
+    /// A node's number; stays the same for as long as somebody stands on the node or below it.
+    typealias Place = Int
+
+    /// A claim that stands on a node.
+    struct Standing: Sendable {
+        let claim: ClaimID
+        let writes: Bool
+        let coversDescendants: Bool
+    }
+
+    private struct Node: Sendable {
+        let parent: Place
+        let name: FilePath.Component?
+        var children: [FilePath.Component: Place] = [:]
+        var claims: [Standing] = []
+        var presenters: [PresenterID] = []
+
+        var isIdle: Bool { claims.isEmpty && presenters.isEmpty && children.isEmpty }
+    }
+
+    static let root: Place = 0
+    /// How many idle leaves may stay before they are swept.
+    static let idleLimit = 1024
+
+    private var nodes = [Node(parent: root, name: nil)]
+    private var free: [Place] = []
+    private var idle = 0
+    /// How many claims cover what lies below their node.
+    private var covering = 0
+    private(set) var presenterCount = 0
+
+    // MARK: Places
+
+    /// The node of the first `depth` components of a path, made where it does not exist.
+    private mutating func place(of path: FilePath, depth: Int) -> Place {
+        var here = Self.root
+        for name in path.components.prefix(depth) {
+            if let next = nodes[here].children[name] {
+                here = next
+                continue
+            }
+            if here != Self.root, nodes[here].isIdle { idle -= 1 }
+            let node = Node(parent: here, name: name)
+            let next: Place
+            if let reused = free.popLast() {
+                nodes[reused] = node
+                next = reused
+            } else {
+                nodes.append(node)
+                next = nodes.count - 1
+            }
+            nodes[here].children[name] = next
+            here = next
+            idle += 1
+        }
+        return here
+    }
+
+    /// The node of a path, if there is one.
+    private func find(_ path: FilePath) -> Place? {
+        var here = Self.root
+        for name in path.components {
+            guard let next = nodes[here].children[name] else { return nil }
+            here = next
+        }
+        return here
+    }
+
+    private mutating func settleIdle(_ place: Place) {
+        guard place != Self.root, nodes[place].isIdle else { return }
+        idle += 1
+        if idle > Self.idleLimit { sweep() }
+    }
+
+    private mutating func sweep() {
+        var leaves = nodes.indices.filter { $0 != Self.root && nodes[$0].name != nil && nodes[$0].isIdle }
+        while let leaf = leaves.popLast() {
+            guard leaf != Self.root, nodes[leaf].isIdle, let name = nodes[leaf].name else { continue }
+            let parent = nodes[leaf].parent
+            nodes[parent].children[name] = nil
+            nodes[leaf] = Node(parent: Self.root, name: nil)
+            free.append(leaf)
+            leaves.append(parent)
+        }
+        idle = 0
+    }
+
+    /// How many nodes are in use, idle ones included.
+    var nodeCount: Int { nodes.count - free.count }
+
+    // MARK: Claims
+
+    mutating func stand(_ claim: ClaimID, on item: ClaimItem) -> Place {
+        let place = place(of: item.path, depth: item.lockDepth)
+        if place != Self.root, nodes[place].isIdle { idle -= 1 }
+        nodes[place].claims.append(
+            Standing(claim: claim, writes: item.access.writes, coversDescendants: item.access.coversDescendants))
+        if item.access.coversDescendants { covering += 1 }
+        return place
+    }
+
+    mutating func leave(_ claim: ClaimID, _ item: ClaimItem, at place: Place) {
+        guard
+            let index = nodes[place].claims.firstIndex(where: {
+                $0.claim == claim && $0.writes == item.access.writes && $0.coversDescendants == item.access.coversDescendants
+            })
+        else { preconditionFailure("\(claim) does not stand on \(item.path)") }
+        nodes[place].claims.remove(at: index)
+        if item.access.coversDescendants { covering -= 1 }
+        settleIdle(place)
+    }
+
+    /// Visits the claims that an item would conflict with, were they of another purpose, the latest comers of a node first.
+    ///
+    /// - Parameters:
+    ///   - place: where the item stands.
+    ///   - access: what is to be done with it.
+    ///   - body: returns false to end the visit.
+    func visitRivals(at place: Place, access: Access, _ body: (ClaimID) -> Bool) {
+        func visit(_ place: Place, coveringOnly: Bool) -> Bool {
+            for standing in nodes[place].claims.reversed()
+            where (access.writes || standing.writes) && (!coveringOnly || standing.coversDescendants) {
+                guard body(standing.claim) else { return false }
+            }
+            return true
+        }
+        guard visit(place, coveringOnly: false) else { return }
+        if covering > 0 {
+            var here = place
+            while here != Self.root {
+                here = nodes[here].parent
+                guard visit(here, coveringOnly: true) else { return }
+            }
+        }
+        guard access.coversDescendants else { return }
+        var below = Array(nodes[place].children.values)
+        while let next = below.popLast() {
+            guard visit(next, coveringOnly: false) else { return }
+            below.append(contentsOf: nodes[next].children.values)
+        }
+    }
+
+    /// The claims that stand on the node of a path or above it.
+    func claims(covering path: FilePath) -> [ClaimID] {
+        var here = Self.root
+        var found = nodes[here].claims.map(\.claim)
+        for name in path.components {
+            guard let next = nodes[here].children[name] else { break }
+            here = next
+            found += nodes[here].claims.map(\.claim)
+        }
+        return found
+    }
+
+    // MARK: Presenters
+
+    mutating func stand(_ presenter: PresenterID, at path: FilePath) {
+        let place = place(of: path, depth: .max)
+        if place != Self.root, nodes[place].isIdle { idle -= 1 }
+        nodes[place].presenters.append(presenter)
+        presenterCount += 1
+    }
+
+    mutating func leave(_ presenter: PresenterID, at path: FilePath) {
+        guard let place = find(path), let index = nodes[place].presenters.firstIndex(of: presenter) else {
+            preconditionFailure("\(presenter) does not stand at \(path)")
+        }
+        nodes[place].presenters.remove(at: index)
+        presenterCount -= 1
+        settleIdle(place)
+    }
+
+    /// The presenters of a path and of the directories above it, outermost first, each with its depth in components.
+    func presenters(at path: FilePath) -> (enclosing: [(depth: Int, presenter: PresenterID)], item: [PresenterID]) {
+        guard presenterCount > 0 else { return ([], []) }
+        var enclosing: [(depth: Int, presenter: PresenterID)] = []
+        var here = Self.root
+        var depth = 0
+        for name in path.components {
+            enclosing += nodes[here].presenters.map { (depth, $0) }
+            guard let next = nodes[here].children[name] else { return (enclosing, []) }
+            here = next
+            depth += 1
+        }
+        return (enclosing, nodes[here].presenters)
+    }
+
+    /// The presenters of whatever lies below a path, in the order of their paths.
+    func presenters(below path: FilePath) -> [PresenterID] {
+        guard presenterCount > 0, let place = find(path) else { return [] }
+        var found: [PresenterID] = []
+        func descend(_ place: Place) {
+            let children = nodes[place].children
+            for name in children.keys.sorted(by: { $0.string < $1.string }) {
+                guard let child = children[name] else { continue }
+                found += nodes[child].presenters
+                descend(child)
+            }
+        }
+        descend(place)
+        return found
+    }
+}

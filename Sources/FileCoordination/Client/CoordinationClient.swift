@@ -1,0 +1,256 @@
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import SystemPackage
+
+/// A process's side of coordination: who waits here, which presenters are registered here, and the way to the arbiter.
+///
+/// All effects of the arbiter's actions happen here, after the lock is released: waiters go on, presenters' mailboxes are worked off.
+/// Only the order of the mailboxes is settled under the lock, so that it is the arbiter's.
+package final class CoordinationClient: Sendable {
+    /// The client that an app's coordinators use.
+    static let shared = CoordinationClient()
+
+    typealias Outcome = Result<Grant, any Error>
+
+    let id = ClientID(1)
+    let clock: any Clock<Duration>
+    private let state: Mutex<ClientState>
+    private let packages = Mutex(FilePackages())
+
+    package init(clock: any Clock<Duration> = ContinuousClock(), trace: CoordinationTrace? = nil) {
+        self.clock = clock
+        var state = ClientState(trace: trace)
+        _ = state.arbiter.handle(.clientJoined(id, process: getpid(), name: CommandLine.arguments.first ?? ""))
+        self.state = Mutex(state)
+    }
+
+    /// Which directories are file packages.
+    package var filePackages: FilePackages {
+        get { packages.withLock { $0 } }
+        set { packages.withLock { $0 = newValue } }
+    }
+
+    func newCoordinator() -> UInt64 {
+        state.withLock { state in
+            state.nextCoordinator += 1
+            return state.nextCoordinator
+        }
+    }
+
+    // MARK: Claims
+
+    /// Requests a claim.
+    ///
+    /// - Parameters:
+    ///   - coordinator: who asks.
+    ///   - request: makes the request, given the claim's number.
+    /// - Returns: the claim, and the grant if it can be had at once; else somebody must wait for the claim.
+    func begin(coordinator: UInt64, _ request: (ClaimID) -> ClaimRequest) -> (ClaimID, Grant?) {
+        let (id, grant, effects) = state.withLock { state -> (ClaimID, Grant?, ClientState.Effects?) in
+            state.nextClaim += 1
+            let id = ClaimID(self.id, state.nextClaim)
+            let request = request(id)
+            let actions = state.handle(.request(request))
+            if actions.count == 1, case .grant(id, let grant) = actions[0] { return (id, grant, nil) }
+            state.waiters[id] = ClientState.Waiter(coordinator: coordinator, request: request)
+            var effects = ClientState.Effects()
+            state.apply(actions, &effects)
+            return (id, nil, effects)
+        }
+        if let effects { perform(effects) }
+        return (id, grant)
+    }
+
+    /// Waits for a claim that was not granted at once.
+    ///
+    /// - Throws: what the claim failed with; `CancellationError` when the task was cancelled first.
+    nonisolated(nonsending) func wait(for id: ClaimID, deadline: FileCoordinator.Deadline?) async throws -> Grant {
+        let timer = deadline.map { deadline in
+            Task.detached { [self] in
+                try await clock.sleep(for: deadline.remaining)
+                submit(.deadline(id))
+            }
+        }
+        defer { timer?.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                onOutcome(of: id) { continuation.resume(with: $0) }
+            }
+        } onCancel: {
+            cancel(id, as: CancellationError())
+        }
+    }
+
+    /// Blocks the calling thread until a claim is granted.
+    ///
+    /// - Throws: what the claim failed with.
+    func waitBlocking(for id: ClaimID) throws -> Grant {
+        let arrival = Arrival()
+        onOutcome(of: id) { arrival.set($0) }
+        return try arrival.wait().get()
+    }
+
+    /// Has a closure called once with a claim's outcome, at once if it is known.
+    func onOutcome(of id: ClaimID, _ resume: @escaping @Sendable (Outcome) -> Void) {
+        let known = state.withLock { state -> Outcome? in
+            guard let outcome = state.waiters[id]?.outcome else {
+                state.waiters[id]?.resume = resume
+                return nil
+            }
+            state.waiters[id] = nil
+            return outcome
+        }
+        if let known { resume(known) }
+    }
+
+    /// Gives a claim up that still waits; one that is granted stays.
+    func cancel(_ id: ClaimID, as error: any Error) {
+        let effects = state.withLock { state in
+            state.waiters[id]?.cancellation = error
+            return state.effects(of: .cancel(id))
+        }
+        perform(effects)
+    }
+
+    /// Gives up all claims of a coordinator that still wait.
+    func cancelAll(of coordinator: UInt64) {
+        let waiting = state.withLock { state in state.waiters.filter { $0.value.coordinator == coordinator }.map(\.key) }
+        for id in waiting { cancel(id, as: FileCoordinationError.userCancelled) }
+    }
+
+    /// Passes an event on to the arbiter.
+    func submit(_ event: ArbiterEvent) {
+        perform(state.withLock { $0.effects(of: event) })
+    }
+
+    /// The write claim with which code within these surroundings may report a move of a path, the innermost first.
+    func claim(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
+        state.withLock { $0.arbiter.heldWrite(of: purpose, covering: path) }
+    }
+
+    /// Who holds and awaits what.
+    package func snapshot() -> CoordinationSnapshot {
+        state.withLock { $0.snapshot() }
+    }
+
+    private func perform(_ effects: ClientState.Effects) {
+        for (resume, outcome) in effects.resumptions { resume(outcome) }
+        for id in effects.mailboxes {
+            // Detached: a presenter's turn is nested in nobody's accessor.
+            Task.detached { await self.drain(id) }
+        }
+    }
+
+    // MARK: Presenters
+
+    /// The number that stands for a presenter, registered or not.
+    func id(of presenter: any FilePresenter) -> PresenterID {
+        state.withLock { $0.registry.id(of: presenter, in: id) }
+    }
+
+    var presenters: [any FilePresenter] {
+        state.withLock { state in
+            state.registry.entries.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter)
+        }
+    }
+
+    package func add(_ presenter: any FilePresenter) {
+        // Both are the presenter's own code, so they run outside the lock.
+        let location = presenter.presentedItemURL.flatMap { try? Location($0) }
+        let observed = Set(presenter.observedPresentedItemUbiquityAttributes.map(\.rawValue))
+        let effects = state.withLock { state -> ClientState.Effects in
+            let id = state.registry.id(of: presenter, in: id)
+            guard state.registry.entries[id] == nil else { return ClientState.Effects() }
+            state.registry.entries[id] = PresenterRegistry.Entry(presenter: presenter, location: location)
+            return state.effects(of: .addPresenter(id, location?.path, observedAttributes: observed))
+        }
+        perform(effects)
+    }
+
+    package func remove(_ presenter: any FilePresenter) {
+        let effects = state.withLock { state -> ClientState.Effects in
+            guard let id = state.registry.id(ofDeparting: presenter, in: id) else { return ClientState.Effects() }
+            state.registry.remove(id)
+            return state.effects(of: .removePresenter(id))
+        }
+        perform(effects)
+    }
+
+    /// Asks a presenter again for its URL, at the end of an access made on its behalf (C-35).
+    func readAgainURL(of id: PresenterID) {
+        let entry = state.withLock { $0.registry.entries[id] }
+        guard let entry, let presenter = entry.presenter else { return }
+        let url = presenter.presentedItemURL
+        guard url != entry.location?.url else { return }
+        let location = url.flatMap { try? Location($0) }
+        let effects = state.withLock { state -> ClientState.Effects in
+            guard state.registry.entries[id] != nil else { return ClientState.Effects() }
+            state.registry.entries[id]?.location = location
+            return state.effects(of: .relocatePresenter(id, location?.path))
+        }
+        perform(effects)
+    }
+
+    /// Lets a presenter handle its messages, one after the other.
+    private func drain(_ id: PresenterID) async {
+        while let (delivery, presenter, location) = next(for: id) {
+            let answer = await PresenterTurn(delivery: delivery, presenter: presenter, location: location, client: self).take()
+            let effects = state.withLock { state -> ClientState.Effects in
+                switch answer {
+                case .done: break
+                case .relinquished(let reacquirer): state.registry.entries[id]?.reacquirers[delivery.id] = reacquirer
+                case .refused(let error): state.refusals[delivery.id] = error
+                }
+                defer { state.refusals[delivery.id] = nil }
+                return state.effects(of: .handled(delivery.id, answer.forArbiter))
+            }
+            perform(effects)
+        }
+    }
+
+    private func next(for id: PresenterID) -> (Delivery, any FilePresenter, Location?)? {
+        let (next, effects) = state.withLock { state -> ((Delivery, any FilePresenter, Location?)?, ClientState.Effects) in
+            guard let entry = state.registry.entries[id] else { return (nil, ClientState.Effects()) }
+            guard let presenter = entry.presenter else {
+                state.registry.remove(id)
+                return (nil, state.effects(of: .removePresenter(id)))
+            }
+            guard !entry.mailbox.isEmpty else {
+                state.registry.entries[id]?.isDraining = false
+                return (nil, ClientState.Effects())
+            }
+            let delivery = state.registry.entries[id]?.mailbox.removeFirst() ?? entry.mailbox[0]
+            return ((delivery, presenter, entry.location), ClientState.Effects())
+        }
+        perform(effects)
+        return next
+    }
+
+    /// Takes what a presenter left to be done at the end of a claim.
+    func takeReacquirer(for message: MessageID, of presenter: PresenterID) -> Reacquirer? {
+        state.withLock { $0.registry.entries[presenter]?.reacquirers.removeValue(forKey: message) }
+    }
+}
+
+/// An outcome that a thread waits for.
+private final class Arrival: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+    private let outcome = Mutex<CoordinationClient.Outcome?>(nil)
+
+    func set(_ outcome: CoordinationClient.Outcome) {
+        self.outcome.withLock { $0 = outcome }
+        semaphore.signal()
+    }
+
+    func wait() -> CoordinationClient.Outcome {
+        semaphore.wait()
+        return outcome.withLock { $0! }
+    }
+}
+
+extension FileCoordinationError {
+    static let userCancelled = FileCoordinationError(
+        .userCancelled, "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again.")
+}

@@ -1,0 +1,48 @@
+import Foundation
+
+/// The presenters of this process, by weak reference: a leaked registration can block nobody (C-59).
+struct PresenterRegistry: Sendable {
+    /// A presenter, and the messages that wait for it.
+    struct Entry: Sendable {
+        weak var presenter: (any FilePresenter)?
+        /// The presenter's URL as it last gave it; what it is told of is spelled like this.
+        var location: Location?
+        /// Messages in the order of the arbiter's actions.
+        var mailbox: [Delivery] = []
+        /// Whether a task is at work on the mailbox.
+        var isDraining = false
+        /// What presenters want to be done when a claim for which they relinquished has ended, by that message.
+        var reacquirers: [MessageID: Reacquirer] = [:]
+    }
+
+    var entries: [PresenterID: Entry] = [:]
+    /// Numbers of live objects, registered or not; an object that took a dead one's address gets a number of its own.
+    private var numbers: [ObjectIdentifier: (number: UInt64, object: Weak)] = [:]
+    private var nextNumber: UInt64 = 0
+
+    private struct Weak: Sendable {
+        weak var object: (any FilePresenter)?
+    }
+
+    /// The number that stands for a presenter for as long as it lives.
+    mutating func id(of presenter: any FilePresenter, in client: ClientID) -> PresenterID {
+        let key = ObjectIdentifier(presenter)
+        if let known = numbers[key], known.object.object === presenter { return PresenterID(client, known.number) }
+        if numbers.count > 2 * entries.count + 64 {
+            numbers = numbers.filter { $0.value.object.object != nil || entries[PresenterID(client, $0.value.number)] != nil }
+        }
+        nextNumber += 1
+        numbers[key] = (nextNumber, Weak(object: presenter))
+        return PresenterID(client, nextNumber)
+    }
+
+    /// The number of an object that may be on its way out, when weak references to it are nil already.
+    func id(ofDeparting presenter: any FilePresenter, in client: ClientID) -> PresenterID? {
+        numbers[ObjectIdentifier(presenter)].map { PresenterID(client, $0.number) }
+    }
+
+    /// Removes a presenter.
+    mutating func remove(_ id: PresenterID) {
+        entries[id] = nil
+    }
+}

@@ -1,0 +1,33 @@
+public import Foundation
+import SystemPackage
+
+extension FileCoordinator {
+    /// Announces a move. Accepted for code written for a sandbox; there is nothing to prepare here (C-42).
+    ///
+    /// - Parameters:
+    ///   - oldURL: where the item is.
+    ///   - newURL: where it will be.
+    public func item(at oldURL: URL, willMoveTo newURL: URL) {}
+
+    /// Reports that the accessor has moved an item, so that waiting accesses follow it and presenters hear of a move.
+    ///
+    /// Call it inside the accessor of a write access that covers the old place, once the item is at the new one; anywhere else is a
+    /// programmer's error. Equal URLs are harmless. Without the call others only hear that both places changed (C-38, C-39).
+    ///
+    /// - Parameters:
+    ///   - oldURL: where the item was.
+    ///   - newURL: where it is.
+    public func item(at oldURL: URL, didMoveTo newURL: URL) {
+        guard let from = try? Location(oldURL).path, let to = try? Location(newURL).path else {
+            preconditionFailure("A move was reported from \(oldURL) to \(newURL), which are not both file URLs with a path")
+        }
+        guard let claim = client.claim(of: purpose, covering: from) else {
+            preconditionFailure("A move from \(from) to \(to) was reported outside the accessor of a coordinated write of \(from)")
+        }
+        guard from != to else { return }
+        let packages = client.filePackages
+        var depths = packages.depths(above: to)
+        if packages.contains(to), to.isDirectoryWithoutFollowing { depths.append(to.components.count) }
+        client.submit(.moved(claim, Move(from: from, to: to, packageDepths: depths)))
+    }
+}

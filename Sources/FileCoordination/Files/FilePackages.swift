@@ -1,0 +1,52 @@
+public import SystemPackage
+
+/// Which directories are *file packages*: directories that a person, and coordination, treats as one item (C-03).
+///
+/// All processes that coordinate the same files must agree on it.
+public struct FilePackages: Sendable {
+    /// Path extensions, without the dot, in lower case.
+    public var extensions: Set<String>
+    /// Tells further packages by their path; nil when there are none.
+    ///
+    /// It is asked about every directory above each claimed item, so it must be quick, and always say the same of one path.
+    public var predicate: (@Sendable (FilePath) -> Bool)?
+
+    /// Makes a rule.
+    ///
+    /// - Parameters:
+    ///   - extensions: path extensions without the dot; case does not matter.
+    ///   - predicate: tells further packages by their path.
+    public init(extensions: Set<String> = FilePackages.standardExtensions, predicate: (@Sendable (FilePath) -> Bool)? = nil) {
+        self.extensions = Set(extensions.map { $0.lowercased() })
+        self.predicate = predicate
+    }
+
+    /// The extensions of document packages that are in common use.
+    public static let standardExtensions: Set<String> = [
+        "app", "band", "bundle", "download", "framework", "graffle", "key", "logicx", "numbers", "pages", "photoslibrary", "playground",
+        "plugin", "rtfd", "sparsebundle", "textbundle", "xcodeproj", "xcworkspace",
+    ]
+
+    /// Whether a directory at this path is a package.
+    func contains(_ path: FilePath) -> Bool {
+        if let name = path.extension, extensions.contains(name.lowercased()) { return true }
+        return predicate?(path) ?? false
+    }
+
+    /// Which of the directories above a path are packages, as numbers of components, outermost first.
+    func depths(above path: FilePath) -> [Int] {
+        // A dot is in nearly no directory's name, and without one nor a predicate there is nothing to find.
+        guard predicate != nil || path.hasDotAboveLast else { return [] }
+        var directory = path.removingLastComponent()
+        var depths: [Int] = []
+        while !directory.components.isEmpty {
+            if contains(directory) { depths.append(directory.components.count) }
+            directory.removeLastComponent()
+        }
+        return depths.reversed()
+    }
+}
+
+extension FilePath {
+    fileprivate var hasDotAboveLast: Bool { components.dropLast().contains { $0.extension != nil } }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Glibc
+import SystemPackage
+
+/// A file URL with the path that it canonically stands for.
+///
+/// Directories above an item are freed of symbolic links, so that two spellings of one place meet; the item itself may be a link.
+/// What has moved is spelled again as the caller spells it (C-46).
+struct Location: Sendable {
+    let url: URL
+    /// Absolute, free of symbolic links but for the last component.
+    let path: FilePath
+    private let spelling: Spelling
+
+    /// Looks a URL up.
+    ///
+    /// - Throws: `unusableURL` when the URL is not a file URL or names no path, `fileSystem` when a directory above it cannot be
+    ///   searched. An item that does not exist is fine, and so are missing directories above it (C-13).
+    init(_ url: URL) throws(FileCoordinationError) {
+        guard url.isFileURL, let spelled = FilePath(fileURL: url) else {
+            throw FileCoordinationError(
+                .unusableURL, "Cannot coordinate \(url.absoluteString): it is not a file URL with a path. Make one with URL(filePath:).")
+        }
+        self.url = url
+        path = try spelled.canonicalParent()
+        spelling = Spelling(spelled: spelled.lexicallyNormalized(), canonical: path)
+    }
+
+    /// The URL of a path in the spelling of this one.
+    ///
+    /// - Returns: nil when a URL cannot represent the path, for it is not UTF-8.
+    func url(of path: FilePath) -> URL? {
+        if path == self.path { return url }
+        return URL(filePath: spelling.spelled(path))
+    }
+}
+
+/// How a caller spells the canonical directories.
+private struct Spelling: Sendable {
+    private var spelled: FilePath
+    private var canonical: FilePath
+
+    /// Keeps what is left of the two when their common end is taken off.
+    init(spelled: FilePath, canonical: FilePath) {
+        self.spelled = spelled
+        self.canonical = canonical
+        while let component = self.spelled.lastComponent, component == self.canonical.lastComponent {
+            self.spelled.removeLastComponent()
+            self.canonical.removeLastComponent()
+        }
+    }
+
+    func spelled(_ path: FilePath) -> FilePath { path.moved(from: canonical, to: spelled) ?? path }
+}
+
+extension FilePath {
+    /// The absolute path of a file URL; nil when there is none.
+    init?(fileURL: URL) {
+        let path = fileURL.withUnsafeFileSystemRepresentation { $0.map { FilePath(platformString: $0) } }
+        guard let path, path.isAbsolute else { return nil }
+        self = path
+    }
+
+    /// The path with every symbolic link resolved but for the last component.
+    ///
+    /// - Throws: `fileSystem` when a directory cannot be searched; see realpath(3).
+    func canonicalParent() throws(FileCoordinationError) -> FilePath {
+        var missing: [Component] = []
+        var rest = self
+        if case .parentDirectory? = lastComponent?.kind {
+        } else if let last = rest.lastComponent {
+            missing.append(last)
+            rest.removeLastComponent()
+        }
+        while true {
+            switch rest.realPath() {
+            case .success(let real): return real.appending(missing.reversed())
+            case .failure(.noSuchFileOrDirectory):
+                guard let last = rest.lastComponent else { return self }
+                missing.append(last)
+                rest.removeLastComponent()
+            case .failure(let errno):
+                throw FileCoordinationError(
+                    .fileSystem, "Cannot coordinate \(self): \(rest) cannot be looked up. Check the directories above it.",
+                    path: self, cause: errno)
+            }
+        }
+    }
+
+    /// realpath(3).
+    func realPath() -> Result<FilePath, Errno> {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            withPlatformString { path in
+                guard realpath(path, buffer.baseAddress) != nil, let start = buffer.baseAddress else {
+                    return .failure(Errno(rawValue: errno))
+                }
+                return .success(FilePath(platformString: start))
+            }
+        }
+    }
+
+    /// Whether something is there, a dangling link included; see lstat(2).
+    var existsWithoutFollowing: Bool {
+        var status = Glibc.stat()
+        return withPlatformString { lstat($0, &status) } == 0
+    }
+
+    /// Whether a directory is there; see lstat(2).
+    var isDirectoryWithoutFollowing: Bool {
+        var status = Glibc.stat()
+        guard withPlatformString({ lstat($0, &status) }) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFDIR
+    }
+}
+
+extension URL {
+    /// A file URL; nil when the path is not UTF-8, which no URL can hold.
+    init?(filePath path: FilePath) {
+        guard let string = String(validating: path) else { return nil }
+        self = URL(fileURLWithPath: string, isDirectory: false)
+    }
+}

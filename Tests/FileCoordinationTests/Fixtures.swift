@@ -1,0 +1,266 @@
+import Foundation
+import Synchronization
+import SystemPackage
+
+@testable import FileCoordination
+
+/// Runs a test in a directory of its own, with an arbiter and presenters of its own.
+func withWorld(_ body: (World) async throws -> Void) async throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "coordination-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    try await body(World(directory: directory.resolvingSymlinksInPath()))
+}
+
+/// A directory, and a client whose every event can be awaited.
+final class World: Sendable {
+    let directory: URL
+    let client: CoordinationClient
+    let clock = ManualClock()
+    private let events = EventLog()
+
+    init(directory: URL) {
+        self.directory = directory
+        client = CoordinationClient(clock: clock) { [events] event, actions in events.add(event, actions) }
+    }
+
+    func coordinator(for presenter: (any FilePresenter)? = nil) -> FileCoordinator {
+        FileCoordinator(filePresenter: presenter, client: client)
+    }
+
+    func url(_ name: String) -> URL { directory.appending(path: name, directoryHint: .notDirectory) }
+
+    @discardableResult func file(_ name: String, _ text: String = "") throws -> URL {
+        let url = url(name)
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: url)
+        return url
+    }
+
+    /// Returns once so many claims wait, in whatever state.
+    func waiting(_ count: Int) async {
+        await events.wait { [client] in client.snapshot().claims.count { $0.state != .held } == count }
+    }
+
+    /// Returns once a condition holds that can change with events only.
+    func until(_ condition: @escaping @Sendable (CoordinationSnapshot) -> Bool) async {
+        await events.wait { [client] in condition(client.snapshot()) }
+    }
+}
+
+/// Wakes those who wait for a condition after each event.
+private final class EventLog: Sendable {
+    private let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
+    private let count = Mutex<UInt64>(0)
+
+    func add(_: ArbiterEvent, _: [ArbiterAction]) {
+        count.withLock { $0 += 1 }
+        let ready = waiters.withLock { waiters in
+            defer { waiters = [:] }
+            return Array(waiters.values)
+        }
+        for waiter in ready { waiter.resume() }
+    }
+
+    func wait(_ condition: @Sendable () -> Bool) async {
+        while true {
+            let seen = count.withLock { $0 }
+            if condition() { return }
+            await withCheckedContinuation { continuation in
+                let isStale = waiters.withLock { waiters in
+                    guard count.withLock({ $0 }) == seen else { return true }
+                    waiters[UInt64(waiters.count)] = continuation
+                    return false
+                }
+                if isStale { continuation.resume() }
+            }
+        }
+    }
+}
+
+/// Opens once; who comes before waits.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+    private let state = Mutex(State())
+
+    func open() {
+        let waiters = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiters.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+}
+
+/// A clock that stands still until it is told to go on.
+final class ManualClock: Clock {
+    struct Instant: InstantProtocol {
+        var offset: Duration
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var sleepers: [UInt64: (until: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var next: UInt64 = 0
+        var cancelled: Set<UInt64> = []
+    }
+    private let state = Mutex(State())
+
+    var now: Instant { state.withLock { $0.now } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (isOver, watchers) = state.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
+                    if state.cancelled.contains(id) || deadline <= state.now { return (true, []) }
+                    state.sleepers[id] = (deadline, continuation)
+                    let ready = state.watchers.filter { $0.count <= state.sleepers.count }
+                    state.watchers.removeAll { $0.count <= state.sleepers.count }
+                    return (false, ready.map(\.continuation))
+                }
+                if isOver { continuation.resume() }
+                for watcher in watchers { watcher.resume() }
+            }
+            try Task.checkCancellation()
+        } onCancel: {
+            let sleeper = state.withLock { state in
+                state.cancelled.insert(id)
+                return state.sleepers.removeValue(forKey: id)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Returns once so many tasks sleep.
+    func sleepers(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.sleepers.count >= count { return true }
+                state.watchers.append((count, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    func advance(by duration: Duration) {
+        let ready = state.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let ready = state.sleepers.filter { $0.value.until <= state.now }
+            for id in ready.keys { state.sleepers[id] = nil }
+            return ready.values.map(\.continuation)
+        }
+        for continuation in ready { continuation.resume() }
+    }
+}
+
+/// A presenter that notes what it is told, and does what the test says.
+final class RecordingPresenter: FilePresenter {
+    typealias Handler = @Sendable (String) async throws -> Void
+
+    private struct State {
+        var url: URL?
+        var log: [String] = []
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+    private let state: Mutex<State>
+    private let handler: Handler
+    let observedPresentedItemUbiquityAttributes: Set<UbiquityAttribute>
+
+    init(_ url: URL?, observing attributes: Set<UbiquityAttribute> = UbiquityAttribute.all, _ handler: @escaping Handler = { _ in }) {
+        state = Mutex(State(url: url))
+        observedPresentedItemUbiquityAttributes = attributes
+        self.handler = handler
+    }
+
+    var presentedItemURL: URL? {
+        get { state.withLock { $0.url } }
+        set { state.withLock { $0.url = newValue } }
+    }
+
+    /// What it was told, in order.
+    var log: [String] { state.withLock { $0.log } }
+
+    /// Returns once it was told so many things.
+    func told(_ count: Int) async -> [String] {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.log.count >= count { return true }
+                state.watchers.append((count, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+        return log
+    }
+
+    func note(_ message: String) {
+        let ready = state.withLock { state in
+            state.log.append(message)
+            let ready = state.watchers.filter { $0.count <= state.log.count }
+            state.watchers.removeAll { $0.count <= state.log.count }
+            return ready
+        }
+        for watcher in ready { watcher.continuation.resume() }
+    }
+
+    private func told(_ message: String) async throws {
+        note(message)
+        try await handler(message)
+    }
+
+    func relinquishPresentedItemToReader() async -> Reacquirer? {
+        try? await told("relinquishToReader")
+        return { [self] in try? await told("reacquire") }
+    }
+    func relinquishPresentedItemToWriter() async -> Reacquirer? {
+        try? await told("relinquishToWriter")
+        return { [self] in try? await told("reacquire") }
+    }
+    func savePresentedItemChanges() async throws { try await told("save") }
+    func accommodatePresentedItemDeletion() async throws { try await told("accommodateDeletion") }
+    func accommodatePresentedSubitemDeletion(at url: URL) async throws { try await told("accommodateSubitemDeletion \(url.lastPathComponent)") }
+    func presentedItemDidMove(to newURL: URL) async {
+        state.withLock { $0.url = newURL }
+        try? await told("didMove \(newURL.lastPathComponent)")
+    }
+    func presentedItemDidChange() async { try? await told("didChange") }
+    func presentedItemDidDisappear() async { try? await told("didDisappear") }
+    func presentedItemDidChangeUbiquityAttributes(_ attributes: Set<UbiquityAttribute>) async {
+        try? await told("attributes \(attributes.map(\.rawValue).sorted().joined(separator: " "))")
+    }
+    func presentedItemDidGain(_ version: FileVersionIdentifier) async { try? await told("gained \(version.rawValue)") }
+    func presentedItemDidLose(_ version: FileVersionIdentifier) async { try? await told("lost \(version.rawValue)") }
+    func presentedItemDidResolveConflict(_ version: FileVersionIdentifier) async { try? await told("resolved \(version.rawValue)") }
+    func presentedSubitemDidAppear(at url: URL) async { try? await told("subitemDidAppear \(url.lastPathComponent)") }
+    func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async {
+        try? await told("subitemDidMove \(oldURL.lastPathComponent) \(newURL.lastPathComponent)")
+    }
+    func presentedSubitemDidChange(at url: URL) async { try? await told("subitemDidChange \(url.lastPathComponent)") }
+    func presentedSubitem(at url: URL, didGain version: FileVersionIdentifier) async {
+        try? await told("subitem \(url.lastPathComponent) gained \(version.rawValue)")
+    }
+}
