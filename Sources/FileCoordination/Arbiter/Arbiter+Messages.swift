@@ -113,7 +113,9 @@ extension Arbiter {
         claims[id]?.moves.append(move)
     }
 
-    /// Lets every claim follow a move, but for those that own the name (C-24, C-41). The mover keeps the old name and gets the new one too.
+    /// Lets every claim follow a move, but for those that own the name (C-24, C-41).
+    ///
+    /// The mover keeps the old name and gets the new one too.
     private mutating func retarget(_ move: Move, by mover: ClaimID) {
         var changed = false
         for (id, claim) in claims {

@@ -1,7 +1,9 @@
 import Glibc
 import SystemPackage
 
-/// Sees what the arbiter is told and what it decides, in its order. It must be quick, and must not coordinate.
+/// Sees what the arbiter is told and what it decides, in its order.
+///
+/// It must be quick, and must not coordinate.
 package typealias CoordinationTrace = @Sendable (ArbiterEvent, [ArbiterAction]) -> Void
 
 /// What a client keeps under its lock: the arbiter, and who is concerned by its actions.
@@ -107,7 +109,9 @@ struct ClientState {
     }
 }
 
-/// The time for listings; coarse, for it is read for every claim. See clock_gettime(2).
+/// The time for listings; coarse, for it is read for every claim.
+///
+/// See clock_gettime(2).
 private func monotonicNanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time)

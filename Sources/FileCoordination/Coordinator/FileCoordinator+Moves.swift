@@ -2,7 +2,9 @@ public import Foundation
 import SystemPackage
 
 extension FileCoordinator {
-    /// Announces a move. Accepted for code written for a sandbox; there is nothing to prepare here (C-42).
+    /// Announces a move.
+    ///
+    /// Accepted for code written for a sandbox; there is nothing to prepare here (C-42).
     ///
     /// - Parameters:
     ///   - oldURL: where the item is.
