@@ -36,6 +36,15 @@ extension RecordValue {
         }
     }
 
+    /// The same value in memory of its own, so that it does not keep a whole log alive.
+    package var detached: RecordValue {
+        switch self {
+        case .null, .integer, .real: self
+        case .text(let bytes): .text(ArraySlice(Array(bytes)))
+        case .blob(let bytes): .blob(ArraySlice(Array(bytes)))
+        }
+    }
+
     private var rank: Int {
         switch self {
         case .null: 0

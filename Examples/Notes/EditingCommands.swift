@@ -1,0 +1,120 @@
+import ArgumentParser
+import Foundation
+import GRDB
+import SwiftCSV
+import Ubiquity
+
+/// `notes add`
+struct AddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "add", abstract: "Add a note and print its identifier.")
+
+    @Argument(help: "The title.")
+    var text: String
+
+    @Option(help: "The body.")
+    var body: String?
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let note = Note(id: newIdentifier(), title: text, body: body, created: timestamp())
+        try await notebook.saving { db in try note.insert(db) }
+        print(note.id)
+    }
+}
+
+/// `notes edit`
+struct EditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "edit", abstract: "Change a note's title or body.")
+
+    @Argument(help: "The note's identifier.")
+    var id: String
+
+    @Option(help: "The new title.")
+    var title: String?
+
+    @Option(help: "The new body.")
+    var body: String?
+
+    @OptionGroup var notebook: Notebook
+
+    func validate() throws {
+        if title == nil, body == nil { throw ValidationError("Nothing to change: give --title, --body, or both.") }
+    }
+
+    func run() async throws {
+        let found = try await notebook.saving { [id, title, body] db in
+            guard var note = try Note.fetchOne(db, key: id) else { return false }
+            // Only the columns that change are written: the others stay whoever's they are.
+            return try note.updateChanges(db) {
+                if let title { $0.title = title }
+                if let body { $0.body = body }
+            } || true
+        }
+        if !found { throw NoSuchNote(id: id) }
+    }
+}
+
+/// `notes rm`
+struct RemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "rm", abstract: "Remove a note.")
+
+    @Argument(help: "The note's identifier.")
+    var id: String
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        if try await !notebook.saving({ [id] db in try Note.deleteOne(db, key: id) }) { throw NoSuchNote(id: id) }
+    }
+}
+
+/// `notes import`
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Add the rows of a CSV file, in one save.",
+        discussion: "The first line names the columns: title, and if wanted id, body, created. A row whose id is there already replaces that note."
+    )
+
+    @Argument(help: "The file.", completion: .file(extensions: ["csv"]))
+    var file: String
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let notes = try read()
+        try await notebook.saving { db in
+            for note in notes { try note.upsert(db) }
+        }
+        print("Imported \(notes.count) notes.")
+    }
+
+    private func read() throws -> [Note] {
+        let rows: [[String: String]]
+        do {
+            rows = try CSV<Named>(url: URL(filePath: file)).rows
+        } catch {
+            throw UnreadableFile(path: file, reason: (error as NSError).localizedDescription)
+        }
+        return try rows.enumerated().map { index, row in
+            guard let title = row["title"] else { throw UnreadableFile(path: file, reason: "row \(index + 1) has no “title”") }
+            return Note(
+                id: row["id"].flatMap { $0.isEmpty ? nil : $0 } ?? newIdentifier(), title: title, body: row["body"].flatMap { $0.isEmpty ? nil : $0 },
+                created: row["created"].flatMap { $0.isEmpty ? nil : $0 } ?? timestamp())
+        }
+    }
+}
+
+/// The identifier names no note on this device.
+struct NoSuchNote: Error, CustomStringConvertible {
+    var id: String
+    var description: String { "No note has the identifier “\(id)”; list them with: notes list" }
+}
+
+/// A file of the user's that cannot be used.
+struct UnreadableFile: Error, CustomStringConvertible {
+    var path: String
+    var reason: String
+    var description: String { "\(path) cannot be imported: \(reason)" }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Foundation
+import GRDB
+import SystemPackage
+import Ubiquity
+
+/// A notebook on the command line, the same on all of an account's devices.
+@main
+struct Notes: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notes",
+        abstract: "A notebook on the command line, the same on all of an account's devices.",
+        discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
+        subcommands: [
+            AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, RunCommand.self, StatusCommand.self,
+        ]
+    )
+}
+
+/// A note, as GRDB keeps it.
+struct Note: Codable, FetchableRecord, PersistableRecord {
+    static let databaseTableName = "note"
+
+    var id: String
+    var title: String
+    var body: String?
+    var created: String
+}
+
+/// What every subcommand needs: the home, the container and the store.
+struct Notebook: ParsableArguments {
+    @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
+    var home: String?
+
+    static let schema: SyncedSchema = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v1") { db in
+            try db.create(table: "note") { table in
+                table.primaryKey("id", .text)
+                table.column("title", .text).notNull()
+                table.column("body", .text)
+                table.column("created", .text).notNull()
+            }
+        }
+        return SyncedSchema(migrator: migrator) { SyncedTable("note") }
+    }()
+
+    /// Opens the store of the signed-in account.
+    func open(exchangesAutomatically: Bool = false) async throws -> UbiquitousStore {
+        let deviceHome = if let home { DeviceHome(FilePath(home)) } else { try DeviceHome.standard() }
+        let container = try await UbiquityContainer("org.example.notes", home: deviceHome)
+        return try await UbiquitousStore.open(
+            at: deviceHome.path.appending("Notes/Notes.sqlite"),
+            options: .init(contentName: "Notes", exchangesAutomatically: exchangesAutomatically), in: container, schema: Self.schema)
+    }
+
+    /// Opens the store for one save, publishes it, and closes.
+    func saving<Result: Sendable>(_ body: @Sendable (Database) throws -> Result) async throws -> Result {
+        let store = try await open()
+        let result = try await store.write(body)
+        try await store.publish()
+        if let reason = try await store.status().suspended {
+            FileHandle.standardError.write(Data("Saved on this device only: \(ContainerAttachment.detached(reason)).\n".utf8))
+        }
+        try await store.close()
+        return result
+    }
+}
+
+/// The time as notes keep it.
+func timestamp() -> String { Date.now.formatted(.iso8601) }
+
+/// A UUID of version 7 (RFC 9562): time-ordered, so that inserts go to one end of the index.
+func newIdentifier() -> String {
+    var bytes = withUnsafeBytes(of: UInt64(Date().timeIntervalSince1970 * 1000).bigEndian) { Array($0[2...]) }
+    bytes += (0..<10).map { _ in UInt8.random(in: .min ... .max) }
+    bytes[6] = bytes[6] & 0x0F | 0x70
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let digits = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { range in
+        String(Array(digits)[range])
+    }
+    return groups.joined(separator: "-")
+}

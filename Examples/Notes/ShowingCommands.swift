@@ -1,0 +1,130 @@
+import ArgumentParser
+import Foundation
+import GRDB
+import Ubiquity
+
+/// `notes list`
+struct ListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the notes on this device.",
+        discussion: "What other devices have sent is taken in first, unless --offline is given."
+    )
+
+    @Flag(help: "Print a JSON array of notes.")
+    var json = false
+
+    @Flag(help: "Do not look into the container.")
+    var offline = false
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let store = try await notebook.open()
+        if !offline {
+            do {
+                try await store.settled()
+            } catch let error as UbiquitousStoreError where error.code == .suspended {
+                FileHandle.standardError.write(Data("\(error)\n".utf8))
+            }
+        }
+        let notes = try await store.read { db in try Note.order(Column("id")).fetchAll(db) }
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            print(String(decoding: try encoder.encode(notes), as: UTF8.self))
+        } else {
+            for note in notes { print("\(note.id)  \(note.title)\(note.body.map { ": \($0)" } ?? "")") }
+        }
+        try await store.close()
+    }
+}
+
+/// `notes status`
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "status", abstract: "Show how this device's store stands.")
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let store = try await notebook.open()
+        let status = try await store.status()
+        let notes = try await store.read { db in try Note.fetchCount(db) }
+        print("\(status.peer), epoch \(status.epoch): \(notes) notes, \(status.unpublished) logs not published")
+        if let reason = status.suspended { print("suspended: \(ContainerAttachment.detached(reason))") }
+        if let failure = status.failure { print("failed: \(failure)") }
+        for peer in status.waiting { print("waiting: log \(peer.sequence) of \(peer.peer): \(peer.reason)") }
+        for log in status.quarantined { print("unusable: \(log.peer)/\(log.file): \(log.reason)") }
+        try await store.close()
+    }
+}
+
+/// `notes run`
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Stay, and exchange notes with the other devices until interrupted.",
+        discussion: "Prints “ready”, then a line for each import: how many notes were inserted, updated and deleted."
+    )
+
+    @Flag(help: "Print a JSON object a line.")
+    var json = false
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let signals = Interruption()
+        let store = try await notebook.open(exchangesAutomatically: true)
+        let notices = store.notices
+        let printing = Task { [json] in
+            for await notice in notices { Line(notice).print(json: json) }
+        }
+        Line(event: "ready").print(json: json)
+        await signals.wait()
+        printing.cancel()
+        try await store.close()
+    }
+}
+
+/// One line that `notes run` prints.
+struct Line: Encodable {
+    var event: String
+    var inserted: Int?
+    var updated: Int?
+    var deleted: Int?
+    var reason: String?
+
+    init(event: String) { self.event = event }
+
+    init(_ notice: StoreNotice) {
+        switch notice {
+        case .didImport(let changes):
+            event = "imported"
+            inserted = changes.inserted.count
+            updated = changes.updated.count
+            deleted = changes.deleted.count
+        case .didSuspend(let missing):
+            event = "suspended"
+            reason = ContainerAttachment.detached(missing).description
+        case .didResume: event = "resumed"
+        case .didQuarantine(let log):
+            event = "quarantined"
+            reason = "\(log.peer)/\(log.file): \(log.reason)"
+        }
+    }
+
+    /// Prints the line at once, also into a pipe.
+    func print(json: Bool) {
+        var text: String
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            text = String(decoding: (try? encoder.encode(self)) ?? Data(), as: UTF8.self)
+        } else {
+            text = event
+            if let inserted, let updated, let deleted { text += " \(inserted) inserted, \(updated) updated, \(deleted) deleted" }
+            if let reason { text += ": \(reason)" }
+        }
+        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+}

@@ -1,0 +1,78 @@
+internal import Foundation
+internal import GRDB
+internal import UbiquityContainers
+
+/// Turns what the triggers noted into stamps and a log, in the transaction that it is called in.
+///
+/// So a save and its log are one SQLite transaction: a crash leaves both or neither (DESIGN §4, rule 3).
+struct Sealer: Sendable {
+    let shapes: [TableShape]
+    /// The last migration of the app's schema, for the log's header.
+    let schemaVersion: String
+    let now: @Sendable () -> Date
+
+    /// Seals all that is noted and not sealed.
+    ///
+    /// - Returns: the sequence of the new log, or nil where nothing had changed.
+    @discardableResult
+    func seal(_ db: Database) throws -> Int64? {
+        var folds: [(shape: TableShape, fold: CaptureFold)] = []
+        for shape in shapes {
+            let fold = try notes(of: shape, db)
+            if let fold { folds.append((shape, fold)) }
+        }
+        guard !folds.isEmpty else { return nil }
+        var state = try StoreState.read(db)
+        let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
+        var peers = try StoreKnowledge.peers(db)
+        let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, in: &peers, db))
+        var body = LogBodyBuilder()
+        for (shape, fold) in folds {
+            var table = try TableSealer(shape: shape, stamp: stamp, db)
+            try table.seal(fold)
+            body.add(shape.logTable, count: table.count, rows: table.rows)
+            try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
+        }
+        guard !body.isEmpty else { return nil }
+        state.clock = time
+        try post(body, at: time, state: &state, db)
+        return state.sequence
+    }
+
+    private func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
+        let header = LogHeader(
+            peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
+            news: try StoreKnowledge.others(db, untold: true), schema: schemaVersion, created: now(), saves: 1, changes: Int64(body.changes))
+        let bytes = LogFile.encode(header, body: body.encoded(time: time))
+        let hash = ContentHash(of: bytes)
+        let outbox = try RawStatement("INSERT INTO ubiquity_outbox VALUES (?,?,?)", db)
+        outbox.bind(1, header.sequence)
+        outbox.bind(2, hash.bytes)
+        outbox.bind(3, bytes)
+        try outbox.run()
+        if !header.news.positions.isEmpty { try StoreKnowledge.markTold(db) }
+        state.sequence = header.sequence
+        state.predecessor = hash
+        try state.update(db)
+    }
+
+    /// The notes of one table; nil where there are none.
+    private func notes(of shape: TableShape, _ db: Database) throws -> CaptureFold? {
+        let statement = try RawStatement("SELECT operation, rid, columns, \(shape.ownKeyColumns) FROM \(shape.captureTable) ORDER BY id", db)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        var fold = CaptureFold()
+        repeat {
+            let rid = statement.integer(1)
+            func key() -> [RecordValue] { shape.keyColumns.indices.map { statement.value(3 + $0) } }
+            switch CaptureTriggers.Operation(rawValue: statement.integer(0)) {
+            case .inserted: fold.inserted(rid)
+            case .updated: fold.updated(rid, ColumnSet(rawValue: statement.integer(2)))
+            case .challenged: fold.challenged(rid, key: key())
+            case .deleted: fold.deleted(rid, key: key())
+            case nil: throw UbiquitousStoreError(.malformed, "\(shape.captureTable) holds a note of an unknown kind.")
+            }
+        } while try statement.step()
+        return fold
+    }
+}

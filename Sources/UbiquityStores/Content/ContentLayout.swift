@@ -1,0 +1,50 @@
+package import SystemPackage
+package import UbiquityContainers
+
+/// Where the files of one store's content lie in a container (DESIGN §3).
+package struct ContentLayout: Hashable, Sendable {
+    /// `CoreData/<content name>`
+    package let directory: FilePath
+
+    package init(container: FilePath, contentName: String) {
+        directory = container.appending(Self.parent).appending(contentName)
+    }
+
+    /// An existing content directory.
+    package init(directory: FilePath) { self.directory = directory }
+
+    /// `CoreData`, where the contents of a container's stores lie.
+    package static let parent = "CoreData"
+
+    package var epochs: FilePath { directory.appending("epochs") }
+
+    package func epochMark(_ epoch: Int64, by peer: PeerIdentifier) -> FilePath {
+        epochs.appending("\(epoch).\(peer)")
+    }
+
+    /// Reads `<n>.<peer>`.
+    package static func epoch(ofMark name: String) -> Int64? {
+        let parts = name.split(separator: ".", maxSplits: 1)
+        guard parts.count == 2, let epoch = Int64(parts[0]), epoch > 0, String(epoch) == parts[0], PeerIdentifier(parts[1]) != nil else { return nil }
+        return epoch
+    }
+
+    package func peer(_ peer: PeerIdentifier) -> FilePath { directory.appending(peer.description) }
+
+    /// The files of one peer in one epoch.
+    package func logs(of peer: PeerIdentifier, epoch: Int64) -> FilePath { self.peer(peer).appending(String(epoch)) }
+
+    package func receipts(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("receipts") }
+
+    /// Where files are written before they get their names; no synchroniser looks there.
+    package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("tmp.nosync") }
+
+    /// The peer, epoch and name of a log, from its path; nil for any other file.
+    package func log(at path: FilePath) -> (peer: PeerIdentifier, epoch: Int64, name: LogFileName)? {
+        var rest = path
+        guard rest.removePrefix(directory) else { return nil }
+        let parts = rest.components.map(\.string)
+        guard parts.count == 3, let peer = PeerIdentifier(parts[0]), let epoch = Int64(parts[1]), let name = LogFileName(parts[2]) else { return nil }
+        return (peer, epoch, name)
+    }
+}

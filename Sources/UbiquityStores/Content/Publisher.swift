@@ -1,0 +1,96 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Gives sealed logs their names in the container.
+///
+/// The order is: sync the write-ahead log, so that no log outlives its save; write a temporary file and sync it; rename it into place;
+/// sync the directory; forget the sealed log. A crash before the rename leaves a temporary file, which the next start removes. A crash
+/// after it leaves both, and the next start finds the name taken by the same bytes, for the name holds their hash. No directory is ever
+/// made on the way.
+struct Publisher {
+    let layout: ContentLayout
+    let storeFile: FilePath
+    let files: any FileLayer
+
+    /// How many logs share one sync of the directory and one transaction.
+    private static let batch = 64
+
+    /// Publishes all sealed logs.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
+    func publish(from pool: DatabasePool) throws -> Int {
+        var count = 0
+        while true {
+            let (state, logs) = try pool.read { db in
+                (try StoreState.read(db), try Self.sealed(db, limit: Self.batch))
+            }
+            guard let last = logs.last else { return count }
+            try syncWriteAheadLog()
+            Waypoint.publishSynced.pass()
+            let directory = layout.logs(of: state.peer, epoch: state.epoch)
+            let temporary = layout.temporary(of: state.peer, epoch: state.epoch)
+            for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
+            try files.syncDirectory(directory)
+            Waypoint.publishDirectorySynced.pass()
+            try pool.write { db in
+                try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [last.name.sequence])
+            }
+            Waypoint.publishCleared.pass()
+            count += logs.count
+        }
+    }
+
+    /// Publishes a receipt and removes those before it.
+    func publish(_ receipt: Receipt, number: Int64, of peer: PeerIdentifier, epoch: Int64) throws {
+        let directory = layout.receipts(of: peer, epoch: epoch)
+        let before = try files.names(in: directory).filter { Int64($0).map { $0 < number } ?? false }
+        try place(try receipt.encoded(), as: String(number), in: directory, by: layout.temporary(of: peer, epoch: epoch))
+        try files.syncDirectory(directory)
+        Waypoint.receiptWritten.pass()
+        for name in before { try files.remove(directory.appending(name)) }
+    }
+
+    private func place(_ bytes: [UInt8], as name: String, in directory: FilePath, by temporary: FilePath) throws {
+        let draft = temporary.appending("\(name).\(UUID().uuidString)")
+        try files.writeNew(draft, bytes)
+        Waypoint.publishWritten.pass()
+        do {
+            try files.renameNew(draft, to: directory.appending(name))
+        } catch Errno.fileExists {
+            // A crash came between this rename and the forgetting.
+            try files.remove(draft)
+        } catch {
+            try? files.remove(draft)
+            throw error
+        }
+        Waypoint.publishRenamed.pass()
+    }
+
+    /// Commits in WAL mode with synchronous NORMAL are durable once the log file is synced (sqlite.org/pragma.html#pragma_synchronous).
+    /// Another descriptor of the same file does: fsync(2) is about the file. Where there is no log file, a checkpoint has synced the database.
+    private func syncWriteAheadLog() throws {
+        do {
+            try files.syncFile(FilePath(storeFile.string + "-wal"))
+        } catch Errno.noSuchFileOrDirectory {}
+    }
+
+    /// Removes what a crash left half written. Call it while no other process publishes.
+    func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
+        let temporary = layout.temporary(of: peer, epoch: epoch)
+        for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
+    }
+
+    private static func sealed(_ db: Database, limit: Int) throws -> [(name: LogFileName, bytes: [UInt8])] {
+        var logs: [(LogFileName, [UInt8])] = []
+        for row in try Row.fetchAll(db, sql: "SELECT sequence, hash, bytes FROM ubiquity_outbox ORDER BY sequence LIMIT ?", arguments: [limit]) {
+            guard let hash = ContentHash(bytes: row["hash"] as Data) else {
+                throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
+            }
+            logs.append((LogFileName(sequence: row["sequence"], hash: hash), [UInt8](row["bytes"] as Data)))
+        }
+        return logs
+    }
+}

@@ -1,0 +1,50 @@
+internal import Foundation
+internal import Glibc
+
+/// A named point on a path that writes, at which a test can kill the process: `UBIQUITY_KILL_AT=<name>` or `<name>:<nth time>`.
+///
+/// Debug builds only; in release builds passing one costs nothing.
+enum Waypoint: String {
+    case saveSealed = "save.sealed"
+    case saveCommitted = "save.committed"
+    case publishSynced = "publish.wal-synced"
+    case publishWritten = "publish.temporary-written"
+    case publishRenamed = "publish.renamed"
+    case publishDirectorySynced = "publish.directory-synced"
+    case publishCleared = "publish.outbox-cleared"
+    case importApplied = "import.applied"
+    case importCommitted = "import.committed"
+    case receiptWritten = "receipt.written"
+
+    func pass() {
+        #if DEBUG
+            guard let target = Self.target, target.name == rawValue else { return }
+            let passes = Self.passes.add()
+            if passes == target.count { kill(getpid(), SIGKILL) }
+        #endif
+    }
+
+    #if DEBUG
+        private static let target: (name: String, count: Int)? = {
+            guard let text = ProcessInfo.processInfo.environment["UBIQUITY_KILL_AT"] else { return nil }
+            let parts = text.split(separator: ":")
+            return (String(parts[0]), parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
+        }()
+
+        private static let passes = PassCount()
+
+        private final class PassCount: Sendable {
+            private let count = Mutex(0)
+            func add() -> Int {
+                count.withLock {
+                    $0 += 1
+                    return $0
+                }
+            }
+        }
+    #endif
+}
+
+#if DEBUG
+    internal import Synchronization
+#endif

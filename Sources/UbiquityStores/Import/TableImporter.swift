@@ -1,0 +1,155 @@
+internal import GRDB
+internal import GRDBSQLite
+
+/// Joins changes of one table of one log into the store.
+///
+/// The outcome of each comes from `RecordJoin`; here it is carried out on the row and its clock.
+final class TableImporter {
+    private let shape: TableShape
+    /// For each column of the log's list, its number here.
+    private let columns: [Int]
+    private let isIdentity: Bool
+    private let peers: PeerTable
+    private let db: Database
+    private let clocks: ClockTable
+    private let find: RawStatement
+    private let insert: RawStatement
+    private let delete: RawStatement
+    private var updates: [ColumnSet: RawStatement] = [:]
+    private let known: ColumnSet
+
+    /// Why a log's table cannot be imported here yet, in words; nil where it can.
+    static func obstacle(to table: LogBody.Table, among shapes: [TableShape]) -> String? {
+        guard let shape = shapes.first(where: { $0.name == table.name }) else { return "it names the table “\(table.name)”, which is unknown here" }
+        if shape.keyColumns != table.keyColumns { return "it has another primary key for “\(table.name)”" }
+        let unknown = table.columns.filter { !shape.columns.contains($0) }
+        return unknown.isEmpty ? nil : "it names the columns \(unknown.joined(separator: ", ")) of “\(table.name)”, which are unknown here"
+    }
+
+    init(shape: TableShape, table: LogBody.Table, peers: PeerTable, _ db: Database) throws {
+        self.shape = shape
+        self.peers = peers
+        self.db = db
+        let columns = table.columns.map { shape.columns.firstIndex(of: $0)! }
+        let known = columns.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) }
+        self.columns = columns
+        self.known = known
+        isIdentity = table.columns == shape.columns
+        clocks = try ClockTable(shape: shape, db)
+        let name = shape.name.quotedDatabaseIdentifier
+        find = try RawStatement("SELECT rowid FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        let written = shape.keyColumns + shape.columns.indices.filter { known.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
+        let places = Array(repeating: "?", count: written.count).joined(separator: ",")
+        insert = try RawStatement("INSERT INTO \(name) (\(written.map(\.quotedDatabaseIdentifier).joined(separator: ", "))) VALUES (\(places))", db)
+        delete = try RawStatement("DELETE FROM \(name) WHERE rowid = ?", db)
+    }
+
+    /// Joins one change, which is put into this store's column numbers first.
+    ///
+    /// - Returns: what it did to the record, or nil where it did nothing.
+    func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
+        if !isIdentity { renumber(&change) }
+        let rid = try rowid(of: change.key)
+        let local: RecordClock?
+        if let rid {
+            local = try clocks.clock(rid: rid) ?? RecordClock(life: 1, stamp: .least, columns: [])
+        } else {
+            let death = try clocks.death(change.key)
+            local = death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
+        }
+        let outcome = try RecordJoin.join(life: change.life, columns: change.columns, stamp: stamp, into: local, peers: peers) { column in
+            guard let rid else { return false }
+            return value(of: column, in: change).compare(try self.value(of: column, rid: rid)) == .greater
+        }
+        switch outcome {
+        case .superseded: return nil
+        case .begins(let clock):
+            if let rid {
+                try update(rid, known, change)
+                try clocks.set(clock, rid: rid)
+                return .update
+            }
+            try clocks.set(clock, rid: try insert(change))
+            if local != nil { _ = try clocks.revive(change.key) }
+            return .insert
+        case .ends(let life):
+            if let rid {
+                delete.bind(1, rid)
+                try delete.run()
+                _ = try clocks.take(rid: rid)
+            }
+            try clocks.bury(change.key, life: life)
+            return rid == nil ? nil : .delete
+        case .merges(let winning, let clock):
+            try update(rid!, winning, change)
+            try clocks.set(clock, rid: rid!)
+            return .update
+        }
+    }
+
+    private func rowid(of key: [RecordValue]) throws -> Int64? {
+        for (index, value) in key.enumerated() { find.bind(index + 1, value) }
+        defer { find.reset() }
+        return try find.step() ? find.integer(0) : nil
+    }
+
+    private func renumber(_ change: inout LogBody.Change) {
+        var pairs: [(column: Int, value: RecordValue)] = []
+        var index = 0
+        change.columns.forEach {
+            pairs.append((columns[$0], change.values[index]))
+            index += 1
+        }
+        pairs.sort { $0.column < $1.column }
+        change.columns = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
+        change.values = pairs.map(\.value)
+    }
+
+    private func value(of column: Int, in change: LogBody.Change) -> RecordValue {
+        let below = change.columns.rawValue & ((1 << Int64(column)) - 1)
+        return change.columns.contains(ColumnSet(column: column)) ? change.values[below.nonzeroBitCount] : .null
+    }
+
+    private func value(of column: Int, rid: Int64) throws -> RecordValue {
+        let statement = try RawStatement(
+            "SELECT \(shape.columns[column].quotedDatabaseIdentifier) FROM \(shape.name.quotedDatabaseIdentifier) WHERE rowid = ?", db)
+        statement.bind(1, rid)
+        defer { statement.reset() }
+        return try statement.step() ? statement.value(0) : .null
+    }
+
+    private func insert(_ change: LogBody.Change) throws -> Int64 {
+        var place = 1
+        for value in change.key {
+            insert.bind(place, value)
+            place += 1
+        }
+        known.forEach {
+            insert.bind(place, value(of: $0, in: change))
+            place += 1
+        }
+        try insert.run()
+        return sqlite3_last_insert_rowid(db.sqliteConnection)
+    }
+
+    private func update(_ rid: Int64, _ written: ColumnSet, _ change: LogBody.Change) throws {
+        guard !written.isEmpty else { return }
+        let statement = try updates[written] ?? prepareUpdate(of: written)
+        var place = 1
+        written.forEach {
+            statement.bind(place, value(of: $0, in: change))
+            place += 1
+        }
+        statement.bind(place, rid)
+        try statement.run()
+    }
+
+    private func prepareUpdate(of written: ColumnSet) throws -> RawStatement {
+        var names: [String] = []
+        written.forEach { names.append("\(shape.columns[$0].quotedDatabaseIdentifier) = ?") }
+        let statement = try RawStatement(
+            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE rowid = ?", db)
+        updates[written] = statement
+        return statement
+    }
+}

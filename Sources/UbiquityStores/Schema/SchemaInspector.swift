@@ -1,0 +1,132 @@
+internal import Foundation
+internal import GRDB
+
+/// Reads the synced tables' shapes from a database, and lists everything in them that cannot sync, with the remedy.
+struct SchemaInspector {
+    let db: Database
+    private(set) var violations: [String] = []
+
+    init(_ db: Database) { self.db = db }
+
+    /// The shapes of the declared tables, numbered from 1 in their order.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
+    static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
+        var inspector = SchemaInspector(db)
+        var shapes: [TableShape] = []
+        if schema.tables.isEmpty { inspector.violations.append("No table is declared as synced: declare at least one SyncedTable.") }
+        for (index, table) in schema.tables.enumerated() {
+            if schema.tables[..<index].contains(table) {
+                inspector.violations.append("Table “\(table.name)” is declared twice: declare it once.")
+            } else if let shape = try inspector.shape(of: table, number: Int64(index + 1)) {
+                shapes.append(shape)
+            }
+        }
+        try inspector.checkForeignKeys(to: Set(schema.tables.map { $0.name.lowercased() }))
+        try inspector.checkTriggers(writing: schema.tables.map(\.name))
+        guard inspector.violations.isEmpty else {
+            let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
+            throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
+        }
+        return shapes
+    }
+
+    private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {
+        let name = table.name
+        guard let master = try Row.fetchOne(db, sql: "SELECT type, sql FROM sqlite_master WHERE name = ? AND type IN ('table','view')", arguments: [name])
+        else {
+            violations.append("Table “\(name)” does not exist: create it in the migrator, spelled alike.")
+            return nil
+        }
+        let sql: String = master["sql"]
+        if master["type"] == "view" || sql.uppercased().hasPrefix("CREATE VIRTUAL") {
+            violations.append("“\(name)” is a view or a virtual table: only ordinary tables sync.")
+            return nil
+        }
+        if name.lowercased().hasPrefix("ubiquity_") {
+            violations.append("Table “\(name)” begins with “ubiquity_”, which is kept for the store's own tables: rename it.")
+        }
+        var key: [(place: Int, name: String)] = []
+        var columns: [String] = []
+        for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
+            let columnName: String = column["name"]
+            let place: Int = column["pk"]
+            if place > 0 {
+                key.append((place, columnName))
+                if column["notnull"] == 0 {
+                    violations.append(
+                        "Column “\(columnName)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
+                }
+            } else if column["hidden"] == 0 {
+                columns.append(columnName)
+            }
+        }
+        key.sort { $0.place < $1.place }
+        checkKey(key.map(\.name), of: name, sql: sql)
+        try checkIndexes(of: name)
+        if columns.count > ColumnSet.capacity {
+            violations.append("Table “\(name)” has \(columns.count) columns beside its key: at most \(ColumnSet.capacity) can sync; split it.")
+        }
+        return TableShape(number: number, name: name, keyColumns: key.map(\.name), columns: columns)
+    }
+
+    private mutating func checkKey(_ key: [String], of name: String, sql: String) {
+        if key.isEmpty {
+            violations.append("Table “\(name)” has no primary key, so that its rows have no name on other devices: give it a UUID key.")
+            return
+        }
+        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil
+        if !hasRowid {
+            violations.append("Table “\(name)” is WITHOUT ROWID, which cannot sync yet: make it an ordinary table.")
+            return
+        }
+        // A rowid alias has no index of its own (sqlite.org/lang_createtable.html#rowid).
+        let hasKeyIndex = try? Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])
+        if hasKeyIndex != true {
+            violations.append(
+                "The key “\(key[0])” of “\(name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB) or a natural key."
+            )
+        }
+    }
+
+    private mutating func checkIndexes(of name: String) throws {
+        for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [name]) where index["unique"] == 1 {
+            let indexName: String = index["name"]
+            let columns = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName])
+            if index["origin"] == "pk" {
+                for column in columns where column["coll"] != "BINARY" {
+                    let (columnName, collation): (String, String) = (column["name"], column["coll"])
+                    violations.append("The key column “\(columnName)” of “\(name)” has the collation \(collation): keys sync by bytes; use BINARY.")
+                }
+            } else {
+                let names = columns.map { ($0["name"] as String?) ?? "an expression" }.joined(separator: ", ")
+                violations.append("Table “\(name)” has a UNIQUE rule over (\(names)), which cannot sync yet: drop the rule.")
+            }
+        }
+    }
+
+    private mutating func checkForeignKeys(to synced: Set<String>) throws {
+        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        for table in tables {
+            for key in try Row.fetchAll(db, sql: "SELECT * FROM pragma_foreign_key_list(?) WHERE seq = 0", arguments: [table]) {
+                let parent: String = key["table"]
+                guard synced.contains(table.lowercased()) || synced.contains(parent.lowercased()) else { continue }
+                violations.append("Table “\(table)” has a foreign key to “\(parent)”, which cannot sync yet: drop the constraint, keep the column.")
+            }
+        }
+    }
+
+    /// An app's trigger that writes a synced table would write again what an import brings from the device where it ran.
+    private mutating func checkTriggers(writing tables: [String]) throws {
+        for trigger in try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'") {
+            let (name, sql): (String, String) = (trigger["name"], trigger["sql"])
+            guard !sql.lowercased().contains("ubiquity_import") else { continue }
+            guard let begin = sql.range(of: "BEGIN", options: .caseInsensitive) else { continue }
+            let words = Set(sql[begin.upperBound...].lowercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
+            for table in tables where words.contains(table.lowercased()) {
+                violations.append(
+                    "Trigger “\(name)” could write the synced table “\(table)” during an import: add WHEN (SELECT active FROM ubiquity_import) = 0.")
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+public import GRDB
+
+/// What a store's tables are: the app's own migrator, and which of its tables sync.
+///
+/// ```swift
+/// SyncedSchema(migrator: migrator) {
+///     SyncedTable("note")
+///     SyncedTable("person")
+/// }
+/// ```
+public struct SyncedSchema: Sendable {
+    /// The app's migrator; the store runs it.
+    public let migrator: DatabaseMigrator
+    /// The tables that sync. Others stay in this store file.
+    public let tables: [SyncedTable]
+
+    /// Declares a schema.
+    ///
+    /// - Parameters:
+    ///   - migrator: makes the tables. The store runs it when it opens; do not run it yourself.
+    ///   - tables: the tables that sync.
+    public init(migrator: DatabaseMigrator, @TablesBuilder tables: () -> [SyncedTable]) {
+        self.migrator = migrator
+        self.tables = tables()
+    }
+
+    /// Collects the tables of a schema.
+    @resultBuilder
+    public enum TablesBuilder {
+        /// The tables in order.
+        public static func buildBlock(_ tables: SyncedTable...) -> [SyncedTable] { tables }
+    }
+}

@@ -1,0 +1,110 @@
+internal import GRDB
+internal import GRDBSQLite
+
+/// A statement of GRDB's cache, stepped by hand: values go between SQLite and a log byte for byte, without a Swift value between.
+///
+/// Changes made this way are not seen by GRDB's observations; whoever makes them says so with `Database.notifyChanges(in:)`.
+struct RawStatement {
+    let handle: OpaquePointer
+    private let owner: Statement
+    private unowned let db: Database
+
+    init(_ sql: String, _ db: Database) throws {
+        owner = try db.cachedStatement(sql: sql)
+        handle = owner.sqliteStatement
+        self.db = db
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    /// Makes one step; true where there is a row.
+    func step() throws -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default:
+            let code = ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection))
+            let message = String(cString: sqlite3_errmsg(db.sqliteConnection))
+            sqlite3_reset(handle)
+            throw DatabaseError(resultCode: code, message: message, sql: owner.sql)
+        }
+    }
+
+    /// Runs the statement to its end and makes it ready again.
+    func run() throws {
+        while try step() {}
+        sqlite3_reset(handle)
+    }
+
+    func reset() { sqlite3_reset(handle) }
+
+    func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
+
+    /// Binds a value. Text and blobs are copied by SQLite.
+    func bind(_ index: Int, _ value: RecordValue) {
+        let place = Int32(index)
+        switch value {
+        case .null: sqlite3_bind_null(handle, place)
+        case .integer(let integer): sqlite3_bind_int64(handle, place, integer)
+        case .real(let bits): sqlite3_bind_double(handle, place, Double(bitPattern: bits))
+        case .text(let bytes):
+            _ = Self.withBytes(bytes) { sqlite3_bind_text64(handle, place, $0.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8)) }
+        case .blob(let bytes):
+            _ = Self.withBytes(bytes) { sqlite3_bind_blob64(handle, place, $0, UInt64(bytes.count), Self.transient) }
+        }
+    }
+
+    func bind(_ index: Int, _ value: [UInt8]?) {
+        if let value { bind(index, .blob(value[...])) } else { sqlite3_bind_null(handle, Int32(index)) }
+    }
+
+    func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+
+    func isNull(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL }
+
+    /// The bytes of a text or blob, valid until the next step.
+    func bytes(_ column: Int) -> UnsafeRawBufferPointer {
+        // The pointer first: sqlite3_column_bytes counts what the conversion before it left.
+        let place = Int32(column)
+        let start = sqlite3_column_type(handle, place) == SQLITE_TEXT
+            ? UnsafeRawPointer(sqlite3_column_text(handle, place)) : sqlite3_column_blob(handle, place)
+        return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, place)))
+    }
+
+    func value(_ column: Int) -> RecordValue {
+        switch sqlite3_column_type(handle, Int32(column)) {
+        case SQLITE_INTEGER: .integer(integer(column))
+        case SQLITE_FLOAT: .real(sqlite3_column_double(handle, Int32(column)).bitPattern)
+        case SQLITE_TEXT: .text(ArraySlice(bytes(column)))
+        case SQLITE_BLOB: .blob(ArraySlice(bytes(column)))
+        default: .null
+        }
+    }
+
+    /// Writes a column to a log as it stands.
+    func write(_ column: Int, to writer: inout WireWriter) {
+        switch sqlite3_column_type(handle, Int32(column)) {
+        case SQLITE_INTEGER: writer.integer(integer(column))
+        case SQLITE_FLOAT:
+            writer.byte(ValueTag.real)
+            writer.little(sqlite3_column_double(handle, Int32(column)).bitPattern)
+        case let type where type == SQLITE_TEXT || type == SQLITE_BLOB:
+            let bytes = bytes(column)
+            writer.byte(type == SQLITE_TEXT ? ValueTag.text : ValueTag.blob)
+            writer.varint(UInt64(bytes.count))
+            writer.raw(bytes)
+        default: writer.byte(ValueTag.null)
+        }
+    }
+
+    /// SQLite's "copy it" (sqlite3.h, SQLITE_TRANSIENT), a cast that Swift does not import.
+    private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    /// Empty bytes need an address too: SQLite takes a null pointer for NULL.
+    private static func withBytes<Result>(_ bytes: ArraySlice<UInt8>, _ body: (UnsafeRawPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes { buffer in
+            if let start = buffer.baseAddress, !buffer.isEmpty { return body(start) }
+            return withUnsafeBytes(of: UInt8(0)) { body($0.baseAddress!) }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
+struct StoreFile {
+    let path: FilePath
+    let pool: DatabasePool
+    let shapes: [TableShape]
+    let migrations: [String]
+    let hasChecks: Bool
+
+    /// `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`
+    static func path(for file: FilePath, peer: PeerIdentifier, contentName: String) -> FilePath {
+        file.removingLastComponent().appending("CoreDataUbiquitySupport").appending(peer.description).appending(contentName).appending("store")
+            .appending(file.lastComponent!)
+    }
+
+    /// Opens or creates the file. Nothing of ours is written where the schema cannot sync.
+    ///
+    /// - Parameter newState: the state of a store that is new.
+    static func open(_ path: FilePath, schema: SyncedSchema, newState: StoreState) throws -> StoreFile {
+        do {
+            try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
+        } catch {
+            throw UbiquitousStoreError(
+                .fileSystem, "The store's directory \(path.removingLastComponent()) cannot be created; check its parent's owner, mode and free space.",
+                path: path.removingLastComponent(), cause: error)
+        }
+        do {
+            let pool = try DatabasePool(path: path.string, configuration: configuration)
+            return try prepare(path, pool, schema: schema, newState: newState)
+        } catch let error as DatabaseError {
+            throw explained(error, path)
+        }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "Ubiquity"
+        // Other processes of this device share the file; the longest they hold it is an import's transaction.
+        configuration.busyMode = .timeout(30)
+        return configuration
+    }
+
+    private static func prepare(_ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, newState: StoreState) throws -> StoreFile {
+        let existing = try pool.read { db in try existingState(db, path) }
+        if let existing {
+            for (found, wanted, what) in [
+                (existing.account, newState.account, "account"), (existing.container, newState.container, "container"),
+                (existing.content, newState.content, "content"),
+            ] where found != wanted {
+                throw UbiquitousStoreError(
+                    .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)
+            }
+            let isCurrent = try pool.read { db in try schema.migrator.hasCompletedMigrations(db) }
+            guard isCurrent else {
+                throw UbiquitousStoreError(
+                    .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",
+                    path: path)
+            }
+        } else {
+            try schema.migrator.migrate(pool)
+        }
+        return try pool.write { db in
+            let shapes = try SchemaInspector.shapes(of: schema, in: db)
+            if existing == nil {
+                try checkEmpty(shapes, db)
+                for statement in StoreTables.statements { try db.execute(sql: statement) }
+                try newState.insert(db)
+            }
+            let numbered = try install(shapes, db)
+            let migrations = try schema.migrator.appliedMigrations(db)
+            let hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
+            return StoreFile(path: path, pool: pool, shapes: numbered, migrations: migrations, hasChecks: hasChecks)
+        }
+    }
+
+    private static func existingState(_ db: Database, _ path: FilePath) throws -> StoreState? {
+        guard try db.tableExists("ubiquity_state") else { return nil }
+        let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
+        guard format <= StoreTables.format else {
+            throw UbiquitousStoreError(
+                .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path)
+        }
+        return try StoreState.read(db)
+    }
+
+    /// Rows that nobody captured would stay on this device for ever.
+    private static func checkEmpty(_ shapes: [TableShape], _ db: Database) throws {
+        for shape in shapes {
+            let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
+            guard count == 0 else {
+                throw UbiquitousStoreError(
+                    .unsupported,
+                    "The table “\(shape.name)” holds \(count) rows before the store is first opened: existing rows cannot be taken over yet; insert them through the store."
+                )
+            }
+        }
+    }
+
+    /// Gives tables the numbers that they had before, and makes tables and triggers of ours that are missing.
+    private static func install(_ shapes: [TableShape], _ db: Database) throws -> [TableShape] {
+        var numbered: [TableShape] = []
+        for var shape in shapes {
+            let key = shape.keyColumns.joined(separator: "\n")
+            let columns = shape.columns.joined(separator: "\n")
+            if let row = try Row.fetchOne(db, sql: "SELECT number, key, columns FROM ubiquity_table WHERE name = ?", arguments: [shape.name]) {
+                guard row["key"] == key, row["columns"] == columns else {
+                    throw UbiquitousStoreError(.unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
+                }
+                shape.number = row["number"]
+            } else {
+                try db.execute(sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, key, columns])
+                shape.number = db.lastInsertedRowID
+                for statement in CaptureTriggers.tables(for: shape) { try db.execute(sql: statement) }
+                for statement in CaptureTriggers.triggers(for: shape) { try db.execute(sql: statement) }
+            }
+            numbered.append(shape)
+        }
+        return numbered
+    }
+
+    private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {
+        switch error.resultCode {
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+            UbiquitousStoreError(
+                .notADatabase,
+                "\(path) is not a whole SQLite database. Move it aside and open again: the store is filled anew from the container, with all that had been published.",
+                path: path)
+        case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+            UbiquitousStoreError(
+                .fileSystem, "\(path) cannot be opened for writing; check its owner and mode, and those of its directory.", path: path)
+        case .SQLITE_FULL, .SQLITE_IOERR:
+            UbiquitousStoreError(.fileSystem, "\(path) cannot be read or written; check the disk and its free space.", path: path)
+        default: UbiquitousStoreError(.database, "\(path) could not be prepared.", path: path, cause: error)
+        }
+    }
+}
+
+extension StoreFile {
+    /// Runs an import's transaction: without foreign keys and CHECKs, since no order of single rows need be valid (DESIGN §5).
+    func importing<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try pool.writeWithoutTransaction { db in
+            // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
+            if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
+            defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
+            var result: Result?
+            try db.inTransaction(.immediate) {
+                result = try body(db)
+                return .commit
+            }
+            return result!
+        }
+    }
+}

@@ -1,0 +1,53 @@
+public import UbiquityContainers
+
+/// What an observer of a store hears.
+public enum StoreNotice: Sendable, Hashable {
+    /// Changes of other peers have been committed to the store.
+    case didImport(ImportNotice)
+    /// The container or the store's content is gone. Nothing is deleted; reads and writes go on locally, and nothing goes out or in.
+    case didSuspend(ContainerAttachment.Reason)
+    /// What was gone is back, and so is the exchange.
+    case didResume
+    /// A log cannot be used; other logs are not held up by it.
+    case didQuarantine(QuarantinedLog)
+}
+
+/// The records that an import touched, never empty: reading these again brings an observer up to date.
+public struct ImportNotice: Sendable, Hashable {
+    /// Records that were not there before.
+    public internal(set) var inserted: Set<ObjectID> = []
+    /// Records some of whose columns changed.
+    public internal(set) var updated: Set<ObjectID> = []
+    /// Records that are no longer there.
+    public internal(set) var deleted: Set<ObjectID> = []
+
+    /// Whether the import changed nothing.
+    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+extension ImportNotice {
+    /// Adds one change to those before it, so that the three sets say what the import as a whole did.
+    mutating func add(_ kind: Kind, _ id: ObjectID) {
+        switch kind {
+        case .insert:
+            if deleted.remove(id) != nil { updated.insert(id) } else { inserted.insert(id) }
+        case .update:
+            if !inserted.contains(id) { updated.insert(id) }
+        case .delete:
+            updated.remove(id)
+            if inserted.remove(id) == nil { deleted.insert(id) }
+        }
+    }
+
+    enum Kind { case insert, update, delete }
+}
+
+/// A log that could not be used, and why.
+public struct QuarantinedLog: Sendable, Hashable, Codable {
+    /// The peer in whose directory it lies.
+    public var peer: String
+    /// The file's name.
+    public var file: String
+    /// Why, in words.
+    public var reason: String
+}

@@ -1,0 +1,21 @@
+public import UbiquityContainers
+
+/// How a store stands, at one moment.
+public struct StoreStatus: Sendable {
+    /// Nil while the store exchanges; else what is missing.
+    public var suspended: ContainerAttachment.Reason?
+    /// This store's peer.
+    public var peer: PeerIdentifier
+    /// The epoch of the content.
+    public var epoch: Int64
+    /// What has been taken in, this peer's published logs included.
+    public var knowledge: Knowledge
+    /// How many logs are sealed and not yet in the container.
+    public var unpublished: Int
+    /// Peers whose next log cannot be joined yet.
+    public var waiting: [WaitingPeer]
+    /// Files that could not be used.
+    public var quarantined: [QuarantinedLog]
+    /// Why the last exchange in the background failed, such as a full disk; nil where it did not. It is tried again at every change.
+    public var failure: String?
+}

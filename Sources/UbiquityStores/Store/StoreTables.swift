@@ -1,0 +1,111 @@
+internal import Foundation
+internal import GRDB
+internal import UbiquityContainers
+
+/// The store's own tables, their version, and the one row of state.
+enum StoreTables {
+    /// The form of our tables in a store file. A newer one is refused untouched.
+    static let format = 1
+
+    static let statements = [
+        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL)",
+        // Set only inside an import's transaction: an app's triggers may ask it.
+        "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
+        "INSERT INTO ubiquity_import VALUES (0)",
+        "CREATE TABLE ubiquity_table (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, columns TEXT NOT NULL)",
+        "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+        // `told`: whether a log of ours has said so.
+        "CREATE TABLE ubiquity_knowledge (peer INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL)",
+        "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, bytes BLOB NOT NULL)",
+        "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
+    ]
+}
+
+/// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
+struct StoreState {
+    var account: String
+    var container: String
+    var content: String
+    var peer: PeerIdentifier
+    var epoch: Int64
+    /// The last log sealed.
+    var sequence: Int64
+    var predecessor: ContentHash?
+    /// The highest stamp written or seen.
+    var clock: HybridTime
+    /// Whether this store's directory in the content has been made; from then on a missing one is never made again.
+    var attached: Bool
+    /// The last receipt written.
+    var receipt: Int64
+
+    static func read(_ db: Database) throws -> StoreState {
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT * FROM ubiquity_state")),
+            let peer = PeerIdentifier(row["peer"] as String)
+        else { throw UbiquitousStoreError(.malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.") }
+        return StoreState(
+            account: row["account"], container: row["container"], content: row["content"], peer: peer, epoch: row["epoch"], sequence: row["sequence"],
+            predecessor: (row["predecessor"] as Data?).flatMap { ContentHash(bytes: $0) }, clock: HybridTime(rawValue: row["clock"]),
+            attached: row["attached"], receipt: row["receipt"])
+    }
+
+    func insert(_ db: Database) throws {
+        try db.execute(
+            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            arguments: [
+                StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue,
+                attached, receipt,
+            ])
+    }
+
+    /// Saves what changes while a store is open.
+    func update(_ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: "UPDATE ubiquity_state SET peer = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?")
+        try statement.execute(arguments: [peer.description, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue, attached, receipt])
+    }
+}
+
+/// Reads and writes the tables of peers and of knowledge.
+enum StoreKnowledge {
+    static func peers(_ db: Database) throws -> PeerTable {
+        var table = PeerTable()
+        for row in try Row.fetchAll(db.cachedStatement(sql: "SELECT number, name FROM ubiquity_peer")) {
+            if let peer = PeerIdentifier(row["name"] as String) { table.insert(peer, as: PeerNumber(rawValue: row["number"])) }
+        }
+        return table
+    }
+
+    /// A peer's number, given to it now if it has none.
+    static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
+        if let number = peers[peer] { return number }
+        try db.execute(sql: "INSERT INTO ubiquity_peer (name) VALUES (?) ON CONFLICT DO NOTHING", arguments: [peer.description])
+        let number = PeerNumber(
+            rawValue: try Int64.fetchOne(db, sql: "SELECT number FROM ubiquity_peer WHERE name = ?", arguments: [peer.description])!)
+        peers.insert(peer, as: number)
+        return number
+    }
+
+    /// The knowledge of other peers' logs; with `untold`, only what no log of ours has said.
+    static func others(_ db: Database, untold: Bool = false) throws -> Knowledge {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(untold ? " WHERE told = 0" : "")"))
+        var positions: [PeerIdentifier: Knowledge.Position] = [:]
+        for row in rows {
+            if let peer = PeerIdentifier(row["name"] as String), let hash = ContentHash(bytes: row["hash"] as Data) {
+                positions[peer] = .init(sequence: row["sequence"], hash: hash)
+            }
+        }
+        return Knowledge(positions)
+    }
+
+    static func set(_ position: Knowledge.Position, of number: PeerNumber, _ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: "INSERT INTO ubiquity_knowledge VALUES (?,?,?,0) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, told = 0")
+        try statement.execute(arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])
+    }
+
+    static func markTold(_ db: Database) throws {
+        try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()
+    }
+}

@@ -1,0 +1,166 @@
+package import Foundation
+public import GRDB
+internal import Synchronization
+public import SystemPackage
+internal import TreeWatching
+public import UbiquityContainers
+
+/// An SQLite store whose synced tables are kept in step with the account's other devices.
+///
+/// Reads and writes are plain GRDB. Each write is one transaction with its log, which is published behind it; changes of other peers
+/// arrive by themselves and are announced by `notices`.
+///
+/// ```swift
+/// let store = try await UbiquitousStore.open(
+///     at: support.appending("Notes.sqlite"), options: .init(contentName: "Notes"), in: container, schema: schema)
+/// try await store.write { db in try Note(title: "Milk").insert(db) }
+/// for await notice in store.notices { … }
+/// ```
+public final class UbiquitousStore: Sendable {
+    /// How a store is opened.
+    public struct Options: Sendable {
+        /// The name of the store's content inside the container.
+        public var contentName: String
+        /// Whether changes of other peers are imported as they arrive, and saves published as they are made. Without it, both wait for
+        /// `publish()` and `settled()`.
+        public var exchangesAutomatically: Bool
+
+        /// Options.
+        ///
+        /// - Parameters:
+        ///   - contentName: the name of the store's content inside the container, a plain directory name.
+        ///   - exchangesAutomatically: whether changes come and go by themselves.
+        public init(contentName: String, exchangesAutomatically: Bool = true) {
+            self.contentName = contentName
+            self.exchangesAutomatically = exchangesAutomatically
+        }
+    }
+
+    /// The SQLite file in use.
+    public let file: FilePath
+    /// What observers hear: one sequence for each, from when it begins to iterate.
+    public let notices: StoreNotices
+
+    private let pool: DatabasePool
+    private let sealer: Sealer
+    private let engine: StoreEngine
+    private let runner: StoreRunner?
+
+    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine, runner: StoreRunner?, notices: StoreNotices) {
+        self.file = file.path
+        pool = file.pool
+        self.sealer = sealer
+        self.engine = engine
+        self.runner = runner
+        self.notices = notices
+    }
+
+    deinit {
+        runner?.cancel()
+        notices.hub.close()
+    }
+
+    /// Opens a store, and creates it if it is new.
+    ///
+    /// The app's migrator runs first. A container or content that is gone does not hinder opening: the store is suspended then, and
+    /// keeps everything.
+    ///
+    /// - Parameters:
+    ///   - path: where the app wants its store. The file itself lies beside it, below `CoreDataUbiquitySupport`, one for each account.
+    ///   - options: the content's name, and how it is exchanged.
+    ///   - container: the container that holds the content.
+    ///   - schema: the app's migrator and synced tables.
+    /// - Returns: the store, ready for reads and writes.
+    /// - Throws: `UbiquitousStoreError`; the schema's violations come all at once. Errors of the app's own migrations pass through.
+    public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws -> UbiquitousStore {
+        try await open(at: path, options: options, in: container, schema: schema, now: { Date() })
+    }
+
+    /// The same with a clock of the caller's.
+    @concurrent
+    package static func open(
+        at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date
+    ) async throws -> UbiquitousStore {
+        if let fault = PathComponentRule.fault(in: options.contentName) {
+            throw UbiquitousStoreError(.invalidSchema, "The content name \(options.contentName.debugDescription) \(fault); use one like Notes.")
+        }
+        guard path.lastComponent != nil else {
+            throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
+        }
+        let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
+        let newState = StoreState(
+            account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
+            epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
+        let file = try StoreFile.open(storePath, schema: schema, newState: newState)
+        let state = try await file.pool.read { db in try StoreState.read(db) }
+        let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now)
+        let hub = StoreNotices.Hub()
+        let engine = StoreEngine(
+            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state, now: now)
+        try await engine.start()
+        let runner = options.exchangesAutomatically
+            ? StoreRunner(engine: engine, container: container.path, storeDirectory: storePath.removingLastComponent()) : nil
+        return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(hub: hub))
+    }
+
+    /// Writes in one transaction, and seals the changes of synced tables with it.
+    ///
+    /// - Parameter updates: gets the database; an error that it throws undoes everything. In a task that is cancelled, GRDB interrupts it.
+    /// - Returns: what the closure returns, once it is committed.
+    /// - Throws: the closure's error, or GRDB's.
+    public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
+        let sealer = sealer
+        let result = try await pool.write { db in
+            let result = try updates(db)
+            try sealer.seal(db)
+            Waypoint.saveSealed.pass()
+            return result
+        }
+        Waypoint.saveCommitted.pass()
+        runner?.wake()
+        return result
+    }
+
+    /// Reads from a snapshot; never waits for a write or an import.
+    ///
+    /// - Parameter value: gets the database.
+    /// - Returns: what the closure returns.
+    /// - Throws: the closure's error, or GRDB's.
+    public func read<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
+        try await pool.read(value)
+    }
+
+    /// For GRDB's observations: `ValueObservation` sees saves and imports alike. Do not write through it.
+    public var reader: any DatabaseReader { pool }
+
+    /// Publishes every save made so far, and imports nothing.
+    ///
+    /// - Throws: `UbiquitousStoreError`. A store that is suspended keeps its saves and does not throw.
+    public func publish() async throws {
+        try await engine.publishOnly()
+    }
+
+    /// Publishes every save made so far, and imports every log that is in the container and ready.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; nothing is lost by that.
+    public func settled() async throws {
+        try await engine.settle()
+    }
+
+    /// How the store stands now.
+    ///
+    /// - Returns: a snapshot of the store's own account of things.
+    /// - Throws: GRDB's errors.
+    public func status() async throws -> StoreStatus {
+        try await engine.status()
+    }
+
+    /// Ends the exchange and closes the file. Saves that are not published go out at the next opening.
+    ///
+    /// - Throws: GRDB's error where statements are still running.
+    public func close() async throws {
+        await runner?.stop()
+        notices.hub.close()
+        try pool.close()
+    }
+}

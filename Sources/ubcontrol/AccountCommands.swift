@@ -1,0 +1,96 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityContainers
+
+/// `ubcontrol sign-in`
+struct SignInCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-in",
+        abstract: "Sign in to an account on this device.",
+        discussion: "Another account that is signed in is signed out first; nothing of it is deleted."
+    )
+
+    @Argument(help: "The account, such as alice@example.org.")
+    var account: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the account's containers lie: an existing directory, such as a folder that Syncthing keeps.",
+            discussion: "Kept from before, or “containers” in the device home, unless given.", valueName: "dir"))
+    var containers: String?
+
+    @OptionGroup var options: HomeOptions
+
+    func run() async throws {
+        let home = try options.deviceHome
+        let name = try AccountName(account)
+        let before = try home.signIn(name, containers: containers.map { FilePath($0) })
+        if let before { print("Signed out of \(before).") }
+        print("Signed in to \(name); containers lie in \(try home.containersRoot?.string ?? "").")
+    }
+}
+
+/// `ubcontrol sign-out`
+struct SignOutCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-out",
+        abstract: "Sign out on this device. Nothing is deleted."
+    )
+
+    @OptionGroup var options: HomeOptions
+
+    func run() async throws {
+        if let name = try options.deviceHome.signOut() {
+            print("Signed out of \(name).")
+        } else {
+            print("No account was signed in.")
+        }
+    }
+}
+
+/// `ubcontrol account`
+struct AccountCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "account",
+        abstract: "Show the account that is signed in.",
+        discussion: "Exit status 1 while signed out."
+    )
+
+    @Flag(help: "Print a JSON object: home, account (null while signed out), containers.")
+    var json = false
+
+    @OptionGroup var options: HomeOptions
+
+    func run() async throws {
+        let home = try options.deviceHome
+        let account = try home.account
+        let root = try home.containersRoot
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            let report = Report(home: home.path.string, account: account?.description, containers: root?.string)
+            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+        } else if let account, let root {
+            print("\(account), containers in \(root)")
+        } else {
+            print("Signed out.")
+        }
+        if account == nil { throw ExitCode(1) }
+    }
+
+    private struct Report: Encodable {
+        var home: String
+        var account: String?
+        var containers: String?
+
+        enum CodingKeys: String, CodingKey { case home, account, containers }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(home, forKey: .home)
+            try container.encode(account, forKey: .account)
+            try container.encode(containers, forKey: .containers)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import ArgumentParser
+import SystemPackage
+import UbiquityContainers
+
+/// Controls accounts and containers on this device.
+@main
+struct UbControl: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ubcontrol",
+        abstract: "Control accounts and containers on this device.",
+        subcommands: [SignInCommand.self, SignOutCommand.self, AccountCommand.self]
+    )
+}
+
+/// The options that every subcommand takes.
+struct HomeOptions: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp("The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"))
+    var home: String?
+
+    var deviceHome: DeviceHome {
+        get throws { try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard() }
+    }
+}
