@@ -1,12 +1,14 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
-/// Language settings that every target of the package shares.
-let settings: [SwiftSetting] = [
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-]
+/// Language settings that every target of the package shares. Under `Tools/test` warnings are errors.
+let settings: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + (ProcessInfo.processInfo.environment["UBIQUITY_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -70,6 +72,12 @@ let package = Package(
         // Examples and benchmarks, part of no product.
         .executableTarget(
             name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, system], path: "Examples/Notes", swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-demo", dependencies: ["UbiquityContainers", arguments, system], path: "Tools/Demo", swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-bench",
+            dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system],
+            path: "Tools/Benchmarks", swiftSettings: settings),
 
         .testTarget(
             name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),

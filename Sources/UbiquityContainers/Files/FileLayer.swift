@@ -8,6 +8,8 @@ package protocol FileLayer: Sendable {
     func names(in directory: FilePath) throws(Errno) -> [String]
     /// A file's whole content. A file of more than `limit` bytes fails with `EFBIG`.
     func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8]
+    /// A file's size in bytes.
+    func size(of file: FilePath) throws(Errno) -> Int64
     /// What is at a path, or nil where nothing is.
     func kind(of path: FilePath) throws(Errno) -> FileKind?
     /// Makes one directory, never its ancestors; an existing directory is no error.

@@ -52,6 +52,12 @@ package struct LinuxFileLayer: FileLayer {
         return bytes
     }
 
+    package func size(of file: FilePath) throws(Errno) -> Int64 {
+        var status = stat()
+        guard lstat(file.string, &status) == 0 else { throw Errno(rawValue: errno) }
+        return Int64(status.st_size)
+    }
+
     package func kind(of path: FilePath) throws(Errno) -> FileKind? {
         var status = stat()
         if lstat(path.string, &status) != 0 {

@@ -1,0 +1,144 @@
+public import Foundation
+public import SystemPackage
+internal import UbiquityContainers
+
+/// What a look at a container's files tells, without opening a store, and without writing or coordinating anything.
+public struct ContainerSurvey: Sendable, Codable {
+    /// The account, from the path.
+    public var account: String
+    /// The container's identifier, from the path.
+    public var container: String
+    /// The container's directory.
+    public var path: String
+    /// The peers that have left an attachment mark, by name.
+    public var attached: [String]
+    /// The contents of stores, by name.
+    public var stores: [Store]
+
+    /// One store's content.
+    public struct Store: Sendable, Codable {
+        /// The content name.
+        public var name: String
+        /// The highest epoch that a mark names; 0 where there is no mark.
+        public var epoch: Int64
+        /// The peers that have a directory, by name.
+        public var peers: [Peer]
+        /// How many logs there are in this epoch.
+        public var logs: Int
+        /// Their bytes.
+        public var bytes: Int64
+    }
+
+    /// One peer of a store.
+    public struct Peer: Sendable, Codable {
+        /// Its name.
+        public var peer: String
+        /// The device's name, from its receipt.
+        public var device: String?
+        /// The app's name, from its receipt.
+        public var app: String?
+        /// When it wrote its receipt, by its own clock.
+        public var seen: Date?
+        /// How many logs of its own lie there.
+        public var logs: Int
+        /// Their bytes.
+        public var bytes: Int64
+        /// The highest sequence of them.
+        public var last: Int64
+        /// Whose logs it has read, and how far.
+        public var knowledge: [Lag]
+    }
+
+    /// How far a peer has read the logs of another.
+    public struct Lag: Sendable, Codable {
+        /// Whose logs.
+        public var peer: String
+        /// The last one read.
+        public var read: Int64
+        /// How many more there are.
+        public var behind: Int64
+    }
+}
+
+extension ContainerSurvey {
+    /// Looks at a container.
+    ///
+    /// - Parameter path: `<containers root>/<account>/<container identifier>`. Blocks while it reads directories and one receipt a peer.
+    /// - Throws: `UbiquitousStoreError` where there is no such directory, or it is no container.
+    public init(of path: FilePath) throws {
+        let files = LinuxFileLayer()
+        let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+        let full = absolute.lexicallyNormalized()
+        guard try files.kind(of: full) == .directory else {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
+        }
+        guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
+            try files.kind(of: full.appending(UbiquityContainer.markDirectoryName)) == .directory
+        else {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
+                path: full)
+        }
+        self.account = account.string
+        container = identifier.string
+        self.path = full.string
+        attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
+        stores = try Self.names(in: full.appending(ContentLayout.parent), files).sorted().compactMap { name in
+            let layout = ContentLayout(container: full, contentName: name)
+            guard !ForeignNames.matches(name), try files.kind(of: layout.epochs) == .directory else { return nil }
+            return try Self.store(name, layout, files)
+        }
+    }
+
+    private static func store(_ name: String, _ layout: ContentLayout, _ files: LinuxFileLayer) throws -> Store {
+        let epoch = try names(in: layout.epochs, files).compactMap(ContentLayout.epoch(ofMark:)).max() ?? 0
+        var peers: [Peer] = []
+        for directory in try names(in: layout.directory, files) {
+            guard let peer = PeerIdentifier(directory) else { continue }
+            peers.append(try Self.peer(peer, layout, epoch: epoch, files))
+        }
+        peers.sort { $0.peer < $1.peer }
+        let last = Dictionary(uniqueKeysWithValues: peers.map { ($0.peer, $0.last) })
+        for index in peers.indices {
+            let own = peers[index].peer
+            let read = Dictionary(peers[index].knowledge.map { ($0.peer, $0.read) }) { $1 }
+            peers[index].knowledge = Set(last.keys).union(read.keys).subtracting([own]).sorted().map { other in
+                Lag(peer: other, read: read[other] ?? 0, behind: max(0, (last[other] ?? 0) - (read[other] ?? 0)))
+            }
+        }
+        return Store(name: name, epoch: epoch, peers: peers, logs: peers.reduce(0) { $0 + $1.logs }, bytes: peers.reduce(0) { $0 + $1.bytes })
+    }
+
+    private static func peer(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ files: LinuxFileLayer) throws -> Peer {
+        var peer = Peer(peer: identifier.description, logs: 0, bytes: 0, last: 0, knowledge: [])
+        let directory = layout.logs(of: identifier, epoch: epoch)
+        for name in try names(in: directory, files) {
+            guard let log = LogFileName(name) else { continue }
+            peer.logs += 1
+            peer.last = max(peer.last, log.sequence)
+            peer.bytes += (try? files.size(of: directory.appending(name))) ?? 0
+        }
+        let receipts = layout.receipts(of: identifier, epoch: epoch)
+        // The last one that can be read: a synchroniser may bring the newest half.
+        for number in try names(in: receipts, files).compactMap({ Int64($0) }).sorted(by: >) {
+            guard let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20), let receipt = Receipt(decoding: bytes) else { continue }
+            peer.device = receipt.device
+            peer.app = receipt.app
+            peer.seen = receipt.time
+            peer.knowledge = receipt.stated.positions.filter { $0.key != identifier }
+                .map { Lag(peer: $0.key.description, read: $0.value.sequence, behind: 0) }
+            break
+        }
+        return peer
+    }
+
+    /// The names in a directory that may have gone, or never been.
+    private static func names(in directory: FilePath, _ files: LinuxFileLayer) throws -> [String] {
+        do {
+            return try files.names(in: directory)
+        } catch Errno.noSuchFileOrDirectory, Errno.notDirectory {
+            return []
+        }
+    }
+}

@@ -1,0 +1,115 @@
+public import Foundation
+public import SystemPackage
+internal import UbiquityContainers
+
+/// A log in readable form.
+public struct LogReport: Sendable, Codable {
+    /// The file's name.
+    public var file: String
+    /// What is wrong with it, if the bytes are not those that the name says; nil where they are, or where the name says nothing.
+    public var fault: String?
+    /// The author.
+    public var peer: String
+    /// The content's name.
+    public var contentName: String
+    /// The epoch.
+    public var epoch: Int64
+    /// The sequence.
+    public var sequence: Int64
+    /// The hash of the author's log before.
+    public var predecessor: String?
+    /// What the author had newly taken in.
+    public var news: [Receipt.Entry]
+    /// The author's last migration.
+    public var schema: String
+    /// When it was written, by the author's clock.
+    public var created: Date
+    /// How many saves it holds.
+    public var saves: Int64
+    /// The changes, in the order of the file.
+    public var changes: [Change]
+
+    /// A change of one record.
+    public struct Change: Sendable, Codable {
+        /// The table.
+        public var table: String
+        /// The primary key, for people.
+        public var key: [String]
+        /// The record's life: odd is alive, even is dead.
+        public var life: Int64
+        /// When the save was made, by the hybrid clock.
+        public var stamp: Date
+        /// How many stamps of that millisecond came before.
+        public var counter: Int
+        /// The columns written, with their values for people; empty for a death.
+        public var columns: [Column]
+    }
+
+    /// A column that a change writes.
+    public struct Column: Sendable, Codable {
+        /// Its name.
+        public var name: String
+        /// Its value, for people.
+        public var value: String
+    }
+
+    /// Reads a log.
+    ///
+    /// - Parameter path: the file; another name than its own is taken, and mentioned in `fault`.
+    /// - Throws: `UbiquitousStoreError` where it cannot be read as a log.
+    public init(of path: FilePath) throws {
+        let bytes: [UInt8]
+        do {
+            bytes = try LinuxFileLayer().read(path, limit: LogFile.limit)
+        } catch {
+            throw UbiquitousStoreError(.fileSystem, "\(path) cannot be read; check the name and the file's mode.", path: path, cause: error)
+        }
+        let name = LogFileName(path.lastComponent?.string ?? "")
+        do {
+            let log = try LogFile(decoding: bytes)
+            var fault: String?
+            if let name {
+                do { _ = try LogFile(decoding: bytes, named: name) } catch { fault = error.description }
+            } else {
+                fault = "its name is not that of a log, so that its bytes cannot be checked"
+            }
+            try self.init(log, file: path.lastComponent?.string ?? "", fault: fault)
+        } catch let error as LogFault {
+            throw UbiquitousStoreError(.malformed, "\(path) cannot be read as a log: \(error).", path: path)
+        } catch is WireReader.Fault {
+            throw UbiquitousStoreError(.malformed, "\(path) cannot be read as a log: its body is malformed.", path: path)
+        }
+    }
+
+    private init(_ log: LogFile, file: String, fault: String?) throws {
+        let header = log.header
+        self.file = file
+        self.fault = fault
+        peer = header.peer.description
+        contentName = header.contentName
+        epoch = header.epoch
+        sequence = header.sequence
+        predecessor = header.predecessor?.description
+        news = header.news.positions.sorted { $0.key < $1.key }
+            .map { Receipt.Entry(peer: $0.key.description, sequence: $0.value.sequence, hash: $0.value.hash.description) }
+        schema = header.schema
+        created = header.created
+        saves = header.saves
+        changes = []
+        let contents = try LogBody.decode(log)
+        for group in contents.groups {
+            for rows in group.rows {
+                let table = contents.tables[rows.table]
+                try rows.forEach(in: table) { change in
+                    var columns: [Column] = []
+                    var values = change.values.makeIterator()
+                    change.columns.forEach { columns.append(Column(name: table.columns[$0], value: values.next()!.description)) }
+                    changes.append(
+                        Change(
+                            table: table.name, key: change.key.map(\.description), life: change.life, stamp: group.time.date,
+                            counter: Int(group.time.rawValue & 0xFFFF), columns: columns))
+                }
+            }
+        }
+    }
+}

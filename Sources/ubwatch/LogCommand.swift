@@ -1,0 +1,51 @@
+import ArgumentParser
+import Foundation
+import Rainbow
+import SystemPackage
+import UbiquityStores
+
+/// `ubwatch log`
+struct LogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Show a log in readable form.",
+        discussion: "Shows the contents of records. Exit status 2 where the bytes are not those that the file's name says."
+    )
+
+    @Argument(help: "The file: <sequence>.<content hash>.ublog.", completion: .file(extensions: ["ublog"]))
+    var file: String
+
+    @Flag(help: "Print a JSON object.")
+    var json = false
+
+    func run() async throws {
+        let report = try LogReport(of: FilePath(file))
+        if json {
+            print(try JSONOutput.line(report))
+        } else {
+            print(report.text)
+        }
+        if let fault = report.fault {
+            FileHandle.standardError.write(Data("\(file): \(fault)\n".utf8))
+            throw ExitCode(2)
+        }
+    }
+}
+
+extension LogReport {
+    /// The log for people.
+    fileprivate var text: String {
+        var lines = [
+            "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName)",
+            "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema), \(saves) saves, \(changes.count) changes",
+        ]
+        if let predecessor { lines.append("  after \(predecessor)") }
+        for entry in news { lines.append("  having read \(entry.sequence) of \(entry.peer)") }
+        for change in changes {
+            let isAlive = !change.life.isMultiple(of: 2)
+            lines.append("\(change.table)/\(change.key.joined(separator: ",")) \(isAlive ? "life \(change.life)" : "died (\(change.life))".red)")
+            for column in change.columns { lines.append("  \(column.name) = \(column.value)") }
+        }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+
+/// Measures the package against references, both in the same run.
+@main
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bench",
+        abstract: "Measure the package against references, both in the same run.",
+        discussion: """
+            Suites: \(Suites.all.keys.sorted().joined(separator: ", ")).
+            Each line of --json is an object: suite, metric, variant, unit, ours, reference, reference_name, ratio (ours ÷ reference), and main, \
+            which is false on lines against other tools. Figures are medians of several runs.
+            """
+    )
+
+    @Argument(help: "The suites to run.")
+    var suites: [String]
+
+    @Option(help: ArgumentHelp("Only the metrics whose names begin so.", valueName: "prefix"))
+    var metric: String?
+
+    @Flag(help: "Print one JSON object a line.")
+    var json = false
+
+    func validate() throws {
+        for suite in suites where Suites.all[suite] == nil {
+            throw ValidationError("There is no suite “\(suite)”; there are: \(Suites.all.keys.sorted().joined(separator: ", ")).")
+        }
+    }
+
+    func run() async throws {
+        for suite in suites {
+            let report = Report(suite: suite, json: json, prefix: metric ?? "")
+            try await Suites.all[suite]!.run(report)
+        }
+    }
+}
+
+/// The suites, by name.
+enum Suites {
+    static let all: [String: any Suite.Type] = ["store": StoreSuite.self]
+}
+
+/// A set of measurements.
+protocol Suite {
+    /// Measures and reports each figure as it is known.
+    static func run(_ report: Report) async throws
+}
