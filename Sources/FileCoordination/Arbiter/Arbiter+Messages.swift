@@ -66,13 +66,16 @@ extension Arbiter {
         for note in claim.moveNotes { told.insert(Note(presenter: note.presenter, message: note.message)) }
         for (index, item) in claim.items.enumerated() where item.access.writes {
             let observation = index < observations.count ? observations[index] : Observation(existedBefore: true, existsAfter: true)
+            // Of what a claim for moving moved, presenters have heard; other claims may have changed it too.
+            let isMoved = index >= claim.request.items.count
+            guard !isMoved || item.access != .write(.forMoving) else { continue }
             let leftBehind = claim.moves.contains { $0.from == item.path } && !observation.existsAfter
             guard !leftBehind else { continue }
             let (enclosing, own) = trie.presenters(at: item.path)
             let appeared = !observation.existedBefore && observation.existsAfter
             for presenter in own { tell(presenter, .didChange) }
             for (_, presenter) in enclosing { tell(presenter, appeared ? .subitemDidAppear(item.path) : .subitemDidChange(item.path)) }
-            if item.access.coversDescendants { for presenter in trie.presenters(below: item.path) { tell(presenter, .didChange) } }
+            if item.access.coversDescendants, !isMoved { for presenter in trie.presenters(below: item.path) { tell(presenter, .didChange) } }
         }
         func tell(_ presenter: PresenterID, _ message: PresenterMessage) {
             guard presenter != claim.request.presenter, told.insert(Note(presenter: presenter, message: message)).inserted else { return }
@@ -118,7 +121,8 @@ extension Arbiter {
     /// The mover keeps the old name and gets the new one too.
     private mutating func retarget(_ move: Move, by mover: ClaimID) {
         var changed = false
-        for (id, claim) in claims {
+        for id in inOrder(claims.keys) {
+            guard let claim = claims[id] else { continue }
             if id == mover {
                 let gained = claim.items.compactMap { $0.moved(move) }
                 claims[id]?.items += gained

@@ -163,8 +163,7 @@ package struct Arbiter: Sendable {
     }
 
     private mutating func end(_ id: ClaimID, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
-        guard let claim = claims[id] else { return }
-        precondition(claim.isHeld, "\(id) ended before it was granted")
+        guard let claim = claims[id], claim.isHeld else { return }
         discharge(claim)
         tellOfChanges(by: claim, observations, &actions)
         reacquire(claim, &actions)

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+package import Logging
 import Synchronization
 import SystemPackage
 
@@ -16,11 +17,14 @@ package final class CoordinationClient: Sendable {
 
     let id = ClientID(1)
     let clock: any Clock<Duration>
+    let logger: Logger
     private let state: Mutex<ClientState>
     private let packages = Mutex(FilePackages())
 
-    package init(clock: any Clock<Duration> = ContinuousClock(), trace: CoordinationTrace? = nil) {
+    package init(clock: any Clock<Duration> = ContinuousClock(), logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil)
+    {
         self.clock = clock
+        self.logger = logger
         var state = ClientState(trace: trace)
         _ = state.arbiter.handle(.clientJoined(id, process: getpid(), name: CommandLine.arguments.first ?? ""))
         self.state = Mutex(state)

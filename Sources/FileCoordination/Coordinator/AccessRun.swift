@@ -1,8 +1,9 @@
 import Foundation
+import Logging
 import SystemPackage
 
 /// One coordinated access, from the request to the end of the claim; what the async, blocking and queue forms have in common.
-struct AccessRun {
+struct AccessRun: Sendable {
     /// An item to access.
     struct Target: Sendable {
         let location: Location
@@ -23,6 +24,11 @@ struct AccessRun {
             return try? Location(url)
         }
 
+        var isForUploading: Bool {
+            guard case .read(let options) = access else { return false }
+            return options.contains(.forUploading)
+        }
+
         /// Whether the link leads elsewhere by now.
         var isOutdated: Bool { Self.destination(of: location, access)?.path != destination?.path }
     }
@@ -30,6 +36,8 @@ struct AccessRun {
     let coordinator: FileCoordinator
     let targets: [Target]
     let isPreparation: Bool
+    /// What the request was made within.
+    private let outer: CoordinationContext?
     let id: ClaimID
     /// Set when the claim could be had at once.
     let immediate: Grant?
@@ -37,14 +45,12 @@ struct AccessRun {
     /// Requests a claim for some items.
     ///
     /// - Throws: `userCancelled` when the coordinator is.
-    init(_ coordinator: FileCoordinator, _ targets: [Target], isPreparation: Bool = false) throws {
+    init(_ coordinator: FileCoordinator, _ targets: [Target], isPreparation: Bool = false, outer: CoordinationContext? = .current) throws {
         self.coordinator = coordinator
         self.targets = targets
         self.isPreparation = isPreparation
+        self.outer = outer
         let purpose = try coordinator.purposeUnlessCancelled()
-        for case .read(let options) in targets.map(\.access) where options.contains(.forUploading) {
-            throw FileCoordinationError(.fileSystem, "Reading for uploading is not supported yet. Read without the option, and copy the item.")
-        }
         let packages = coordinator.client.filePackages
         var items: [ClaimItem] = []
         for target in targets {
@@ -53,7 +59,7 @@ struct AccessRun {
             guard let path = target.destination?.path else { continue }
             items.append(ClaimItem(path, target.access, packageDepths: packages.depths(above: path)))
         }
-        let surroundings = CoordinationContext.current?.surroundings ?? []
+        let surroundings = outer?.surroundings ?? []
         (id, immediate) = coordinator.client.begin(coordinator: coordinator.number) { id in
             ClaimRequest(
                 id: id, coordinator: coordinator.number, purpose: purpose, presenter: coordinator.presenter, surroundings: surroundings,
@@ -64,7 +70,12 @@ struct AccessRun {
     }
 
     /// What the code in the accessor is within.
-    var context: CoordinationContext { CoordinationContext(.claim(id)) }
+    ///
+    /// Nothing of its own once the claim has ended, which for a snapshot it has.
+    var context: CoordinationContext? { isForUploadingOnly ? outer : CoordinationContext(.claim(id), outer: outer) }
+
+    /// Whether the claim is needed only for as long as it takes to copy the items (C-19).
+    var isForUploadingOnly: Bool { !isPreparation && targets.allSatisfy(\.isForUploading) }
 
     /// Looks at the items of a granted claim.
     ///
@@ -76,6 +87,7 @@ struct AccessRun {
             return nil
         }
         var urls: [URL] = []
+        var places: [FilePath] = []
         var index = 0
         for target in targets {
             let location = target.destination ?? target.location
@@ -88,16 +100,42 @@ struct AccessRun {
                     .unusableURL, "\(target.location.path) was moved to \(path), which no URL can represent. Rename it to a UTF-8 name.", path: path)
             }
             urls.append(url)
+            places.append(path)
         }
         let existed = grant.isObserved ? grant.paths.map(\.existsWithoutFollowing) : []
-        return Opened(urls: urls, paths: grant.paths, existed: existed)
+        return Opened(urls: urls, places: places, paths: grant.paths, existed: existed)
     }
 
     /// What an accessor works with.
-    struct Opened {
+    struct Opened: Sendable {
         let urls: [URL]
+        /// Where the targets are.
+        let places: [FilePath]
+        /// Where the claim's items are: the targets and, after each link that is resolved, what it leads to.
         let paths: [FilePath]
         let existed: [Bool]
+    }
+
+    /// Copies the items that are to be uploaded; blocks.
+    ///
+    /// - Throws: `fileSystem` when one cannot be copied; the claim goes on then.
+    func snapshots(of opened: Opened) throws -> [UploadSnapshot?] {
+        guard !isPreparation, targets.contains(where: \.isForUploading) else { return [] }
+        var snapshots: [UploadSnapshot?] = []
+        do {
+            for (target, place) in zip(targets, opened.places) {
+                snapshots.append(target.isForUploading ? try UploadSnapshot(of: place) : nil)
+            }
+        } catch {
+            for snapshot in snapshots { snapshot?.remove() }
+            throw error
+        }
+        return snapshots
+    }
+
+    /// The URLs for the accessor, with those of the snapshots in place.
+    func urls(_ opened: Opened, _ snapshots: [UploadSnapshot?]) -> [URL] {
+        snapshots.isEmpty ? opened.urls : zip(opened.urls, snapshots).map { $1?.url ?? $0 }
     }
 
     /// Ends the claim when the accessor is done.
@@ -123,21 +161,62 @@ extension FileCoordinator {
             let grant: Grant
             if let immediate = run.immediate { grant = immediate } else { grant = try await client.wait(for: run.id, deadline: deadline) }
             guard let opened = try run.open(grant) else { continue }
-            defer { run.close(opened) }
-            return try await CoordinationContext.$current.withValue(run.context) { try await accessor(opened.urls) }
+            guard !isPreparation, run.targets.contains(where: \.isForUploading) else {
+                defer { run.close(opened) }
+                return try await CoordinationContext.$current.withValue(run.context) { try await accessor(opened.urls) }
+            }
+            return try await upload(run, opened, accessor)
         }
+    }
+
+    /// Runs an accessor on snapshots, made off the cooperative pool; the claim ends before the accessor where nothing else needs it.
+    nonisolated(nonsending) private func upload<Value>(
+        _ run: AccessRun, _ opened: AccessRun.Opened, _ accessor: nonisolated(nonsending) ([URL]) async throws -> Value
+    ) async throws -> Value {
+        var isOpen = true
+        defer { if isOpen { run.close(opened) } }
+        let snapshots = try await offPool { try run.snapshots(of: opened) }
+        defer { for snapshot in snapshots { snapshot?.remove() } }
+        if run.isForUploadingOnly {
+            run.close(opened)
+            isOpen = false
+        }
+        return try await CoordinationContext.$current.withValue(run.context) { try await accessor(run.urls(opened, snapshots)) }
     }
 
     /// The same, blocking the calling thread.
     func accessBlocking<Value>(
         _ targets: () throws -> [AccessRun.Target], isPreparation: Bool = false, _ accessor: ([URL]) throws -> Value
     ) throws -> Value {
+        warnOfBlocking()
         while true {
             let run = try AccessRun(self, targets(), isPreparation: isPreparation)
             let grant = try run.immediate ?? client.waitBlocking(for: run.id)
             guard let opened = try run.open(grant) else { continue }
-            defer { run.close(opened) }
-            return try CoordinationContext.$current.withValue(run.context) { try accessor(opened.urls) }
+            var isOpen = true
+            defer { if isOpen { run.close(opened) } }
+            let snapshots = try run.snapshots(of: opened)
+            defer { for snapshot in snapshots { snapshot?.remove() } }
+            if run.isForUploadingOnly {
+                run.close(opened)
+                isOpen = false
+            }
+            return try CoordinationContext.$current.withValue(run.context) { try accessor(run.urls(opened, snapshots)) }
         }
+    }
+
+    /// Warns, in debug builds, of blocking where that keeps a person or a presenter from going on.
+    func warnOfBlocking() {
+        #if DEBUG
+            let place: String
+            if CoordinationContext.current?.isHandlingMessage == true {
+                place = "in a presenter's method, which delays its next messages"
+            } else if Thread.isMainThread {
+                place = "on the main thread"
+            } else {
+                return
+            }
+            client.logger.warning("A coordinated access blocks \(place). Use the async form.", metadata: ["purpose": "\(purpose)"])
+        #endif
     }
 }

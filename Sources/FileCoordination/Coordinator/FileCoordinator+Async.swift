@@ -49,7 +49,7 @@ extension FileCoordinator {
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func read<Value>(
         _ readingURL: URL, options readingOptions: ReadingOptions = [], writing writingURL: URL,
-        options writingOptions: WritingOptions = [], deadline: Deadline? = nil,
+        writingOptions: WritingOptions = [], deadline: Deadline? = nil,
         accessor: nonisolated(nonsending) (URL, URL) async throws -> Value
     ) async throws -> Value {
         try await access(
@@ -69,7 +69,7 @@ extension FileCoordinator {
     /// - Returns: what the accessor returns.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func write<Value>(
-        _ firstURL: URL, options firstOptions: WritingOptions = [], writing secondURL: URL, options secondOptions: WritingOptions = [],
+        _ firstURL: URL, options firstOptions: WritingOptions = [], writing secondURL: URL, writingOptions secondOptions: WritingOptions = [],
         deadline: Deadline? = nil, accessor: nonisolated(nonsending) (URL, URL) async throws -> Value
     ) async throws -> Value {
         try await access(

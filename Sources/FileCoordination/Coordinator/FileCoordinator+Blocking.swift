@@ -43,7 +43,7 @@ extension FileCoordinator {
     ///   - accessor: gets both URLs in this order.
     /// - Returns: what the accessor returns.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
-    @available(*, noasync, message: "Use read(_:options:writing:options:deadline:accessor:).")
+    @available(*, noasync, message: "Use read(_:options:writing:writingOptions:deadline:accessor:).")
     public func coordinate<Value>(
         readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [], writingItemAt writingURL: URL,
         options writingOptions: WritingOptions = [], byAccessor accessor: (URL, URL) throws -> Value
@@ -63,7 +63,7 @@ extension FileCoordinator {
     ///   - accessor: gets both URLs in this order.
     /// - Returns: what the accessor returns.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
-    @available(*, noasync, message: "Use write(_:options:writing:options:deadline:accessor:).")
+    @available(*, noasync, message: "Use write(_:options:writing:writingOptions:deadline:accessor:).")
     public func coordinate<Value>(
         writingItemAt firstURL: URL, options firstOptions: WritingOptions = [], writingItemAt secondURL: URL,
         options secondOptions: WritingOptions = [], byAccessor accessor: (URL, URL) throws -> Value
