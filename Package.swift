@@ -73,7 +73,8 @@ let package = Package(
         .executableTarget(
             name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, system], path: "Examples/Notes", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-demo", dependencies: ["UbiquityContainers", arguments, system], path: "Tools/Demo", swiftSettings: settings),
+            name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
+        .target(name: "ToolProcesses", dependencies: [system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-bench",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system],
@@ -83,6 +84,12 @@ let package = Package(
             name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),
         .testTarget(
             name: "FileCoordinationTests", dependencies: ["FileCoordination", system, logging], swiftSettings: settings),
+        .testTarget(
+            name: "UbiquityContainersTests", dependencies: ["UbiquityContainers", system], swiftSettings: settings),
+        .testTarget(
+            name: "UbiquityStoresTests", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], swiftSettings: settings),
+        .testTarget(
+            name: "ToolTests", dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", system], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

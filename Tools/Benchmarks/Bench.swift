@@ -39,11 +39,11 @@ struct Bench: AsyncParsableCommand {
 
 /// The suites, by name.
 enum Suites {
-    static let all: [String: any Suite.Type] = ["store": StoreSuite.self]
+    static let all: [String: any (Suite & Sendable).Type] = ["store": StoreSuite.self]
 }
 
 /// A set of measurements.
-protocol Suite {
+protocol Suite: Sendable {
     /// Measures and reports each figure as it is known.
     static func run(_ report: Report) async throws
 }

@@ -1,6 +1,66 @@
 import ArgumentParser
+import Foundation
+import SystemPackage
+import ToolProcesses
 
+/// Two devices, one container, one store, seen live.
 @main
 struct Demo: AsyncParsableCommand {
-    func run() async throws {}
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Two devices, one container, one store, seen live.",
+        discussion: "Exit status 0 only if every comparison held. Works in a temporary directory, which it removes."
+    )
+
+    @Flag(help: "Print a JSON object a check: check, ok, detail.")
+    var json = false
+
+    @Flag(help: "Keep the temporary directory, and say where it is.")
+    var keep = false
+
+    func run() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-demo-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        var checks = Checks(json: json)
+        var story = Story(directory: FilePath(directory))
+        do {
+            try await story.tell(&checks)
+        } catch {
+            checks.check("the story could be told to its end", false, String(describing: error))
+        }
+        await story.end()
+        if keep {
+            FileHandle.standardError.write(Data("kept: \(directory)\n".utf8))
+        } else {
+            try? FileManager.default.removeItem(atPath: directory)
+        }
+        guard checks.allHeld else { throw ExitCode(1) }
+    }
+}
+
+/// Prints what held and what did not.
+struct Checks {
+    let json: Bool
+    private(set) var allHeld = true
+    private let start = ContinuousClock.now
+
+    init(json: Bool) { self.json = json }
+
+    mutating func check(_ name: String, _ ok: Bool, _ detail: String) {
+        allHeld = allHeld && ok
+        if json {
+            struct Line: Encodable { var check: String, ok: Bool, detail: String }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            let line = (try? encoder.encode(Line(check: name, ok: ok, detail: detail))) ?? Data()
+            FileHandle.standardOutput.write(line + Data("\n".utf8))
+        } else {
+            FileHandle.standardOutput.write(Data("\(ok ? "✓" : "✗") \(name)\n    \(detail)\n".utf8))
+        }
+    }
+
+    /// Prints what is not a check.
+    func say(_ text: String) {
+        if !json { FileHandle.standardOutput.write(Data("  \(text)\n".utf8)) }
+    }
 }

@@ -1,0 +1,135 @@
+import Foundation
+import GRDB
+import Synchronization
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Runs a body with a directory of its own, and removes it.
+@discardableResult
+func withTemporaryDirectory<Result>(_ body: (FilePath) async throws -> Result) async throws -> Result {
+    let path = FileManager.default.temporaryDirectory.appending(path: "ubiquity-test-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try await body(FilePath(path))
+}
+
+/// A wall clock that a test moves by hand.
+final class TestClock: Sendable {
+    private let time: Mutex<Date>
+    init(_ seconds: Double = 1_800_000_000) { time = Mutex(Date(timeIntervalSince1970: seconds)) }
+    var now: Date { time.withLock { $0 } }
+    func advance(_ seconds: Double) { time.withLock { $0 += seconds } }
+}
+
+/// A device: a home that is signed in, a clock, and a place for store files.
+struct TestDevice: Sendable {
+    let directory: FilePath
+    let home: DeviceHome
+    let clock = TestClock()
+
+    init(_ name: String, in directory: FilePath, account: String = "alice", root: FilePath) throws {
+        self.directory = directory.appending(name)
+        home = DeviceHome(self.directory.appending("home"))
+        try home.signIn(AccountName(account), containers: root)
+    }
+
+    func container() async throws -> UbiquityContainer { try await UbiquityContainer("org.example.test", home: home) }
+
+    func open(
+        _ schema: SyncedSchema = personSchema, contentName: String = "People", automatically: Bool = false
+    ) async throws -> UbiquitousStore {
+        try await UbiquitousStore.open(
+            at: directory.appending("People.sqlite"), options: .init(contentName: contentName, exchangesAutomatically: automatically),
+            in: container(), schema: schema, now: { [clock] in clock.now })
+    }
+}
+
+/// Runs a body with devices that share a containers root.
+func withDevices(_ count: Int, _ body: ([TestDevice], FilePath) async throws -> Void) async throws {
+    try await withTemporaryDirectory { directory in
+        let root = directory.appending("root")
+        try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+        try await body(try (0..<count).map { try TestDevice("device\($0)", in: directory, root: root) }, root)
+    }
+}
+
+/// Settles stores by turns until all that each has said has reached the others.
+func settle(_ stores: UbiquitousStore...) async throws {
+    for _ in 0..<2 {
+        for store in stores { try await store.settled() }
+    }
+}
+
+func migrator(_ sql: String) -> DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("v1") { db in try db.execute(sql: sql) }
+    return migrator
+}
+
+let personSchema = SyncedSchema(
+    migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT COLLATE NOCASE, email TEXT, age)")
+) {
+    SyncedTable("person")
+}
+
+extension UbiquitousStore {
+    /// Runs SQL in one save.
+    func execute(_ sql: String, _ arguments: StatementArguments = []) async throws {
+        try await write { db in try db.execute(sql: sql, arguments: arguments) }
+    }
+
+    /// The rows of a query, as SQLite would quote their values.
+    func rows(_ sql: String = "SELECT quote(id), quote(first), quote(last), quote(email), quote(age) FROM person ORDER BY id") async throws -> [[String]] {
+        try await read { db in
+            try Row.fetchAll(db, sql: sql).map { row in row.databaseValues.map { String.fromDatabaseValue($0) ?? "\($0)" } }
+        }
+    }
+
+    /// The logs that are sealed and not published, oldest first.
+    func sealedLogs() async throws -> [LogFile] {
+        try await read { db in
+            try Data.fetchAll(db, sql: "SELECT bytes FROM ubiquity_outbox ORDER BY sequence").map { try LogFile(decoding: [UInt8]($0)) }
+        }
+    }
+}
+
+extension LogFile {
+    /// Each change as `table/key life column=value …`.
+    var changes: [String] {
+        get throws {
+            var lines: [String] = []
+            let contents = try LogBody.decode(self)
+            for group in contents.groups {
+                for rows in group.rows {
+                    let table = contents.tables[rows.table]
+                    try rows.forEach(in: table) { change in
+                        var parts = ["\(table.name)/\(change.key.map(\.description).joined(separator: ",")) \(change.life)"]
+                        var values = change.values.makeIterator()
+                        change.columns.forEach { parts.append("\(table.columns[$0])=\(values.next()!)") }
+                        lines.append(parts.joined(separator: " "))
+                    }
+                }
+            }
+            return lines
+        }
+    }
+}
+
+/// Runs the real `sqlite3` program on a database and returns its output.
+@discardableResult
+func sqlite3(_ file: FilePath, _ sql: String) throws -> String {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/sqlite3")
+    process.arguments = ["-bail", file.string, sql]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { throw SQLite3Failure(text: text) }
+    return text
+}
+
+struct SQLite3Failure: Error { var text: String }
