@@ -1,0 +1,162 @@
+import CLinux
+import Glibc
+
+/// What a hub's thread does; touched by that thread only.
+final class HubLoop {
+    let source: any TreeEventSource
+    private let wake: CInt
+    private let outlivesWatchers: Bool
+    private let takeCommands: () -> [TreeHub.Command]
+    private let end: () -> Bool
+    private(set) var runners: [TreeRunner] = []
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
+    private let aside = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
+    /// Events that were read while others were being worked on.
+    private var ahead: [UInt8] = []
+    /// When the read that last emptied the queue began.
+    private var emptiedAt: Int64 = 0
+    private var isFailed = false
+    /// The tick of the next change of any watcher here.
+    var nextTick: UInt64 = 1
+
+    /// What is kept while work goes on; beyond it the kernel's queue is left to overflow, which is repaired.
+    private static let aheadLimit = 256 << 20
+
+    init(
+        source: any TreeEventSource, wake: CInt, outlivesWatchers: Bool, takeCommands: @escaping () -> [TreeHub.Command], end: @escaping () -> Bool
+    ) {
+        self.source = source
+        self.wake = wake
+        self.outlivesWatchers = outlivesWatchers
+        self.takeCommands = takeCommands
+        self.end = end
+    }
+
+    deinit {
+        buffer.deallocate()
+        aside.deallocate()
+    }
+
+    func run() {
+        var hadWatchers = false
+        while true {
+            wait()
+            for command in takeCommands() { command(self) }
+            pump()
+            let now = Clock.monotonic()
+            for runner in runners { runner.expire(at: now) }
+            if runners.isEmpty {
+                if hadWatchers, !outlivesWatchers, end() { break }
+            } else {
+                hadWatchers = true
+            }
+        }
+        source.close()
+    }
+
+    func add(_ runner: TreeRunner) {
+        runners.append(runner)
+        runner.begin()
+    }
+
+    func remove(_ identifier: UInt64) {
+        guard let position = runners.firstIndex(where: { $0.identifier == identifier }) else { return }
+        let runner = runners.remove(at: position)
+        runner.end()
+    }
+
+    func runner(_ identifier: UInt64) -> TreeRunner? { runners.first { $0.identifier == identifier } }
+
+    /// Whether a watch is in use by another tree.
+    func isWatched(_ watch: Int32, besides runner: TreeRunner) -> Bool { runners.contains { $0 !== runner && $0.holds(watch) } }
+
+    private func wait() {
+        var timeout: Int64 = -1
+        for runner in runners {
+            guard let deadline = runner.deadline else { continue }
+            let left = max(0, deadline - Clock.monotonic())
+            timeout = timeout < 0 ? left : min(timeout, left)
+        }
+        var descriptors = (
+            pollfd(fd: isFailed ? -1 : source.descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+        )
+        let isWoken = withUnsafeMutableBytes(of: &descriptors) { bytes in
+            let array = bytes.assumingMemoryBound(to: pollfd.self)
+            return clinux_poll(array.baseAddress, 2, timeout) > 0 && array[1].revents != 0
+        }
+        if isWoken {
+            var count: eventfd_t = 0
+            eventfd_read(wake, &count)
+        }
+    }
+
+    /// Reads and takes in events until the queue is empty and nothing is left to do, or for a while.
+    func pump() {
+        if isFailed { return }
+        var rounds = 0
+        while true {
+            let began = Clock.wall()
+            let count: Int
+            do throws(TreeWatchingError) {
+                count = try source.read(into: buffer)
+            } catch {
+                isFailed = true
+                for runner in runners { runner.fail(error) }
+                return
+            }
+            if count > 0 { distribute(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: began) }
+            // Room for one more event was left, so the queue was empty.
+            if count < buffer.count - 4_352 { emptiedAt = began }
+            while !ahead.isEmpty {
+                let events = ahead
+                ahead = []
+                events.withUnsafeBytes { distribute($0, at: Clock.wall()) }
+            }
+            var isSettled = count < buffer.count - 4_352
+            if isSettled {
+                for runner in runners where runner.drained(since: emptiedAt) { isSettled = false }
+                if !ahead.isEmpty { isSettled = false }
+            }
+            rounds += 1
+            for runner in runners where isSettled || runner.isFlushDue { runner.flush() }
+            if isSettled { return }
+            // Under a storm, commands and deadlines have their turn.
+            if rounds == 64 { return }
+        }
+    }
+
+    private func distribute(_ events: UnsafeRawBufferPointer, at time: Int64) {
+        for runner in runners { runner.receive(events, at: time) }
+    }
+
+    /// Reads events aside, in the middle of work, so that the kernel's queue does not fill.
+    func readAhead() {
+        if isFailed || ahead.count > Self.aheadLimit { return }
+        while true {
+            let began = Clock.wall()
+            guard let count = try? source.read(into: aside), count > 0 else {
+                emptiedAt = began
+                return
+            }
+            ahead.append(contentsOf: UnsafeRawBufferPointer(rebasing: aside[..<count]))
+            if count < aside.count - 4_352 {
+                emptiedAt = began
+                return
+            }
+        }
+    }
+}
+
+/// The clocks of clock_gettime(2).
+enum Clock {
+    /// Nanoseconds since 1970.
+    static func wall() -> Int64 { read(CLOCK_REALTIME) }
+    /// Nanoseconds since some instant in the past, never set back.
+    static func monotonic() -> Int64 { read(CLOCK_MONOTONIC) }
+
+    private static func read(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return FileSystem.nanoseconds(time)
+    }
+}

@@ -1,0 +1,101 @@
+import CLinux
+import Glibc
+import Synchronization
+import SystemPackage
+
+/// The thread that serves every watcher of one event source; for the kernel there is one a process.
+///
+/// The thread reads events, keeps the trees' state and calls taps itself: a change reaches a tap with one thread wake-up, as it would in a bare
+/// loop. During long work it reads ahead between system calls, so that the kernel's queue does not fill meanwhile.
+final class TreeHub: Sendable {
+    typealias Command = @Sendable (HubLoop) -> Void
+
+    private struct Inbox {
+        var commands: [Command] = []
+        var isEnded = false
+    }
+
+    private static let shared = Mutex<TreeHub?>(nil)
+    private let inbox = Mutex(Inbox())
+    private let wake: CInt
+
+    /// The hub of the kernel's source: one inotify instance serves every watcher of the process, since a user has 128 by default.
+    static func kernel() throws(TreeWatchingError) -> TreeHub {
+        let result = shared.withLock { hub -> Result<TreeHub, TreeWatchingError> in
+            if let hub { return .success(hub) }
+            do throws(TreeWatchingError) {
+                let new = try TreeHub(source: KernelSource(), outlivesWatchers: true)
+                hub = new
+                return .success(new)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    init(source: any TreeEventSource, outlivesWatchers: Bool) throws(TreeWatchingError) {
+        wake = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        if wake < 0 { throw .instance(.init(rawValue: errno)) }
+        HubThread.start { [self] in
+            HubLoop(source: source, wake: wake, outlivesWatchers: outlivesWatchers, takeCommands: takeCommands, end: end).run()
+        }
+    }
+
+    /// Has the hub's thread run `command`; false where it has ended.
+    @discardableResult
+    func post(_ command: @escaping Command) -> Bool {
+        let isFirst = inbox.withLock { inbox -> Bool? in
+            if inbox.isEnded { return nil }
+            inbox.commands.append(command)
+            return inbox.commands.count == 1
+        }
+        guard let isFirst else { return false }
+        if isFirst { eventfd_write(wake, 1) }
+        return true
+    }
+
+    private func takeCommands() -> [Command] {
+        inbox.withLock { inbox in
+            let commands = inbox.commands
+            inbox.commands = []
+            return commands
+        }
+    }
+
+    /// Ends the hub unless a command has come meanwhile.
+    private func end() -> Bool {
+        let isEnded = inbox.withLock { inbox -> Bool in
+            if inbox.commands.isEmpty { inbox.isEnded = true }
+            return inbox.isEnded
+        }
+        if isEnded { close(wake) }
+        return isEnded
+    }
+}
+
+/// A thread of our own, that no signal handler of the app runs on.
+enum HubThread {
+    private final class Start: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    static func start(_ body: @escaping @Sendable () -> Void) {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        var thread = pthread_t()
+        let failure = pthread_create(
+            &thread, nil,
+            { argument in
+                clinux_name_thread("tree-watching")
+                Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
+                return nil
+            }, Unmanaged.passRetained(Start(body)).toOpaque())
+        precondition(failure == 0, "pthread_create failed with error \(failure)")
+        pthread_detach(thread)
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+    }
+}

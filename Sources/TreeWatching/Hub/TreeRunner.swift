@@ -1,0 +1,432 @@
+import CLinux
+import Glibc
+import SystemPackage
+
+/// Performs what one tree's state machine asks for, and hands over its changes; touched by its hub's thread only.
+final class TreeRunner {
+    let identifier: UInt64
+    private(set) var machine: TreeStateMachine
+    private unowned let hub: HubLoop
+    private let root: [UInt8]
+    private let mask: UInt32
+    private let report: @Sendable (TreeWatchingError) -> Void
+    private let sweepInterval: Int64
+
+    private var listing = DirectoryListing()
+    private var path: [CChar] = []
+    /// The root's identity when it was last watched.
+    private var rootIdentity: UInt64 = 0
+
+    /// Events that wait for the second half of a move, and until when.
+    private var held: [UInt8] = []
+    private var heldSince: Int64?
+    private var heldUntil: Int64?
+    private var sweepAt: Int64?
+    private var housekeepAt: Int64?
+    private var unflushedSince: Int64?
+
+    private var readers: [any ChangeReader] = []
+    private var history: ChangeHistory
+    private var barriers: [@Sendable (TreeWatchingError?) -> Void] = []
+    private var reduction: ChangeReduction?
+
+    /// How long the descriptor is idle before half a move counts as whole, and how long it may take at most.
+    private static let movePatience: Int64 = 3_000_000
+    private static let movePatienceLimit: Int64 = 100_000_000
+
+    init(identifier: UInt64, root: [UInt8], options: TreeWatcher.Options, hub: HubLoop, report: @escaping @Sendable (TreeWatchingError) -> Void) {
+        self.identifier = identifier
+        self.hub = hub
+        self.root = root
+        self.report = report
+        reduction = ChangeReduction(root: root, options: options)
+        machine = TreeStateMachine(
+            root: root, attributes: options.attributes, reportsCloses: reduction != nil, exclude: options.exclude,
+            seed: UInt64.random(in: .min ... .max))
+        mask = (options.attributes ? RawEvent.Mask.tree.union(.attributes) : .tree).rawValue
+        history = ChangeHistory(limit: options.historyLimit)
+        sweepInterval = max(10_000_000, options.sweepInterval.nanoseconds)
+    }
+
+    func holds(_ watch: Int32) -> Bool { machine.index.node(watching: watch) != nil || machine.ancestorWatches.contains(watch) }
+
+    // MARK: The hub's calls
+
+    func begin() {
+        machine.now = .init(wall: Clock.wall())
+        perform()
+        flush()
+    }
+
+    func end() {
+        for node in machine.index.postorder(.root) {
+            if machine.index.isDirectory(node), let watch = machine.index.watch(of: node), !hub.isWatched(watch, besides: self) {
+                hub.source.removeWatch(watch)
+            }
+        }
+        for watch in machine.ancestorWatches where !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+        for reader in readers { reader.finish() }
+        readers = []
+        let closed = TreeWatchingError(.closed, "the watcher of \(filePath) was closed", path: filePath)
+        for barrier in barriers { barrier(closed) }
+        barriers = []
+    }
+
+    func fail(_ error: TreeWatchingError) {
+        report(error)
+        machine.loseRoot(.unwatchable)
+        flush()
+    }
+
+    func receive(_ events: UnsafeRawBufferPointer, at time: Int64) {
+        if held.isEmpty {
+            takeIn(events, at: time, givingUp: false)
+        } else {
+            held.append(contentsOf: events)
+            takeInHeld(at: time, givingUp: false)
+        }
+    }
+
+    /// The kernel's queue is empty and all of it is taken in; true where that made work, which is done.
+    func drained(since: Int64) -> Bool {
+        if !held.isEmpty { return false }
+        let hasWork = machine.drained(since: since)
+        if hasWork { perform() }
+        if !machine.dirtyFiles.isEmpty, housekeepAt == nil { housekeepAt = Clock.monotonic() + Self.housekeepingDelay }
+        return hasWork
+    }
+
+    // MARK: Events
+
+    private func takeInHeld(at time: Int64, givingUp: Bool) {
+        let events = held
+        held = []
+        events.withUnsafeBytes { takeIn($0, at: time, givingUp: givingUp) }
+    }
+
+    private func takeIn(_ events: UnsafeRawBufferPointer, at time: Int64, givingUp: Bool) {
+        machine.nextTick = hub.nextTick
+        defer { hub.nextTick = machine.nextTick }
+        var offset = 0
+        while true {
+            switch machine.receive(events, from: &offset, at: .init(wall: time), givingUp: givingUp) {
+            case .done:
+                heldSince = nil
+                heldUntil = nil
+                removeStaleWatches()
+                return
+            case .work:
+                removeStaleWatches()
+                performWork()
+            case .probe:
+                makePath(machine.probedPath)
+                let exists = (try? hub.source.status(of: path, followingLinks: false)) != nil
+                machine.answer(exists: exists)
+            case .stalled:
+                held = Array(events[offset...])
+                let now = Clock.monotonic()
+                let since = offset == 0 ? heldSince ?? now : now
+                heldSince = since
+                heldUntil = min(now + Self.movePatience, since + Self.movePatienceLimit)
+                removeStaleWatches()
+                return
+            }
+        }
+    }
+
+    // MARK: Work
+
+    private func perform() {
+        machine.nextTick = hub.nextTick
+        performWork()
+        hub.nextTick = machine.nextTick
+    }
+
+    private func performWork() {
+        var steps = 0
+        while let work = machine.nextWork() {
+            switch work {
+            case .refresh(let node, let mode): refresh(node, mode)
+            case .check(let parent, let name): check(parent, name)
+            case .checkRoot: checkRoot()
+            }
+            removeStaleWatches()
+            steps += 1
+            if steps & 31 == 0 {
+                hub.readAhead()
+                if isFlushDue { flush() }
+            }
+        }
+        reportDiagnostics()
+    }
+
+    private func refresh(_ node: TreeIndex.Node, _ mode: TreeStateMachine.RefreshMode) {
+        makePath(of: node)
+        var next = machine.watched(node, addWatch(node), mode: mode)
+        if case .verify(let known, let watch) = next {
+            makePath(of: known)
+            let result = addWatch(known)
+            next = machine.verified(node, watch, known: known, result, mode: mode)
+            makePath(of: node)
+        }
+        guard case .list(let mode) = next else { return }
+        listing.removeAll()
+        do throws(Errno) {
+            try hub.source.list(path, into: &listing) { hub.readAhead() }
+            machine.listed(node, listing, mode: mode)
+            machine.completed(node)
+        } catch {
+            machine.unlisted(node, error)
+        }
+    }
+
+    private func addWatch(_ node: TreeIndex.Node) -> Result<Int32, Errno> {
+        do throws(Errno) {
+            if node != .root { return .success(try hub.source.addWatch(path, mask: mask)) }
+            // The root itself may be a symbolic link, and is followed.
+            let mask = (mask | RawEvent.Mask.root.rawValue) & ~RawEvent.Mask.dontFollow.rawValue
+            rootIdentity = try hub.source.status(of: path, followingLinks: true).identity
+            return .success(try hub.source.addWatch(path, mask: mask))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func check(_ parent: TreeIndex.Node, _ name: [UInt8]) {
+        makePath(machine.path(of: parent), name)
+        do throws(Errno) {
+            machine.looked(at: name, in: parent, try hub.source.status(of: path, followingLinks: false))
+        } catch {
+            machine.looked(at: name, in: parent, nil)
+        }
+    }
+
+    private func removeStaleWatches() {
+        if machine.staleWatches.isEmpty { return }
+        for watch in machine.staleWatches where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+        machine.staleWatches.removeAll(keepingCapacity: true)
+    }
+
+    private func reportDiagnostics() {
+        for diagnostic in machine.diagnostics { report(diagnostic) }
+        machine.diagnostics.removeAll()
+        if machine.needsSweep { if sweepAt == nil { sweepAt = Clock.monotonic() + sweepInterval } } else { sweepAt = nil }
+    }
+
+    // MARK: The root
+
+    /// Looks whether the root is at its path, and watches the directories above it: for their own end while it is there, and the lowest one that
+    /// exists for new entries while it is not.
+    private func checkRoot() {
+        var status: EntryStatus?
+        while true {
+            makePath([])
+            status = try? hub.source.status(of: path, followingLinks: true)
+            let waited = watchAncestors(isLost: status?.isDirectory != true)
+            // What came between the look and the watch raised no event.
+            makePath([])
+            let again = try? hub.source.status(of: path, followingLinks: true)
+            if again?.isDirectory == status?.isDirectory, waited { break }
+            status = again
+            if waited, again?.isDirectory == true { break }
+        }
+        let isSame = status?.identity == rootIdentity
+        var isAlive = false
+        if status?.isDirectory != true || !isSame, let watch = machine.index.watch(of: .root) {
+            isAlive = hub.isWatched(watch, besides: self) || hub.source.removeWatch(watch)
+        }
+        machine.rootChecked(status, isSame: isSame, isAlive: isAlive)
+    }
+
+    /// Watches each existing directory above the root; false where one vanished meanwhile.
+    private func watchAncestors(isLost: Bool) -> Bool {
+        let old = machine.ancestorWatches
+        machine.ancestorWatches = []
+        for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+        var watches: [Int32] = []
+        var end = root.count
+        var isLowest = true
+        var missing = false
+        while end > 1 {
+            end = root[..<end].lastIndex(of: 0x2F) ?? 0
+            let ancestor = root[..<max(1, end)].map { CChar(bitPattern: $0) } + [0]
+            var mask: RawEvent.Mask = [.moveSelf, .deleteSelf, .onlyDirectory, .add]
+            if isLost, isLowest { mask.formUnion([.create, .movedTo]) }
+            do throws(Errno) {
+                watches.append(try hub.source.addWatch(ancestor, mask: mask.rawValue))
+                isLowest = false
+            } catch {
+                missing = missing || (error == .noSuchFileOrDirectory && !isLowest)
+            }
+        }
+        machine.ancestorWatches = watches
+        return !missing
+    }
+
+    // MARK: Time
+
+    /// The next instant at which ``expire(at:)`` has something to do.
+    var deadline: Int64? {
+        [heldUntil, sweepAt, housekeepAt, reduction?.deadline].compactMap { $0 }.min()
+    }
+
+    func expire(at now: Int64) {
+        if let heldUntil, heldUntil <= now {
+            self.heldUntil = nil
+            heldSince = nil
+            takeInHeld(at: Clock.wall(), givingUp: true)
+            flush()
+        }
+        if let sweepAt, sweepAt <= now {
+            self.sweepAt = nil
+            machine.now = .init(wall: Clock.wall())
+            if machine.sweep() { perform() }
+            // A large part that cannot be watched takes at most a twentieth of the time.
+            let took = Clock.monotonic() - now
+            if machine.needsSweep { self.sweepAt = Clock.monotonic() + max(sweepInterval, took * 20) } else { self.sweepAt = nil }
+            flush()
+        }
+        if let housekeepAt, housekeepAt <= now {
+            self.housekeepAt = nil
+            takeStamps()
+        }
+        if let due = reduction?.deadline, due <= now { flush() }
+    }
+
+    private static let housekeepingDelay: Int64 = 50_000_000
+
+    /// Notes what files that changed look like now, a few at a time, while there is nothing else to do.
+    private func takeStamps() {
+        var taken: [(TreeIndex.Node, FileStamp)] = []
+        while taken.count < 64, let node = machine.dirtyFiles.popLast() {
+            guard machine.index.isAlive(node), !machine.index.isDirectory(node), machine.index.isDirty(node) else { continue }
+            makePath(of: node)
+            if let status = try? hub.source.status(of: path, followingLinks: false), !status.isDirectory { taken.append((node, status.stamp)) }
+        }
+        // A stamp counts only if the events of what it shows are not still to come.
+        if clinux_readable_bytes(hub.source.descriptor) == 0 {
+            for (node, stamp) in taken { machine.index.setStamp(stamp, of: node) }
+        } else {
+            machine.dirtyFiles.append(contentsOf: taken.map(\.0))
+        }
+        if !machine.dirtyFiles.isEmpty { housekeepAt = Clock.monotonic() + (taken.count == 64 ? 0 : Self.housekeepingDelay) }
+    }
+
+    // MARK: Handing over
+
+    /// Whether changes have waited long enough: a batch goes out when the queue is drained, or else after a millisecond or 4,096 changes.
+    var isFlushDue: Bool {
+        if machine.changes.isEmpty { return false }
+        if machine.changes.count >= 4_096 { return true }
+        let now = Clock.monotonic()
+        guard let unflushedSince else {
+            unflushedSince = now
+            return false
+        }
+        return now - unflushedSince >= 1_000_000
+    }
+
+    func flush() {
+        unflushedSince = nil
+        reportDiagnostics()
+        if reduction != nil {
+            let now = Clock.monotonic()
+            if !machine.changes.isEmpty { reduction!.take(machine.changes.take(), at: now, lookAt: closesAfterWriting) }
+            reduction!.expire(at: now)
+            if barriersAreMet { reduction!.expire(at: .max) }
+            if let batch = reduction!.taken() { deliver(batch) }
+        } else if !machine.changes.isEmpty {
+            deliver(machine.changes.take())
+        }
+        meetBarriers()
+    }
+
+    private func deliver(_ batch: TreeChangeBatch) {
+        history.append(batch)
+        for reader in readers { reader.take(batch) }
+    }
+
+    /// Whether a regular file that was just created is held open by its writer, so that a close is to come.
+    private func closesAfterWriting(_ path: [UInt8]) -> Bool {
+        makePath(path)
+        guard let status = try? hub.source.status(of: self.path, followingLinks: false) else { return true }
+        return status.closesAfterWriting
+    }
+
+    // MARK: Readers
+
+    /// Adds a reader, which is told first where the tree stands.
+    func add(_ reader: any ChangeReader) {
+        flush()
+        readers.append(reader)
+        var present = TreeChangeBuffer(root: root)
+        let tick = hub.nextTick - 1
+        if case .lost(let loss) = machine.phase {
+            present.append(.rootLost, tick: tick, time: Clock.wall(), loss: loss)
+        } else if machine.wasReady {
+            present.append(.ready, tick: tick, time: Clock.wall())
+        }
+        if !present.isEmpty { reader.take(present.take()) }
+    }
+
+    func removeReader(_ reader: any ChangeReader) {
+        readers.removeAll { $0 === reader }
+        reader.finish()
+    }
+
+    /// Every entry that is known, parents before their children, as created.
+    func entries() -> TreeChangeBatch {
+        var buffer = TreeChangeBuffer(root: root)
+        let time = Clock.wall()
+        for node in machine.index.postorder(.root).reversed() where node != .root {
+            buffer.append(.created, node, in: machine.index, tick: hub.nextTick - 1, time: time)
+        }
+        return buffer.take()
+    }
+
+    /// Calls back when everything that was raised before is delivered.
+    func addBarrier(_ barrier: @escaping @Sendable (TreeWatchingError?) -> Void) {
+        hub.source.synchronise()
+        barriers.append(barrier)
+    }
+
+    private var barriersAreMet: Bool { !barriers.isEmpty && held.isEmpty && machine.wasReady }
+
+    private func meetBarriers() {
+        guard barriersAreMet else { return }
+        let met = barriers
+        barriers = []
+        for barrier in met { barrier(nil) }
+    }
+
+    func changes(since tick: UInt64) -> [TreeChangeBatch]? { history.changes(since: tick, last: hub.nextTick - 1) }
+
+    // MARK: Paths
+
+    private var filePath: FilePath { TreeChangeBatch.filePath(root) }
+
+    private func makePath(of node: TreeIndex.Node) {
+        var bytes: [UInt8] = []
+        machine.index.appendPath(of: node, to: &bytes)
+        makePath(bytes)
+    }
+
+    private func makePath(_ relative: [UInt8], _ name: [UInt8] = []) {
+        path.removeAll(keepingCapacity: true)
+        path.append(contentsOf: root.lazy.map { CChar(bitPattern: $0) })
+        for part in [relative, name] where !part.isEmpty {
+            if path.last != 0x2F { path.append(0x2F) }
+            path.append(contentsOf: part.lazy.map { CChar(bitPattern: $0) })
+        }
+        path.append(0)
+    }
+}
+
+extension Duration {
+    /// The whole nanoseconds, as many as 64 bits hold.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? .max : product + attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+
+/// Which entries are left out of a watched tree, by shell patterns as in glob(7).
+///
+/// A pattern without a slash is compared with the name at every depth; one with a slash with the path from the root, and then `*` does not
+/// match a slash. A pattern that ends in a slash leaves out directories only. What is left out is neither reported nor watched.
+struct Exclusion: Sendable {
+    private struct Pattern {
+        var text: [CChar]
+        var isPath: Bool
+        var directoriesOnly: Bool
+    }
+
+    private let patterns: [Pattern]
+
+    init(_ globs: [String]) {
+        patterns = globs.map { glob in
+            var text = glob.utf8CString.map { $0 }
+            let directoriesOnly = glob.utf8.count > 1 && glob.utf8.last == 0x2F
+            if directoriesOnly { text.remove(at: text.count - 2) }
+            if text.first == 0x2F { text.removeFirst() }
+            let isPath = glob.utf8.dropLast(directoriesOnly ? 1 : 0).contains(0x2F)
+            return Pattern(text: text, isPath: isPath, directoriesOnly: directoriesOnly)
+        }
+    }
+
+    var isEmpty: Bool { patterns.isEmpty }
+
+    func excludes(_ name: UnsafeRawBufferPointer, isDirectory: Bool, in parent: TreeIndex.Node, of index: borrowing TreeIndex) -> Bool {
+        var path: [UInt8]?
+        let name = Array(name) + [0]
+        for pattern in patterns where !pattern.directoriesOnly || isDirectory {
+            let matches: Bool
+            if pattern.isPath {
+                if path == nil {
+                    var whole: [UInt8] = []
+                    index.appendPath(of: parent, to: &whole)
+                    if !whole.isEmpty { whole.append(0x2F) }
+                    path = whole + name
+                }
+                matches = Self.matches(pattern.text, path ?? name, FNM_PATHNAME)
+            } else {
+                matches = Self.matches(pattern.text, name, 0)
+            }
+            if matches { return true }
+        }
+        return false
+    }
+
+    private static func matches(_ pattern: [CChar], _ text: [UInt8], _ flags: Int32) -> Bool {
+        text.withUnsafeBytes { fnmatch(pattern, $0.assumingMemoryBound(to: CChar.self).baseAddress!, flags) == 0 }
+    }
+}

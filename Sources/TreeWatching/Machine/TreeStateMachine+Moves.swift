@@ -1,0 +1,146 @@
+/// Moves. The kernel raises both halves of a rename under the locks of both parents, one after the other, with one cookie (fsnotify_move).
+/// So no event of another entry of either directory lies between them: such an event proves that the partner does not come.
+extension TreeStateMachine {
+    private enum Partner {
+        case at(Int)
+        /// None, for sure.
+        case absent
+        /// The bytes end before it could be told.
+        case unknown
+    }
+
+    /// Takes in the first half of a move, together with the second if that is ours too.
+    mutating func takeMove(
+        _ event: RawEvent, from parent: Node, _ name: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, after: Int, givingUp: Bool
+    ) -> Progress {
+        let isDirectory = event.mask.contains(.isDirectory)
+        switch partner(of: event, bytes, after: after) {
+        case .at(let position):
+            let second = RawEvent(bytes, at: position)
+            guard let target = index.node(watching: second.watch) else { break }
+            let newName = second.name(bytes, at: position)
+            let move = Move(
+                from: (parent, event.watch, name), to: (target, second.watch, newName), isDirectory: isDirectory, after: position + second.size)
+            let progress = apply(move, bytes, givingUp: givingUp)
+            if progress == .done { consumedCookies.append(event.cookie) }
+            return progress
+        case .unknown where !givingUp: return .stalled
+        case .absent, .unknown: break
+        }
+        if let entry = index.child(of: parent, named: name), index.isDirectory(entry) == isDirectory { drop(entry, unwatch: true) }
+        return .done
+    }
+
+    private func partner(of event: RawEvent, _ bytes: UnsafeRawBufferPointer, after start: Int) -> Partner {
+        var offset = start
+        while offset < bytes.count {
+            let other = RawEvent(bytes, at: offset)
+            if other.mask.contains(.movedTo), other.cookie == event.cookie { return .at(offset) }
+            if other.watch == event.watch, !other.mask.isDisjoint(with: .entry) { return .absent }
+            if other.mask.contains(.queueOverflow) { return .absent }
+            offset += other.size
+        }
+        return .unknown
+    }
+
+    private struct Move {
+        typealias Place = (directory: Node, watch: Int32, name: UnsafeRawBufferPointer)
+        var from: Place
+        var to: Place
+        var isDirectory: Bool
+        /// Where the events after its second half begin.
+        var after: Int
+    }
+
+    private mutating func apply(_ move: Move, _ bytes: UnsafeRawBufferPointer, givingUp: Bool) -> Progress {
+        let (parent, target) = (move.from.directory, move.to.directory)
+        guard let entry = index.child(of: parent, named: move.from.name), index.isDirectory(entry) == move.isDirectory else {
+            takeArrival(target, move.to.name, isDirectory: move.isDirectory)
+            return .done
+        }
+        if let replaced = index.child(of: target, named: move.to.name), replaced != entry {
+            switch exchange(of: move, bytes) {
+            case .some(let second):
+                swap(entry, replaced, move)
+                consumedCookies.append(second)
+                return .done
+            case .none where move.after >= bytes.count && !givingUp && probeAnswer != false:
+                // The second pair of an exchange may be on its way, but only if something stands at the old name.
+                if probeAnswer == true { return .stalled }
+                probedPath = path(of: entry)
+                return .probe
+            case .none: break
+            }
+            probeAnswer = nil
+            replace(replaced, by: entry, move)
+            return .done
+        }
+        probeAnswer = nil
+        if !exclusion.isEmpty, exclusion.excludes(move.to.name, isDirectory: move.isDirectory, in: target, of: index) {
+            drop(entry, unwatch: true)
+            return .done
+        }
+        relocate(entry, to: target, move.to.name, as: .moved)
+        if let last = lastReplaced, last.parent == parent, last.name.elementsEqual(move.from.name) {
+            // What was renamed over and moves back: an exchange whose second pair was read later, or not one.
+            work.append(.check(parent, name: last.name))
+        }
+        return .done
+    }
+
+    /// Gives an entry its new place, and reports it.
+    private mutating func relocate(_ entry: Node, to target: Node, _ name: UnsafeRawBufferPointer, as code: TreeChangeRecord.Code) {
+        let source = path(of: entry)
+        index.move(entry, to: target, named: name)
+        if index.isDirectory(entry) {
+            changes.forgetPaths()
+            if index.watch(of: entry) == nil { work.append(.refresh(entry, [.recursive])) }
+            if !fresh.isEmpty || !vanished.isEmpty { verifyFresh(below: entry) }
+        }
+        emit(code, entry, source: source)
+    }
+
+    private mutating func replace(_ replaced: Node, by entry: Node, _ move: Move) {
+        let areFiles = !move.isDirectory && !index.isDirectory(replaced)
+        lastReplaced = (move.to.directory, Array(move.to.name))
+        if areFiles {
+            index.remove(replaced)
+        } else {
+            drop(replaced, unwatch: false)
+        }
+        relocate(entry, to: move.to.directory, move.to.name, as: areFiles ? .modified : .moved)
+    }
+
+    /// The cookie of the second pair of a renameat2(2) exchange: the next event of either directory is the way back.
+    private func exchange(of move: Move, _ bytes: UnsafeRawBufferPointer) -> UInt32? {
+        var offset = move.after
+        var way: UInt32?
+        while offset < bytes.count {
+            let event = RawEvent(bytes, at: offset)
+            let name = event.name(bytes, at: offset)
+            defer { offset += event.size }
+            guard !event.mask.isDisjoint(with: .entry) else { continue }
+            if let cookie = way {
+                guard event.mask.contains(.movedTo), event.cookie == cookie else { continue }
+                return event.watch == move.from.watch && name.elementsEqual(move.from.name) ? cookie : nil
+            }
+            guard event.watch == move.from.watch || event.watch == move.to.watch else { continue }
+            guard event.mask.contains(.movedFrom), event.watch == move.to.watch, name.elementsEqual(move.to.name) else { return nil }
+            way = event.cookie
+        }
+        return nil
+    }
+
+    /// Both entries change places. The events are the same as of two renames that undo each other over a file, so both places are looked at.
+    private mutating func swap(_ entry: Node, _ other: Node, _ move: Move) {
+        probeAnswer = nil
+        let (source, target) = (path(of: entry), path(of: other))
+        index.exchange(entry, other)
+        changes.forgetPaths()
+        emit(.moved, entry, source: source)
+        emit(.moved, other, source: target)
+        work.append(.check(move.from.directory, name: Array(move.from.name)))
+        work.append(.check(move.to.directory, name: Array(move.to.name)))
+        for node in [entry, other] where index.isDirectory(node) && !(fresh.isEmpty && vanished.isEmpty) { verifyFresh(below: node) }
+    }
+}

@@ -1,0 +1,240 @@
+import SystemPackage
+
+/// Watching and listing directories: the watch comes first, then the listing, then duplicates are dropped, so that nothing falls between.
+extension TreeStateMachine {
+    /// Takes in the answer to adding a watch for `node`.
+    mutating func watched(_ node: Node, _ result: Result<Int32, Errno>, mode: RefreshMode) -> AfterWatch {
+        switch result {
+        case .success(let watch):
+            if index.watch(of: node) == watch {
+                announce(node, mode)
+                return !mode.isDisjoint(with: [.recursive, .lossy]) ? .list(mode.subtracting(.announce)) : .skip
+            }
+            if let known = index.node(watching: watch) { return .verify(known, watch: watch) }
+            return bind(node, to: watch, mode)
+        case .failure(let errno):
+            return unwatched(node, errno, mode)
+        }
+    }
+
+    /// Takes in the answer to adding a watch where the directory that `watch` stands for was known.
+    /// - Parameters:
+    ///   - node: The directory that `watch` was returned for now.
+    ///   - watch: The watch descriptor.
+    ///   - known: The directory it was known for.
+    ///   - result: What adding a watch at the known path returned.
+    ///   - mode: How `node` is refreshed.
+    /// - Returns: What to do about `node`.
+    mutating func verified(_ node: Node, _ watch: Int32, known: Node, _ result: Result<Int32, Errno>, mode: RefreshMode) -> AfterWatch {
+        switch result {
+        case .success(watch):
+            // One directory at two paths, by a bind mount: the first stays the one that is watched.
+            announce(node, mode)
+            return .skip
+        case .success(let other):
+            // Another directory stands at the known path, so the binding was wrong.
+            if let third = index.node(watching: other) { index.setWatch(nil, of: third) }
+            index.setWatch(other, of: known)
+            fresh.append(known)
+            work.append(.refresh(known, [.recursive, .lossy]))
+            return bind(node, to: watch, mode)
+        case .failure:
+            guard mode.contains(.announce), known != .root, !index.isNode(node, atOrBelow: known), let parent = index.parent(of: node) else {
+                index.setWatch(nil, of: known)
+                vanished.append(known)
+                return bind(node, to: watch, mode)
+            }
+            // It moved here, and the move's events were lost or had nobody to tell.
+            let source = path(of: known)
+            let name = index.withName(of: node) { Array($0) }
+            let seen = index.isSeen(node)
+            index.remove(node)
+            name.withUnsafeBytes { index.move(known, to: parent, named: $0) }
+            index.setMissing(known, false)
+            index.setSeen(known, seen)
+            index.setFoundEpoch(epoch, of: known)
+            changes.forgetPaths()
+            emit(.moved, known, source: source)
+            work.append(.refresh(known, mode.subtracting(.announce)))
+            return .skip
+        }
+    }
+
+    private mutating func announce(_ node: Node, _ mode: RefreshMode) {
+        if mode.contains(.announce) { emit(.arrived, node) }
+    }
+
+    private mutating func bind(_ node: Node, to watch: Int32, _ mode: RefreshMode) -> AfterWatch {
+        var mode = mode
+        if let old = index.watch(of: node) {
+            // Another directory stands here than the one that was known.
+            staleWatches.append(old)
+            mode.formUnion([.recursive, .lossy])
+        } else if index.hasChildren(node) {
+            mode.formUnion([.recursive, .lossy])
+        }
+        index.setWatch(watch, of: node)
+        fresh.append(node)
+        incomplete[node] = nil
+        announce(node, mode)
+        return .list(mode.union(.recursive).subtracting(.announce))
+    }
+
+    private mutating func unwatched(_ node: Node, _ errno: Errno, _ mode: RefreshMode) -> AfterWatch {
+        if let old = index.watch(of: node) {
+            staleWatches.append(old)
+            index.setWatch(nil, of: node)
+        }
+        announce(node, mode)
+        switch errno {
+        case .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels:
+            if node == .root { requestRootCheck() } else { vanished.append(node) }
+            return .skip
+        case .permissionDenied, .notPermitted:
+            noteIncomplete(node, errno)
+            return .skip
+        default:
+            noteIncomplete(node, errno)
+            return .list(mode.union([.recursive]).subtracting(.announce))
+        }
+    }
+
+    /// One diagnostic for the top of what is not watched.
+    private mutating func noteIncomplete(_ node: Node, _ errno: Errno) {
+        if incomplete.updateValue(errno, forKey: node) != nil { return }
+        if let parent = index.parent(of: node), incomplete[parent] == errno { return }
+        if errno == .noSpace, incomplete.contains(where: { $0.key != node && $0.value == .noSpace }) { return }
+        diagnostics.append(.subtree(changes.filePath(of: path(of: node)), errno))
+    }
+
+    /// Takes in a listing of `node`.
+    mutating func listed(_ node: Node, _ listing: borrowing DirectoryListing, mode: RefreshMode) {
+        let hadChildren = index.hasChildren(node)
+        let below = mode.subtracting(.announce)
+        for position in listing.entries.indices {
+            let entry = listing.entries[position]
+            listing.withName(of: entry) { name in
+                take(entry, name, in: node, below, hadChildren: hadChildren)
+            }
+        }
+        guard hadChildren else { return }
+        var gone: [Node] = []
+        index.forEachChild(of: node) { if !index.isSeen($0) { gone.append($0) } }
+        for position in listing.entries.indices {
+            let entry = listing.entries[position]
+            if let child = listing.withName(of: entry, { index.child(of: node, named: $0) }) { index.setSeen(child, false) }
+        }
+        // Where no events were lost, the queue still holds what tells of these.
+        guard mode.contains(.lossy) else { return }
+        for child in gone {
+            index.setMissing(child, true)
+            missing.append(child)
+        }
+    }
+
+    private mutating func take(
+        _ entry: DirectoryListing.Entry, _ name: UnsafeRawBufferPointer, in node: Node, _ mode: RefreshMode, hadChildren: Bool
+    ) {
+        if let known = index.child(of: node, named: name) {
+            if index.isDirectory(known) == entry.isDirectory {
+                index.setSeen(known, true)
+                index.setMissing(known, false)
+                if entry.isDirectory {
+                    if mode.contains(.recursive) || index.watch(of: known) == nil { work.append(.refresh(known, mode)) }
+                } else {
+                    compare(known, entry.stamp, changed: entry.changed, lossy: mode.contains(.lossy))
+                }
+                return
+            }
+            drop(known, unwatch: true)
+        }
+        if !exclusion.isEmpty, exclusion.excludes(name, isDirectory: entry.isDirectory, in: node, of: index) { return }
+        let child = index.insert(name, in: node, isDirectory: entry.isDirectory)
+        index.setFoundEpoch(epoch, of: child)
+        if hadChildren { index.setSeen(child, true) }
+        if entry.isDirectory {
+            work.append(.refresh(child, mode.union([.announce, .recursive])))
+        } else {
+            index.setStamp(entry.stamp, of: child)
+            emit(.arrived, child)
+        }
+    }
+
+    /// Compares a known file with what it looks like now. A file that changed since the queue was last drained counts as changed, since nobody
+    /// can tell whether its events came before the loss.
+    private mutating func compare(_ file: Node, _ stamp: FileStamp, changed: Int64, lossy: Bool) {
+        guard lossy else { return }
+        if index.isDirty(file) {
+            if changed > quietSince - Self.clockSlack { emit(.modified, file) }
+        } else {
+            let known = index.stamp(of: file)
+            if known.content != stamp.content {
+                emit(.modified, file)
+            } else if attributes, known.attributes != stamp.attributes {
+                emit(.attributes, file)
+            }
+        }
+        index.setStamp(stamp, of: file)
+    }
+
+    /// File times come from the kernel's coarse clock, at most 10 ms behind.
+    private static let clockSlack: Int64 = 10_000_000
+
+    /// Takes in that `node` could not be listed.
+    mutating func unlisted(_ node: Node, _ errno: Errno) {
+        switch errno {
+        case .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels:
+            if node == .root { requestRootCheck() } else { vanished.append(node) }
+        default: noteIncomplete(node, errno)
+        }
+    }
+
+    /// Takes in a listing that came through where the watch did not fail.
+    mutating func completed(_ node: Node) {
+        if !incomplete.isEmpty, index.watch(of: node) != nil { incomplete[node] = nil }
+    }
+
+    /// Takes in what stands at one name; nil where nothing does.
+    mutating func looked(at name: [UInt8], in parent: Node, _ status: EntryStatus?) {
+        name.withUnsafeBytes { name in
+            let known = index.child(of: parent, named: name)
+            guard let status else {
+                if let known { drop(known, unwatch: true) }
+                return
+            }
+            if let known {
+                if index.isDirectory(known) != status.isDirectory {
+                    drop(known, unwatch: true)
+                } else if status.isDirectory {
+                    work.append(.refresh(known, index.watch(of: known) == nil ? [.recursive, .lossy] : []))
+                    return
+                } else {
+                    if !index.isDirty(known), index.stamp(of: known).content != status.stamp.content { emit(.modified, known) }
+                    index.setStamp(status.stamp, of: known)
+                    return
+                }
+            }
+            add(name, in: parent, isDirectory: status.isDirectory, as: .arrived)
+        }
+    }
+
+    /// Takes in what stands at the root's path.
+    /// - Parameters:
+    ///   - status: What stands there; nil where nothing does.
+    ///   - isSame: Whether it is the directory that is watched.
+    ///   - isAlive: Whether the watch of the directory that was watched is still in use: it is elsewhere, not deleted.
+    mutating func rootChecked(_ status: EntryStatus?, isSame: Bool, isAlive: Bool) {
+        let isThere = status?.isDirectory == true
+        switch phase {
+        case .lost:
+            guard isThere else { return }
+            emit(.rootBack)
+            phase = wasReady ? .rescanning : .starting
+            work.append(.refresh(.root, [.recursive, .lossy]))
+        case .starting where index.watch(of: .root) == nil:
+            if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(.deleted) }
+        case .starting, .watching, .rescanning:
+            if !isThere || !isSame { loseRoot(isAlive ? .moved : .deleted) }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Logging
+public import SystemPackage
+
+extension TreeWatcher {
+    /// What a watcher reports, and how.
+    public struct Options: Sendable {
+        /// Where raw events come from.
+        public enum Source: Sendable {
+            /// The kernel's inotify(7), directly.
+            case kernel
+            /// The helper program at a path, over libinotifytools.
+            case inotifytools(helper: FilePath)
+            /// A source of one's own, such as a script; one for each watcher.
+            case custom(any TreeEventSource)
+        }
+
+        /// How long a path must be quiet before its change is reported.
+        public struct Settling: Sendable, Hashable {
+            /// How long nothing may have happened to the path.
+            public var quiet: Duration
+            /// How long a change is held back at most.
+            public var maximum: Duration
+
+            /// Settling after a time without changes.
+            /// - Parameters:
+            ///   - quiet: How long nothing may have happened to the path.
+            ///   - maximum: How long a change is held back at most; ten times as long where it is not given.
+            public init(quiet: Duration, maximum: Duration? = nil) {
+                self.quiet = quiet
+                self.maximum = maximum ?? quiet * 10
+            }
+        }
+
+        /// Whether changes of permissions, owner, times and extended attributes are reported.
+        public var attributes = false
+        /// Shell patterns, glob(7), of entries that are neither reported nor watched. One without a slash is compared with names at every depth;
+        /// one with a slash with the path from the root; one that ends in a slash leaves out directories only.
+        public var exclude: [String] = []
+        /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
+        /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
+        public var collapses = false
+        /// Whether files are reported only when they are quiet; nil reports at once.
+        public var settling: Settling?
+        /// Where raw events come from.
+        public var source = Source.kernel
+        /// How many changes a subscription keeps for its reader before it folds them into net differences.
+        public var readerLimit = 65_536
+        /// How many bytes of delivered changes are kept for ``TreeWatcher/changes(since:)``.
+        public var historyLimit = 4 << 20
+        /// How often what cannot be watched is looked through for differences.
+        public var sweepInterval = Duration.seconds(1)
+        /// Told what cannot be watched and why, once for each subtree, on the watching thread. Logs a warning unless it is set.
+        public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger(label: "TreeWatching").warning("\(error.message)") }
+
+        /// Everything at its default: the kernel's events, at once, without attributes.
+        public init() {}
+
+        func validate() throws(TreeWatchingError) {
+            if let settling, settling.quiet <= .zero || settling.maximum < settling.quiet {
+                throw .init(.invalidOption, "settling after \(settling.quiet), \(settling.maximum) at most, is not possible; both must be above zero, the second not below the first")
+            }
+            if exclude.contains("") { throw .init(.invalidOption, "an empty exclusion pattern matches nothing; leave it out") }
+            if readerLimit < 1 || historyLimit < 0 { throw .init(.invalidOption, "a reader limit below 1 or a history limit below 0 is not possible") }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import Glibc
+import Synchronization
+public import SystemPackage
+
+/// Watches a directory tree and gives an ordered stream of its changes, of which none is lost.
+///
+/// ```swift
+/// let watcher = try TreeWatcher("/home/ann/Documents")
+/// for await batch in watcher.changes {
+///     for change in batch { print(change.kind, change.path) }
+/// }
+/// ```
+///
+/// All watchers of a process share one inotify instance and one thread. Watching begins at once; ``TreeChange/Kind/ready`` tells when every
+/// directory is watched. A root that vanishes is waited for. Not seen are writes through mmap(2), which raise no event, and changes that
+/// other machines make to a network file system (inotify(7)).
+public final class TreeWatcher: Sendable {
+    /// The watched directory's absolute path.
+    public let root: FilePath
+    private let hub: TreeHub
+    private let identifier: UInt64
+    private let readerLimit: Int
+
+    private static let lastIdentifier = Atomic<UInt64>(0)
+
+    /// Begins to watch a directory.
+    /// - Parameters:
+    ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed, below it none is.
+    ///   - options: What to report, and how.
+    /// - Throws: ``TreeWatchingError`` where there is no directory at `root`, it cannot be read, or no inotify instance is left. What vanishes
+    ///   after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
+    public init(_ root: FilePath, options: Options = .init()) throws(TreeWatchingError) {
+        let root = try Self.absolute(root)
+        switch options.source {
+        case .kernel:
+            try Self.check(root)
+            hub = try TreeHub.kernel()
+        case .inotifytools(let helper):
+            try Self.check(root)
+            hub = try TreeHub(source: HelperSource(helper: helper), outlivesWatchers: false)
+        case .custom(let source):
+            hub = try TreeHub(source: source, outlivesWatchers: false)
+        }
+        try options.validate()
+        self.root = root
+        readerLimit = options.readerLimit
+        identifier = Self.lastIdentifier.add(1, ordering: .relaxed).newValue
+        let bytes = root.bytes
+        hub.post { [identifier, report = options.diagnostics] loop in
+            loop.add(TreeRunner(identifier: identifier, root: bytes, options: options, hub: loop, report: report))
+        }
+    }
+
+    deinit { close() }
+
+    /// Ends watching: every iteration of ``changes`` ends, and taps are called no more. Closing again does nothing.
+    public func close() { hub.post { [identifier] loop in loop.remove(identifier) } }
+
+    // MARK: Readers
+
+    /// The tree's changes; each iteration is a subscription of its own.
+    public var changes: TreeChanges { TreeChanges(watcher: self) }
+
+    /// Calls back on the watching thread, without a thread hop: the fastest way to hear of a change.
+    ///
+    /// The first call tells where the tree stands, as the first element of ``changes`` does. While the callback runs, nothing else is read:
+    /// it must be short and must not wait. A callback that waits longer than the kernel's queue lasts costs a rescan, not events.
+    /// - Parameter body: Called with each batch.
+    /// - Returns: The tap; the callback goes on until it is cancelled or the watcher closed, also when the tap is dropped.
+    @discardableResult
+    public func tap(_ body: @escaping @Sendable (TreeChangeBatch) -> Void) -> TreeTap {
+        let reader = TapReader(body)
+        hub.post { [identifier] loop in loop.runner(identifier)?.add(reader) }
+        return TreeTap { [hub, identifier] in hub.post { loop in loop.runner(identifier)?.removeReader(reader) } }
+    }
+
+    func subscribe() -> Subscription {
+        let subscription = Subscription(limit: readerLimit)
+        let isPosted = hub.post { [identifier] loop in
+            if let runner = loop.runner(identifier) { runner.add(subscription) } else { subscription.finish() }
+        }
+        if !isPosted { subscription.finish() }
+        return subscription
+    }
+
+    func unsubscribe(_ subscription: Subscription) {
+        hub.post { [identifier] loop in loop.runner(identifier)?.removeReader(subscription) }
+    }
+
+    // MARK: Questions
+
+    /// Returns when everything that changed before the call has been delivered: to taps, and into the buffers of ``changes``.
+    ///
+    /// Waits until the tree is watched; what settling or collapsing holds back is delivered at once. While the root is lost there is nothing to wait for.
+    /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
+    public func settled() async throws(TreeWatchingError) {
+        try await ask { runner, answer in
+            runner.addBarrier { error in answer(error.map { .failure($0) } ?? .success(())) }
+        }
+    }
+
+    /// The changes after a tick, as far as they are remembered (``Options/historyLimit``).
+    /// - Parameter tick: A tick that this watcher gave.
+    /// - Returns: The batches with greater ticks, in order.
+    /// - Throws: ``TreeWatchingError`` with code `forgotten` where some of them are no longer remembered; then ``entries()`` tells what is there.
+    public func changes(since tick: UInt64) async throws(TreeWatchingError) -> [TreeChangeBatch] {
+        try await ask { [root] runner, answer in
+            if let batches = runner.changes(since: tick) {
+                answer(.success(batches))
+            } else {
+                answer(
+                    .failure(
+                        .init(
+                            .forgotten, "the changes of \(root) since tick \(tick) are not remembered; read entries() and go on from its tick", path: root)))
+            }
+        }
+    }
+
+    /// Every entry that is known below the root, parents before their children, as ``TreeChange/Kind/created`` with the present tick.
+    /// - Returns: The entries.
+    /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
+    public func entries() async throws(TreeWatchingError) -> TreeChangeBatch {
+        try await ask { runner, answer in answer(.success(runner.entries())) }
+    }
+
+    /// Asks the runner on its thread.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (TreeRunner, @escaping @Sendable (Result<Answer, TreeWatchingError>) -> Void) -> Void
+    ) async throws(TreeWatchingError) -> Answer {
+        let once = OneAnswer<Answer>()
+        let closed = TreeWatchingError(.closed, "the watcher of \(root) is closed", path: root)
+        let isPosted = hub.post { [identifier] loop in
+            guard let runner = loop.runner(identifier) else { return once.give(.failure(closed)) }
+            question(runner) { once.give($0) }
+        }
+        if !isPosted { once.give(.failure(closed)) }
+        return try await once.value(cancelled: .init(.cancelled, "waiting for the watcher of \(root) was cancelled", path: root)).get()
+    }
+
+    // MARK: The root
+
+    private static func absolute(_ path: FilePath) throws(TreeWatchingError) -> FilePath {
+        if path.isEmpty { throw .init(.notFound, "cannot watch an empty path; give a directory") }
+        if path.isAbsolute { return path.lexicallyNormalized() }
+        guard let directory = getcwd(nil, 0) else {
+            throw .init(.system, "cannot watch \(path): the working directory is gone", cause: Errno(rawValue: errno), path: path)
+        }
+        defer { free(directory) }
+        return FilePath(platformString: directory).pushing(path).lexicallyNormalized()
+    }
+
+    private static func check(_ root: FilePath) throws(TreeWatchingError) {
+        let result = root.withPlatformString { path -> Result<Void, Errno> in
+            do throws(Errno) {
+                let fd = try LongPath.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                Glibc.close(fd)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        if case .failure(let errno) = result { throw .root(root, errno) }
+    }
+}
+
+extension FilePath {
+    /// The path's bytes.
+    var bytes: [UInt8] { withPlatformString { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) } }
+}
+
+/// An answer that comes once, from another thread or by cancellation.
+final class OneAnswer<Value: Sendable>: Sendable {
+    private struct State {
+        var result: Result<Value, TreeWatchingError>?
+        var continuation: CheckedContinuation<Result<Value, TreeWatchingError>, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func give(_ result: Result<Value, TreeWatchingError>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Result<Value, TreeWatchingError>, Never>? in
+            if state.result != nil { return nil }
+            state.result = result
+            return state.continuation.take()
+        }
+        continuation?.resume(returning: result)
+    }
+
+    func value(cancelled: TreeWatchingError) async -> Result<Value, TreeWatchingError> {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let result = state.withLock { state in
+                    if state.result == nil { state.continuation = continuation }
+                    return state.result
+                }
+                if let result { continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            give(.failure(cancelled))
+        }
+    }
+}
