@@ -57,10 +57,15 @@ extension TreeWatcher {
 
         func validate() throws(TreeWatchingError) {
             if let settling, settling.quiet <= .zero || settling.maximum < settling.quiet {
-                throw .init(.invalidOption, "settling after \(settling.quiet), \(settling.maximum) at most, is not possible; both must be above zero, the second not below the first")
+                throw .init(
+                    .invalidOption,
+                    "settling after \(settling.quiet), \(settling.maximum) at most, is not possible; both must be above zero, the second not below the first"
+                )
             }
             if exclude.contains("") { throw .init(.invalidOption, "an empty exclusion pattern matches nothing; leave it out") }
-            if readerLimit < 1 || historyLimit < 0 { throw .init(.invalidOption, "a reader limit below 1 or a history limit below 0 is not possible") }
+            if readerLimit < 1 || historyLimit < 0 {
+                throw .init(.invalidOption, "a reader limit below 1 or a history limit below 0 is not possible")
+            }
         }
     }
 }

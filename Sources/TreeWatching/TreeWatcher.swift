@@ -111,7 +111,8 @@ public final class TreeWatcher: Sendable {
                 answer(
                     .failure(
                         .init(
-                            .forgotten, "the changes of \(root) since tick \(tick) are not remembered; read entries() and go on from its tick", path: root)))
+                            .forgotten, "the changes of \(root) since tick \(tick) are not remembered; read entries() and go on from its tick",
+                            path: root)))
             }
         }
     }

@@ -72,14 +72,18 @@ extension TreeWatchingError {
     static func subtree(_ path: FilePath, _ errno: Errno) -> TreeWatchingError {
         switch errno {
         case .permissionDenied, .notPermitted:
-            .init(.permissionDenied, "cannot watch \(path): permission denied; it is tried again, make it readable (r and x) for this user", cause: errno, path: path)
+            .init(
+                .permissionDenied, "cannot watch \(path): permission denied; it is tried again, make it readable (r and x) for this user",
+                cause: errno, path: path)
         case .noSpace:
             .init(
                 .watchLimit,
                 "cannot watch \(path) and what lies below it: the limit of inotify watches is reached; it is swept for changes instead; raise it: sysctl fs.inotify.max_user_watches=524288",
                 cause: errno, path: path)
         case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
-            .init(.descriptorLimit, "cannot list \(path): no file descriptors left; it is tried again, raise the limit (ulimit -n)", cause: errno, path: path)
+            .init(
+                .descriptorLimit, "cannot list \(path): no file descriptors left; it is tried again, raise the limit (ulimit -n)", cause: errno,
+                path: path)
         default: .init(.system, "cannot watch \(path): \(errno)", cause: errno, path: path)
         }
     }

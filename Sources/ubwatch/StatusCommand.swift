@@ -31,7 +31,9 @@ struct StatusCommand: AsyncParsableCommand {
 extension ContainerSurvey {
     /// The survey for people.
     fileprivate var text: String {
-        var lines = ["\(container.bold) of \(account.bold)", "  \(path)", "  attached: \(attached.isEmpty ? "nobody" : attached.joined(separator: ", "))"]
+        var lines = [
+            "\(container.bold) of \(account.bold)", "  \(path)", "  attached: \(attached.isEmpty ? "nobody" : attached.joined(separator: ", "))",
+        ]
         if stores.isEmpty { lines.append("  no stores") }
         for store in stores {
             lines.append("")

@@ -90,7 +90,9 @@ struct ChangeReduction {
         if let source {
             // What was renamed over this file counts as its content, however it came about.
             if let moving = pending.removeValue(forKey: source), moving.record.code == .modified { put(moving.record, source, moving.source) }
-            if let replaced = pending[path], replaced.record.code != .modified { hold(replaced.record, path, nil, awaitsClose: false, at: now) } else {
+            if let replaced = pending[path], replaced.record.code != .modified {
+                hold(replaced.record, path, nil, awaitsClose: false, at: now)
+            } else {
                 hold(record, path, source, awaitsClose: false, at: now)
             }
         } else {

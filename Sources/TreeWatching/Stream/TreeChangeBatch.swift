@@ -76,7 +76,9 @@ struct TreeChangeBuffer {
     var count: Int { records.count }
 
     /// Adds a change of an entry of the index.
-    mutating func append(_ code: TreeChangeRecord.Code, _ node: TreeIndex.Node, in index: borrowing TreeIndex, tick: UInt64, time: Int64, source: [UInt8]? = nil) {
+    mutating func append(
+        _ code: TreeChangeRecord.Code, _ node: TreeIndex.Node, in index: borrowing TreeIndex, tick: UInt64, time: Int64, source: [UInt8]? = nil
+    ) {
         var record = TreeChangeRecord(tick: tick, time: time, code: code)
         record.isDirectory = index.isDirectory(node)
         if let parent = index.parent(of: node) {
