@@ -29,8 +29,10 @@ struct StoreFile {
                 path: path.removingLastComponent(), cause: error)
         }
         do {
+            // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
+            let existing = try existingState(path, expected: newState)
             let pool = try DatabasePool(path: path.string, configuration: configuration)
-            return try prepare(path, pool, schema: schema, newState: newState)
+            return try prepare(path, pool, schema: schema, existing: existing, newState: newState)
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
@@ -44,24 +46,14 @@ struct StoreFile {
         return configuration
     }
 
-    private static func prepare(_ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, newState: StoreState) throws -> StoreFile {
-        let existing = try pool.read { db in try existingState(db, path) }
-        if let existing {
-            for (found, wanted, what) in [
-                (existing.account, newState.account, "account"), (existing.container, newState.container, "container"),
-                (existing.content, newState.content, "content"),
-            ] where found != wanted {
-                throw UbiquitousStoreError(
-                    .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)
-            }
-            let isCurrent = try pool.read { db in try schema.migrator.hasCompletedMigrations(db) }
-            guard isCurrent else {
-                throw UbiquitousStoreError(
-                    .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",
-                    path: path)
-            }
-        } else {
+    private static func prepare(
+        _ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, existing: StoreState?, newState: StoreState
+    ) throws -> StoreFile {
+        if existing == nil {
             try schema.migrator.migrate(pool)
+        } else if try pool.read({ db in try !schema.migrator.hasCompletedMigrations(db) }) {
+            throw UbiquitousStoreError(
+                .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.", path: path)
         }
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
@@ -77,14 +69,30 @@ struct StoreFile {
         }
     }
 
-    private static func existingState(_ db: Database, _ path: FilePath) throws -> StoreState? {
-        guard try db.tableExists("ubiquity_state") else { return nil }
-        let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
-        guard format <= StoreTables.format else {
-            throw UbiquitousStoreError(
-                .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path)
+    /// The state of a store file that is there; nil where there is none, or none of ours yet.
+    private static func existingState(_ path: FilePath, expected: StoreState) throws -> StoreState? {
+        guard FileManager.default.fileExists(atPath: path.string) else { return nil }
+        var readOnly = configuration
+        readOnly.readonly = true
+        let queue = try DatabaseQueue(path: path.string, configuration: readOnly)
+        defer { try? queue.close() }
+        return try queue.read { db in
+            guard try db.tableExists("ubiquity_state") else { return nil }
+            let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
+            guard format <= StoreTables.format else {
+                throw UbiquitousStoreError(
+                    .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path)
+            }
+            let state = try StoreState.read(db)
+            for (found, wanted, what) in [
+                (state.account, expected.account, "account"), (state.container, expected.container, "container"),
+                (state.content, expected.content, "content"),
+            ] where found != wanted {
+                throw UbiquitousStoreError(
+                    .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)
+            }
+            return state
         }
-        return try StoreState.read(db)
     }
 
     /// Rows that nobody captured would stay on this device for ever.

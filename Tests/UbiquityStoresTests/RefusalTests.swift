@@ -1,0 +1,262 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityStores
+
+/// Bad input: a clear error or a quarantine, and nothing else suffers.
+struct RefusalTests {
+    @Test("F-38: a schema that cannot sync is refused at opening, with every violation and its remedy")
+    func violations() async throws {
+        let schema = SyncedSchema(
+            migrator: migrator(
+                """
+                CREATE TABLE counted (id INTEGER PRIMARY KEY, x);
+                CREATE TABLE keyless (x);
+                CREATE TABLE nullable (id TEXT PRIMARY KEY, x);
+                CREATE TABLE folded (id TEXT COLLATE NOCASE NOT NULL PRIMARY KEY);
+                CREATE TABLE uniquely (id TEXT NOT NULL PRIMARY KEY, x UNIQUE);
+                CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES uniquely (id));
+                CREATE TABLE norowid (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+                CREATE VIEW seen AS SELECT 1 AS id;
+                CREATE TRIGGER touch AFTER INSERT ON keyless BEGIN UPDATE uniquely SET x = 1; END;
+                """)
+        ) {
+            SyncedTable("counted")
+            SyncedTable("keyless")
+            SyncedTable("nullable")
+            SyncedTable("folded")
+            SyncedTable("uniquely")
+            SyncedTable("child")
+            SyncedTable("norowid")
+            SyncedTable("seen")
+            SyncedTable("missing")
+        }
+        try await withDevices(1) { devices, _ in
+            await #expect {
+                try await devices[0].open(schema)
+            } throws: { error in
+                guard let error = error as? UbiquitousStoreError, error.code == .invalidSchema else { return false }
+                let lines = error.message.split(separator: "\n").dropFirst()
+                let expected = [
+                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "WITHOUT ROWID", "view", "“missing” does not exist",
+                    "Trigger “touch”",
+                ]
+                return lines.count == expected.count && expected.allSatisfy { part in lines.contains { $0.contains(part) } }
+            }
+        }
+    }
+
+    @Test("a file that is not SQLite is refused with its path and the remedy, and left as it is")
+    func notADatabase() async throws {
+        try await withDevices(1) { devices, _ in
+            var store: UbiquitousStore? = try await devices[0].open()
+            let file = store!.file
+            try await store!.close()
+            store = nil
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.string + suffix) }
+            let garbage = Data(repeating: 0x41, count: 8192)
+            try garbage.write(to: URL(filePath: file.string))
+            await #expect {
+                try await devices[0].open()
+            } throws: { error in
+                (error as? UbiquitousStoreError)?.code == .notADatabase && String(describing: error).contains(file.string)
+                    && String(describing: error).contains("Move it aside")
+            }
+            #expect(try Data(contentsOf: URL(filePath: file.string)) == garbage)
+        }
+    }
+
+    @Test("a store file of a newer format is refused untouched")
+    func newerFormat() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            try await store.close()
+            try sqlite3(store.file, "UPDATE ubiquity_state SET format = 99; PRAGMA wal_checkpoint(TRUNCATE)")
+            let before = try Data(contentsOf: URL(filePath: store.file.string))
+            await #expect { try await devices[0].open() } throws: { ($0 as? UbiquitousStoreError)?.code == .newerFormat }
+            #expect(try Data(contentsOf: URL(filePath: store.file.string)) == before)
+        }
+    }
+
+    @Test("a store file of another account is refused")
+    func foreignStore() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            try await store.close()
+            try sqlite3(store.file, "UPDATE ubiquity_state SET account = 'bob'")
+            await #expect { try await devices[0].open() } throws: { ($0 as? UbiquitousStoreError)?.code == .foreignStore }
+        }
+    }
+
+    @Test("rows that nobody captured, and migrations of a store with content, are refused before anything is written")
+    func notYet() async throws {
+        try await withDevices(2) { devices, _ in
+            let populated = SyncedSchema(migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY); INSERT INTO person VALUES ('a')")) {
+                SyncedTable("person")
+            }
+            await #expect { try await devices[0].open(populated) } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            let store = try await devices[1].open()
+            try await store.close()
+            var newer = personSchema.migrator
+            newer.registerMigration("v2") { db in try db.execute(sql: "ALTER TABLE person ADD COLUMN shoe") }
+            await #expect {
+                try await devices[1].open(SyncedSchema(migrator: newer) { SyncedTable("person") })
+            } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            #expect(try sqlite3(store.file, "SELECT count(*) FROM pragma_table_info('person') WHERE name = 'shoe'") == "0\n")
+        }
+    }
+
+    /// The logs that a device has published, oldest first.
+    private func logs(of device: TestDevice) async throws -> [FilePath] {
+        let container = try await device.container()
+        let directory = container.path.appending("CoreData/People/\(container.peer)/1")
+        return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(directory.appending)
+    }
+
+    @Test("F-05: a corrupt log is quarantined and reported with file, peer and reason, and other peers' logs go on")
+    func corruptLog() async throws {
+        try await withDevices(3) { devices, _ in
+            let (bad, good, reader) = try await (devices[0].open(), devices[1].open(), devices[2].open())
+            try await bad.execute("INSERT INTO person (id) VALUES ('bad')")
+            try await bad.publish()
+            try await good.execute("INSERT INTO person (id) VALUES ('good')")
+            try await good.publish()
+            let log = try #require(try await logs(of: devices[0]).first)
+            let whole = try Data(contentsOf: URL(filePath: log.string))
+            var altered = whole
+            altered[altered.count - 1] ^= 1
+            try altered.write(to: URL(filePath: log.string))
+            var notices = reader.notices.makeAsyncIterator()
+            try await reader.settled()
+            #expect(try await reader.rows().map { $0[0] } == ["'good'"])
+            let quarantined = try await reader.status().quarantined
+            #expect(quarantined.map(\.file) == [log.lastComponent!.string])
+            #expect(quarantined.first?.reason.contains("hash") == true)
+            let author = try await devices[0].container().peer.description
+            #expect(quarantined.first?.peer == author)
+            guard case .didQuarantine = await notices.next(isolation: nil) else {
+                Issue.record("the quarantine was not announced")
+                return
+            }
+            // It was still arriving.
+            try whole.write(to: URL(filePath: log.string))
+            try await reader.settled()
+            #expect(try await reader.rows().map { $0[0] } == ["'bad'", "'good'"])
+            #expect(try await reader.status().quarantined.isEmpty)
+        }
+    }
+
+    @Test("a log that comes before its author's earlier one, or before what its author had seen, waits and is named")
+    func causality() async throws {
+        try await withDevices(3) { devices, _ in
+            let (one, two, three) = try await (devices[0].open(), devices[1].open(), devices[2].open())
+            try await one.execute("INSERT INTO person (id) VALUES ('a')")
+            try await one.execute("UPDATE person SET age = 1")
+            try await settle(one, two)
+            try await two.execute("UPDATE person SET age = 2")
+            try await two.publish()
+            let late = try await logs(of: devices[0])[0]
+            try FileManager.default.moveItem(atPath: late.string, toPath: late.string + ".away")
+            try await three.settled()
+            #expect(try await three.rows().isEmpty)
+            let waiting = try await three.status().waiting
+            let peers = try await [devices[0].container().peer.description, devices[1].container().peer.description]
+            #expect(Set(waiting.map(\.peer)) == Set(peers))
+            #expect(waiting.first { $0.peer == peers[1] }?.reason.contains(peers[0]) == true)
+            try FileManager.default.moveItem(atPath: late.string + ".away", toPath: late.string)
+            try await three.settled()
+            #expect(try await three.rows()[0][4] == "2")
+            #expect(try await three.status().waiting.isEmpty)
+        }
+    }
+
+    @Test("a log that names a column unknown here waits, counted and named, while export goes on")
+    func unknownColumn() async throws {
+        let wider = SyncedSchema(
+            migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, email TEXT, age, shoe)")
+        ) { SyncedTable("person") }
+        try await withDevices(2) { devices, _ in
+            let (new, old) = try await (devices[0].open(wider), devices[1].open())
+            try await new.execute("INSERT INTO person (id, shoe) VALUES ('n', 42)")
+            try await old.execute("INSERT INTO person (id, age) VALUES ('o', 7)")
+            try await settle(new, old)
+            let waiting = try await old.status().waiting
+            #expect(waiting.count == 1 && waiting[0].logs == 1 && waiting[0].reason.contains("shoe"))
+            #expect(try await old.rows().map { $0[0] } == ["'o'"])
+            // The other way the narrower log fits.
+            #expect(try await new.rows().map { $0[0] } == ["'n'", "'o'"])
+        }
+    }
+
+    @Test("files of other programs, hostile names and links in the content are passed over")
+    func foreignFiles() async throws {
+        try await withDevices(2) { devices, root in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await left.publish()
+            let log = try await logs(of: devices[0])[0]
+            let directory = log.removingLastComponent()
+            let name = log.lastComponent!.string
+            for foreign in [".syncthing.\(name).tmp", "~syncthing~\(name).tmp", "\(name).sync-conflict-20261121-070000-ABCDEFG", "new\nline", "000000000002.x.ublog"] {
+                try Data("x".utf8).write(to: URL(filePath: directory.appending(foreign).string))
+            }
+            // A link with a log's name that leads out of the tree, and a directory with one.
+            let outside = root.appending("outside")
+            try FileManager.default.copyItem(atPath: log.string, toPath: outside.string)
+            let hash = ContentHash(of: [1])
+            try FileManager.default.createSymbolicLink(
+                atPath: directory.appending("\(LogFileName(sequence: 2, hash: hash))").string, withDestinationPath: outside.string)
+            try FileManager.default.createDirectory(
+                atPath: directory.appending("\(LogFileName(sequence: 3, hash: hash))").string, withIntermediateDirectories: true)
+            try Data().write(to: URL(filePath: directory.removingLastComponent().removingLastComponent().appending("notes.txt").string))
+            try await right.settled()
+            #expect(try await right.rows().map { $0[0] } == ["'a'"])
+            let author = try await devices[0].container().peer
+            #expect(try await right.status().knowledge.sequence(of: author) == 1)
+        }
+    }
+
+    @Test("a deleted container suspends the store, which keeps its rows, takes saves, and goes on when the container is back")
+    func deletedContainer() async throws {
+        try await withDevices(2) { devices, root in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(left, right)
+            let container = try await devices[0].container().path
+            try FileManager.default.moveItem(atPath: container.string, toPath: root.appending("away").string)
+            try await left.execute("INSERT INTO person (id) VALUES ('b')")
+            await #expect { try await left.settled() } throws: { ($0 as? UbiquitousStoreError)?.code == .suspended }
+            #expect(try await left.status().suspended == .containerGone)
+            #expect(try await left.rows().count == 2)
+            #expect(!FileManager.default.fileExists(atPath: container.string))
+            try FileManager.default.moveItem(atPath: root.appending("away").string, toPath: container.string)
+            try await settle(left, right)
+            #expect(try await left.status().suspended == nil)
+            #expect(try await right.rows().count == 2)
+        }
+    }
+
+    @Test("a running store tells that its container was deleted, and a late observer hears it too")
+    func deletedWhileRunning() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open(automatically: true)
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            var notices = store.notices.makeAsyncIterator()
+            let container = try await devices[0].container().path
+            try FileManager.default.removeItem(atPath: container.string)
+            var reasons: [StoreNotice] = []
+            // The tree goes bottom up: the content or the mark may be missed before the container is.
+            while let notice = await notices.next(isolation: nil) {
+                reasons.append(notice)
+                if notice == .didSuspend(.containerGone) { break }
+            }
+            #expect(reasons.last == .didSuspend(.containerGone))
+            var late = store.notices.makeAsyncIterator()
+            #expect(await late.next(isolation: nil) == .didSuspend(.containerGone))
+            #expect(try await store.rows().count == 1)
+            try await store.close()
+        }
+    }
+}
