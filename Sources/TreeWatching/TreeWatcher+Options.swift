@@ -33,8 +33,10 @@ extension TreeWatcher {
 
         /// Whether changes of permissions, owner, times and extended attributes are reported.
         public var attributes = false
-        /// Shell patterns, glob(7), of entries that are neither reported nor watched. One without a slash is compared with names at every depth;
-        /// one with a slash with the path from the root; one that ends in a slash leaves out directories only.
+        /// Shell patterns, glob(7), of entries that are neither reported nor watched.
+        ///
+        /// One without a slash is compared with names at every depth; one with a slash with the path from the root; one that ends in a
+        /// slash leaves out directories only.
         public var exclude: [String] = []
         /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
         /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
@@ -49,7 +51,9 @@ extension TreeWatcher {
         public var historyLimit = 4 << 20
         /// How often what cannot be watched is looked through for differences.
         public var sweepInterval = Duration.seconds(1)
-        /// Told what cannot be watched and why, once for each subtree, on the watching thread. Logs a warning unless it is set.
+        /// Told what cannot be watched and why, once for each subtree, on the watching thread.
+        ///
+        /// Logs a warning unless it is set.
         public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger(label: "TreeWatching").warning("\(error.message)") }
 
         /// Everything at its default: the kernel's events, at once, without attributes.

@@ -53,7 +53,9 @@ public final class TreeWatcher: Sendable {
 
     deinit { close() }
 
-    /// Ends watching: every iteration of ``changes`` ends, and taps are called no more. Closing again does nothing.
+    /// Ends watching: every iteration of ``changes`` ends, and taps are called no more.
+    ///
+    /// Closing again does nothing.
     public func close() { hub.post { [identifier] loop in loop.remove(identifier) } }
 
     // MARK: Readers

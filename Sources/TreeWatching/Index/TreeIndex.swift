@@ -23,7 +23,9 @@ struct TreeIndex {
         static let free: UInt8 = 16
     }
 
-    /// 32 bytes a node. `low` and `high` hold a file's stamp, or a directory's first child and watch descriptor.
+    /// 32 bytes a node.
+    ///
+    /// `low` and `high` hold a file's stamp, or a directory's first child and watch descriptor.
     private struct Record {
         var parent: UInt32 = 0
         var nameOffset: UInt32 = 0
@@ -181,7 +183,9 @@ struct TreeIndex {
         return Node(number: number)
     }
 
-    /// Gives an entry another parent and name; costs the same whatever hangs below it. The new place must be free.
+    /// Gives an entry another parent and name; costs the same whatever hangs below it.
+    ///
+    /// The new place must be free.
     mutating func move(_ node: Node, to parent: Node, named name: UnsafeRawBufferPointer) {
         unlink(node.number)
         let record = records[Int(node.number)]

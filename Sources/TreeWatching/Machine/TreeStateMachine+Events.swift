@@ -156,7 +156,9 @@ extension TreeStateMachine {
         vanished.removeAll { index.isAlive($0) && index.isNode($0, atOrBelow: directory) }
     }
 
-    /// The root is not at its path any more. What was known stays known, so that its return can be told by difference.
+    /// The root is not at its path any more.
+    ///
+    /// What was known stays known, so that its return can be told by difference.
     mutating func loseRoot(_ loss: TreeChange.RootLoss) {
         if case .lost = phase { return }
         phase = .lost(loss)

@@ -131,7 +131,9 @@ extension TreeStateMachine {
         return nil
     }
 
-    /// Both entries change places. The events are the same as of two renames that undo each other over a file, so both places are looked at.
+    /// Both entries change places.
+    ///
+    /// The events are the same as of two renames that undo each other over a file, so both places are looked at.
     private mutating func swap(_ entry: Node, _ other: Node, _ move: Move) {
         probeAnswer = nil
         let (source, target) = (path(of: entry), path(of: other))

@@ -160,8 +160,10 @@ extension TreeStateMachine {
         }
     }
 
-    /// Compares a known file with what it looks like now. A file that changed since the queue was last drained counts as changed, since nobody
-    /// can tell whether its events came before the loss.
+    /// Compares a known file with what it looks like now.
+    ///
+    /// A file that changed since the queue was last drained counts as changed, since nobody can tell whether its events came before the
+    /// loss.
     private mutating func compare(_ file: Node, _ stamp: FileStamp, changed: Int64, lossy: Bool) {
         guard lossy else { return }
         if index.isDirty(file) {

@@ -96,8 +96,9 @@ struct TreeStateMachine {
     var quietSince: Int64 = 0
     var work: [Work] = []
     var missing: [Node] = []
-    /// Directories bound to a watch since the queue was last drained. A rename or removal that was queued before that may have led their paths
-    /// astray.
+    /// Directories bound to a watch since the queue was last drained.
+    ///
+    /// A rename or removal that was queued before that may have led their paths astray.
     var fresh: [Node] = []
     var epoch: UInt16 = 1
     /// Cookies of moves that were taken in with their first half.

@@ -36,8 +36,10 @@ struct RawEvent {
         /// Events that concern an entry of a directory; the kernel raises them while it holds the directory's lock.
         static let entry: Mask = [.create, .delete, .movedFrom, .movedTo]
 
-        /// What a directory of a tree is watched for. Open, access and close without writing are never asked for: the watcher's own
-        /// scans would fill its queue. A directory's own end is told by its parent, and by `IN_IGNORED`, which cannot be declined.
+        /// What a directory of a tree is watched for.
+        ///
+        /// Open, access and close without writing are never asked for: the watcher's own scans would fill its queue. A directory's own end
+        /// is told by its parent, and by `IN_IGNORED`, which cannot be declined.
         static let tree: Mask = [
             .modify, .closeWrite, .movedFrom, .movedTo, .create, .delete, .onlyDirectory, .dontFollow, .exclUnlink, .add,
         ]
