@@ -42,8 +42,8 @@ actor Device {
     @discardableResult
     nonisolated func run(_ tool: String, _ arguments: [String]) async throws -> String {
         let outcome = try await Tool.run(tool, arguments + ["--home", home])
-        guard outcome.status == 0, !outcome.wasKilled else {
-            throw Failure(description: "\(tool) \(arguments.joined(separator: " ")): exit status \(outcome.status): \(outcome.errors)")
+        guard outcome.status == 0 else {
+            throw Failure(description: "\(tool) \(arguments.joined(separator: " ")): exit status \(outcome.status ?? -1): \(outcome.errors)")
         }
         return outcome.output
     }
@@ -55,7 +55,7 @@ actor Device {
 
     /// Starts `notes run`, and waits until it is ready.
     func start() async throws {
-        let tool = try RunningTool("notes", ["run", "--json", "--home", home])
+        let tool = try await RunningTool("notes", ["run", "--json", "--home", home])
         running = tool
         lines = []
         reading = Task {
@@ -67,7 +67,7 @@ actor Device {
     }
 
     func stop() async {
-        await running?.stop()
+        _ = try? await running?.stop()
         await reading?.value
         running = nil
     }

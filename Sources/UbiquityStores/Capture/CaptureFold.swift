@@ -17,6 +17,7 @@ struct CaptureFold {
     }
 
     private(set) var rows: [Int64: Row] = [:]
+    /// Their rowids as they were first told of; one that came back may stand here twice.
     private(set) var order: [Int64] = []
     private(set) var ended: [Ended] = []
     /// Rows that REPLACE may have taken; nobody but the table can tell.
@@ -55,6 +56,9 @@ struct CaptureFold {
         let wasBorn = rows.removeValue(forKey: rid) == .born
         if !wasBorn { ended.append(Ended(rid: rid, key: key, replaced: replaced)) }
     }
+
+    /// Takes out a row of `order`; nil where it is gone again, or was taken before.
+    mutating func take(_ rid: Int64) -> Row? { rows.removeValue(forKey: rid) }
 
     /// Says that a challenged row is no longer where it was.
     mutating func resolveChallenge(of rid: Int64, tookPlace: Bool) {

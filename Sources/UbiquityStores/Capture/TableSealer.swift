@@ -31,7 +31,7 @@ struct TableSealer {
             ended[end.key] = (life, end.replaced)
         }
         for rid in fold.order {
-            guard let change = fold.rows[rid] else { continue }
+            guard let change = fold.take(rid) else { continue }
             row.bind(1, rid)
             defer { row.reset() }
             guard try row.step() else { continue }

@@ -48,21 +48,23 @@ struct SchemaInspector {
         }
         var key: [(place: Int, name: String)] = []
         var columns: [String] = []
+        var nullable: [String] = []
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
             if place > 0 {
                 key.append((place, columnName))
-                if column["notnull"] == 0 {
-                    violations.append(
-                        "Column “\(columnName)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
-                }
+                if column["notnull"] == 0 { nullable.append(columnName) }
             } else if column["hidden"] == 0 {
                 columns.append(columnName)
             }
         }
         key.sort { $0.place < $1.place }
-        checkKey(key.map(\.name), of: name, sql: sql)
+        if try isNamed(key.map(\.name), of: name) {
+            for column in nullable {
+                violations.append("Column “\(column)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
+            }
+        }
         try checkIndexes(of: name)
         if columns.count > ColumnSet.capacity {
             violations.append("Table “\(name)” has \(columns.count) columns beside its key: at most \(ColumnSet.capacity) can sync; split it.")
@@ -70,23 +72,24 @@ struct SchemaInspector {
         return TableShape(number: number, name: name, keyColumns: key.map(\.name), columns: columns)
     }
 
-    private mutating func checkKey(_ key: [String], of name: String, sql: String) {
+    /// Whether a table has a key of its own, which names its rows on other devices too.
+    private mutating func isNamed(_ key: [String], of name: String) throws -> Bool {
         if key.isEmpty {
             violations.append("Table “\(name)” has no primary key, so that its rows have no name on other devices: give it a UUID key.")
-            return
+            return false
         }
-        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil
-        if !hasRowid {
+        guard (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil else {
             violations.append("Table “\(name)” is WITHOUT ROWID, which cannot sync yet: make it an ordinary table.")
-            return
+            return false
         }
         // A rowid alias has no index of its own (sqlite.org/lang_createtable.html#rowid).
-        let hasKeyIndex = try? Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])
-        if hasKeyIndex != true {
+        guard try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])! else {
             violations.append(
                 "The key “\(key[0])” of “\(name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB) or a natural key."
             )
+            return false
         }
+        return true
     }
 
     private mutating func checkIndexes(of name: String) throws {
