@@ -2,7 +2,9 @@
 import Foundation
 import PackageDescription
 
-/// Language settings that every target of the package shares. Under `Tools/test` warnings are errors.
+/// Language settings that every target of the package shares.
+///
+/// Under `Tools/test` warnings are errors.
 let settings: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),

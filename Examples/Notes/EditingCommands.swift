@@ -4,7 +4,7 @@ import GRDB
 import SwiftCSV
 import Ubiquity
 
-/// `notes add`
+/// Runs `notes add`.
 struct AddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "add", abstract: "Add a note and print its identifier.")
 
@@ -23,7 +23,7 @@ struct AddCommand: AsyncParsableCommand {
     }
 }
 
-/// `notes edit`
+/// Runs `notes edit`.
 struct EditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "edit", abstract: "Change a note's title or body.")
 
@@ -55,7 +55,7 @@ struct EditCommand: AsyncParsableCommand {
     }
 }
 
-/// `notes rm`
+/// Runs `notes rm`.
 struct RemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "rm", abstract: "Remove a note.")
 
@@ -69,7 +69,7 @@ struct RemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// `notes import`
+/// Runs `notes import`.
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import Ubiquity
 
-/// `notes list`
+/// Runs `notes list`.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -40,7 +40,7 @@ struct ListCommand: AsyncParsableCommand {
     }
 }
 
-/// `notes status`
+/// Runs `notes status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "status", abstract: "Show how this device's store stands.")
 
@@ -59,7 +59,7 @@ struct StatusCommand: AsyncParsableCommand {
     }
 }
 
-/// `notes run`
+/// Runs `notes run`.
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",

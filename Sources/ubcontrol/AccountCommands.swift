@@ -3,7 +3,7 @@ import Foundation
 import SystemPackage
 import UbiquityContainers
 
-/// `ubcontrol sign-in`
+/// Runs `ubcontrol sign-in`.
 struct SignInCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in",
@@ -31,7 +31,7 @@ struct SignInCommand: AsyncParsableCommand {
     }
 }
 
-/// `ubcontrol sign-out`
+/// Runs `ubcontrol sign-out`.
 struct SignOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out",
@@ -49,7 +49,7 @@ struct SignOutCommand: AsyncParsableCommand {
     }
 }
 
-/// `ubcontrol account`
+/// Runs `ubcontrol account`.
 struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",

@@ -16,7 +16,8 @@ struct UbControl: AsyncParsableCommand {
 struct HomeOptions: ParsableArguments {
     @Option(
         name: .long,
-        help: ArgumentHelp("The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"))
+        help: ArgumentHelp(
+            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"))
     var home: String?
 
     var deviceHome: DeviceHome {

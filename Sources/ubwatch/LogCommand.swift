@@ -4,7 +4,7 @@ import Rainbow
 import SystemPackage
 import UbiquityStores
 
-/// `ubwatch log`
+/// Runs `ubwatch log`.
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",

@@ -4,7 +4,7 @@ import Rainbow
 import SystemPackage
 import UbiquityStores
 
-/// `ubwatch status`
+/// Runs `ubwatch status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",

@@ -153,7 +153,9 @@ struct CaptureTests {
     @Test("what the sqlite3 shell writes is captured, and sealed with the next save")
     func shell() async throws {
         try await withStore { store in
-            try sqlite3(store.file, "UPDATE person SET age = 99 WHERE id = 'a'; DELETE FROM person WHERE id = 'b'; INSERT OR REPLACE INTO person (id) VALUES ('s')")
+            try sqlite3(
+                store.file,
+                "UPDATE person SET age = 99 WHERE id = 'a'; DELETE FROM person WHERE id = 'b'; INSERT OR REPLACE INTO person (id) VALUES ('s')")
             #expect(try await changes(store).isEmpty)
             try await store.execute("UPDATE person SET first = 'Ana' WHERE id = 'a'")
             #expect(try await changes(store) == [["person/a 1 first=Ana age=99", "person/b 2", "person/s 1"]])

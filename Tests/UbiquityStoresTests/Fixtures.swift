@@ -80,7 +80,9 @@ extension UbiquitousStore {
     }
 
     /// The rows of a query, as SQLite would quote their values.
-    func rows(_ sql: String = "SELECT quote(id), quote(first), quote(last), quote(email), quote(age) FROM person ORDER BY id") async throws -> [[String]] {
+    func rows(_ sql: String = "SELECT quote(id), quote(first), quote(last), quote(email), quote(age) FROM person ORDER BY id") async throws
+        -> [[String]]
+    {
         try await read { db in
             try Row.fetchAll(db, sql: sql).map { row in row.databaseValues.map { String.fromDatabaseValue($0) ?? "\($0)" } }
         }

@@ -10,7 +10,8 @@ struct LogFormatTests {
     private static func header(bodyVersion: UInt64 = LogBody.version) -> LogHeader {
         LogHeader(
             bodyVersion: bodyVersion, peer: peer, contentName: "Notes", epoch: 1, sequence: 7, predecessor: ContentHash(of: [1]),
-            news: Knowledge([other: .init(sequence: 3, hash: ContentHash(of: [2]))]), schema: "v1", created: Date(timeIntervalSince1970: 1_800_000_000),
+            news: Knowledge([other: .init(sequence: 3, hash: ContentHash(of: [2]))]), schema: "v1",
+            created: Date(timeIntervalSince1970: 1_800_000_000),
             saves: 1, changes: 2)
     }
 
@@ -101,7 +102,8 @@ struct LogFormatTests {
         "a file name is a log's in its one spelling only",
         arguments: [
             "7.\(ContentHash(of: [])).ublog", "000000000000.\(ContentHash(of: [])).ublog", "000000000007.\(ContentHash(of: [])).ublog.tmp",
-            "000000000007.abc.ublog", "+00000000007.\(ContentHash(of: [])).ublog", "000000000007.\(String(describing: ContentHash(of: [])).uppercased()).ublog",
+            "000000000007.abc.ublog", "+00000000007.\(ContentHash(of: [])).ublog",
+            "000000000007.\(String(describing: ContentHash(of: [])).uppercased()).ublog",
             "000000000007.\(ContentHash(of: [])).sync-conflict-20261121-070000-ABCDEFG.ublog",
         ])
     func foreignFileNames(name: String) {

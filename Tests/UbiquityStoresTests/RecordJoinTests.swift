@@ -156,7 +156,8 @@ struct RecordValueTests {
     func order() {
         let ascending: [RecordValue] = [
             .null, .integer(.min), .real((-1.5).bitPattern), .integer(-1), .integer(0), .real(0.0.bitPattern), .real(0.5.bitPattern), .integer(1),
-            .real(1.0.bitPattern), .integer(9_007_199_254_740_993), .integer(.max), .real(0x1p63.bitPattern), .text(""), .text("X"), .text("x"), .text("xa"),
+            .real(1.0.bitPattern), .integer(9_007_199_254_740_993), .integer(.max), .real(0x1p63.bitPattern), .text(""), .text("X"), .text("x"),
+            .text("xa"),
             .blob([]), .blob([0]), .blob([0, 0]), .blob([1]),
         ]
         for (i, left) in ascending.enumerated() {

@@ -40,7 +40,8 @@ struct RefusalTests {
                 guard let error = error as? UbiquitousStoreError, error.code == .invalidSchema else { return false }
                 let lines = error.message.split(separator: "\n").dropFirst()
                 let expected = [
-                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "WITHOUT ROWID", "view", "“missing” does not exist",
+                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "WITHOUT ROWID", "view",
+                    "“missing” does not exist",
                     "Trigger “touch”",
                 ]
                 return lines.count == expected.count && expected.allSatisfy { part in lines.contains { $0.contains(part) } }
@@ -112,7 +113,8 @@ struct RefusalTests {
     private func logs(of device: TestDevice) async throws -> [FilePath] {
         let container = try await device.container()
         let directory = container.path.appending("CoreData/People/\(container.peer)/1")
-        return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(directory.appending)
+        return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(
+            directory.appending)
     }
 
     @Test("F-05: a corrupt log is quarantined and reported with file, peer and reason, and other peers' logs go on")
@@ -199,7 +201,10 @@ struct RefusalTests {
             let log = try await logs(of: devices[0])[0]
             let directory = log.removingLastComponent()
             let name = log.lastComponent!.string
-            for foreign in [".syncthing.\(name).tmp", "~syncthing~\(name).tmp", "\(name).sync-conflict-20261121-070000-ABCDEFG", "new\nline", "000000000002.x.ublog"] {
+            for foreign in [
+                ".syncthing.\(name).tmp", "~syncthing~\(name).tmp", "\(name).sync-conflict-20261121-070000-ABCDEFG", "new\nline",
+                "000000000002.x.ublog",
+            ] {
                 try Data("x".utf8).write(to: URL(filePath: directory.appending(foreign).string))
             }
             // A link with a log's name that leads out of the tree, and a directory with one.

@@ -159,7 +159,10 @@ struct SyncTests {
             #expect(try await counts.next() == 0)
             try await left.execute("INSERT INTO person (id) VALUES ('a')")
             try await settle(left, right)
-            #expect(try await counts.next() == 1)
+            // Without SQLite's snapshots GRDB may give the first value twice; the sequence goes on until the import shows.
+            var count = 0
+            while count == 0 { count = try #require(try await counts.next()) }
+            #expect(count == 1)
         }
     }
 
@@ -263,7 +266,8 @@ struct SyncTests {
     @Test("CHECKs of the app do not hold up an import")
     func checks() async throws {
         let schema = SyncedSchema(
-            migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, email TEXT, age, CHECK (first IS NULL OR last IS NULL))")
+            migrator: migrator(
+                "CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, email TEXT, age, CHECK (first IS NULL OR last IS NULL))")
         ) { SyncedTable("person") }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))

@@ -41,7 +41,8 @@ struct Story {
             try await device.start()
         }
         events = try await EventWatch(container)
-        checks.check("two devices share a container", true, "\(first.name) and \(second.name) run in processes of their own; ubwatch watches \(container)")
+        checks.check(
+            "two devices share a container", true, "\(first.name) and \(second.name) run in processes of their own; ubwatch watches \(container)")
     }
 
     /// Some thousand rows on one device, in one save.
@@ -113,7 +114,9 @@ struct Story {
         try FileManager.default.removeItem(atPath: container.string)
         _ = try await importing
         for device in [first, second] { try await device.wait(for: "being suspended") { $0.contains { $0.event == "suspended" } } }
-        let reasons = await (first.printed.last { $0.event == "suspended" }?.reason ?? "", second.printed.last { $0.event == "suspended" }?.reason ?? "")
+        let reasons = await (
+            first.printed.last { $0.event == "suspended" }?.reason ?? "", second.printed.last { $0.event == "suspended" }?.reason ?? ""
+        )
         checks.check("each device reports the deleted container and suspends", true, "\(first.name): \(reasons.0); \(second.name): \(reasons.1)")
         let after = try await (first.list().count, second.list().count)
         checks.check(
@@ -154,7 +157,9 @@ extension Duration {
 /// Rows as an app would export them.
 enum CSVRows {
     static func text(count: Int) -> String {
-        let subjects = ["Groceries", "Call the plumber", "Ideas for the garden", "Train to Lisbon", "Book list", "Meeting with Ana", "Recipe: lentil soup"]
+        let subjects = [
+            "Groceries", "Call the plumber", "Ideas for the garden", "Train to Lisbon", "Book list", "Meeting with Ana", "Recipe: lentil soup",
+        ]
         let bodies = [
             "Milk, bread, \"the good\" olives", "He said Tuesday, or Thursday after four", "Quince along the wall; ask about the slope", "",
             "Tanizaki, Le Guin, Szymborska", "Bring the figures, and the café receipt – 12,40 €", "200 g lentils, one carrot,\ntwo onions",
@@ -164,7 +169,8 @@ enum CSVRows {
             let body = bodies[index % 5 % bodies.count + (index % 2)].replacingOccurrences(of: "\"", with: "\"\"")
             let (day, minute) = (index % 28 + 1, index % 60)
             lines.append(
-                "\(subjects[index % subjects.count]) \(index),\"\(body)\",2026-10-\(day < 10 ? "0" : "")\(day)T08:\(minute < 10 ? "0" : "")\(minute):00Z")
+                "\(subjects[index % subjects.count]) \(index),\"\(body)\",2026-10-\(day < 10 ? "0" : "")\(day)T08:\(minute < 10 ? "0" : "")\(minute):00Z"
+            )
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -15,7 +15,8 @@ public struct ContainerIdentifier: Hashable, Sendable, CustomStringConvertible {
             default: false
             }
         }
-        let fault = PathComponentRule.fault(in: name) ?? (isPlain ? nil : "holds other characters than letters, digits, dots, hyphens and underscores")
+        let fault =
+            PathComponentRule.fault(in: name) ?? (isPlain ? nil : "holds other characters than letters, digits, dots, hyphens and underscores")
         if let fault {
             throw ContainerError(.invalidName, "The container identifier \(name.debugDescription) \(fault); use one like org.example.notes.")
         }

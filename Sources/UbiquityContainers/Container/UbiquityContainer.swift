@@ -95,7 +95,7 @@ public struct UbiquityContainer: Sendable {
     package var markDirectory: FilePath { path.appending(Self.markDirectoryName) }
     package static let markDirectoryName = ".ubiquity"
 
-    /// `<root>/<account>/<container id>`
+    /// The path of a container: `<root>/<account>/<container id>`.
     package static func path(root: FilePath, account: AccountName, identifier: ContainerIdentifier) -> FilePath {
         root.appending(account.description).appending(identifier.description)
     }

@@ -22,6 +22,7 @@ public struct DeviceHome: Sendable, Hashable {
     /// The user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.
     ///
     /// - Parameter environment: the process's own unless given.
+    /// - Returns: the home; nothing is made yet.
     /// - Throws: `ContainerError` where none of the three variables is set.
     public static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) throws(ContainerError) -> DeviceHome {
         if let home = environment["UBIQUITY_HOME"], !home.isEmpty { return DeviceHome(FilePath(home)) }
@@ -80,7 +81,9 @@ public struct DeviceHome: Sendable, Hashable {
         }
     }
 
-    /// Signs out. Nothing in any container changes.
+    /// Signs out.
+    ///
+    /// Nothing in any container changes.
     ///
     /// - Returns: the account that was signed in, if any.
     /// - Throws: `ContainerError`.

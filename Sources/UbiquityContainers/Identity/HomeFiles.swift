@@ -104,7 +104,8 @@ struct HomeFiles {
     }
 
     private func unwritable(_ file: FilePath, _ error: any Error) -> ContainerError {
-        ContainerError(.fileSystem, "\(file) cannot be written; check the directory's owner, mode and free space.", path: file, cause: Self.reason(error))
+        ContainerError(
+            .fileSystem, "\(file) cannot be written; check the directory's owner, mode and free space.", path: file, cause: Self.reason(error))
     }
 
     /// The errno inside a Cocoa error, which says more in fewer words.

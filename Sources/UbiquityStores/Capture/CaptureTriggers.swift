@@ -55,7 +55,10 @@ enum CaptureTriggers {
                 END
                 """
             ),
-            ("insert", "AFTER INSERT ON \(table) WHEN \(idle) BEGIN \(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid); END"),
+            (
+                "insert",
+                "AFTER INSERT ON \(table) WHEN \(idle) BEGIN \(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid); END"
+            ),
             ("delete", "AFTER DELETE ON \(table) WHEN \(idle) BEGIN \(ended("\(Operation.deleted.rawValue)")) END"),
             (
                 "move",

@@ -3,7 +3,7 @@ package import UbiquityContainers
 
 /// Where the files of one store's content lie in a container (DESIGN §3).
 package struct ContentLayout: Hashable, Sendable {
-    /// `CoreData/<content name>`
+    /// The content's directory: `CoreData/<content name>`.
     package let directory: FilePath
 
     package init(container: FilePath, contentName: String) {

@@ -70,6 +70,7 @@ struct Publisher {
     }
 
     /// Commits in WAL mode with synchronous NORMAL are durable once the log file is synced (sqlite.org/pragma.html#pragma_synchronous).
+    ///
     /// Another descriptor of the same file does: fsync(2) is about the file. Where there is no log file, a checkpoint has synced the database.
     private func syncWriteAheadLog() throws {
         do {
@@ -77,7 +78,9 @@ struct Publisher {
         } catch Errno.noSuchFileOrDirectory {}
     }
 
-    /// Removes what a crash left half written. Call it while no other process publishes.
+    /// Removes what a crash left half written.
+    ///
+    /// Call it while no other process publishes.
     func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
         let temporary = layout.temporary(of: peer, epoch: epoch)
         for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }

@@ -29,6 +29,7 @@ struct ImportPlanner {
     /// - Parameters:
     ///   - knowledge: what has been joined, this peer's own logs included.
     ///   - inventory: the logs that are there; unusable ones are marked in it.
+    /// - Returns: what can be joined, what waits, and what cannot be used.
     func plan(knowledge: Knowledge, inventory: inout ContentInventory) -> Plan {
         var plan = Plan()
         var planned = knowledge
@@ -57,7 +58,8 @@ struct ImportPlanner {
 
     /// The next log of a peer if it can be joined; nil otherwise, with the reason noted in the plan.
     private func ready(
-        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog], _ plan: inout Plan
+        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog],
+        _ plan: inout Plan
     ) -> ReadyLog? {
         guard let next = head(of: peer, planned, &inventory, &heads, &plan) else { return nil }
         let header = next.log.header
@@ -74,7 +76,8 @@ struct ImportPlanner {
 
     /// The next log of a peer, read and checked; nil, and why, where there is none.
     private func head(
-        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog], _ plan: inout Plan
+        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog],
+        _ plan: inout Plan
     ) -> ReadyLog? {
         if let head = heads[peer] { return head }
         let sequence = planned.sequence(of: peer) + 1
@@ -83,7 +86,8 @@ struct ImportPlanner {
             do {
                 let ready = try read(name, of: peer)
                 guard ready.log.header.predecessor == predecessor else {
-                    throw LogFault.damaged("it follows another log \(sequence - 1) of this peer than the one here: the peer's identifier has been forked")
+                    throw LogFault.damaged(
+                        "it follows another log \(sequence - 1) of this peer than the one here: the peer's identifier has been forked")
                 }
                 heads[peer] = ready
                 return ready

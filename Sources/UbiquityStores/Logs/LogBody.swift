@@ -43,7 +43,9 @@ package enum LogBody {
         package var rows: [Rows]
     }
 
-    /// A change of one record. Its storage is used again for the next.
+    /// A change of one record.
+    ///
+    /// Its storage is used again for the next.
     package struct Change: Hashable, Sendable {
         package var life: Int64 = 0
         package var key: [RecordValue] = []
@@ -144,6 +146,7 @@ extension LogBody.Rows {
     /// - Parameters:
     ///   - table: the table that they are of.
     ///   - body: gets each change; it is valid until the next.
+    /// - Throws: `LogFault`, or what the body throws.
     package func forEach(in table: LogBody.Table, _ body: (inout LogBody.Change) throws -> Void) throws {
         var reader = WireReader(bytes)
         var change = LogBody.Change()

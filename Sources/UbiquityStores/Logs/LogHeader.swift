@@ -1,7 +1,9 @@
 public import Foundation
 public import UbiquityContainers
 
-/// The first part of a log: who wrote it, after what, knowing what. Its form is final; unknown fields are kept out of the way.
+/// The first part of a log: who wrote it, after what, knowing what.
+///
+/// Its form is final; unknown fields are kept out of the way.
 public struct LogHeader: Hashable, Sendable {
     /// The form of the header, and of the file around it.
     public static let format: UInt64 = 1

@@ -1,7 +1,9 @@
 public import Foundation
 package import UbiquityContainers
 
-/// `receipts/<i>`: the file in which a peer publishes its knowledge. Each is written once; its owner removes the ones before.
+/// `receipts/<i>`: the file in which a peer publishes its knowledge.
+///
+/// Each is written once; its owner removes the ones before.
 public struct Receipt: Sendable, Hashable, Codable {
     /// The form of the file.
     public static let format = 1

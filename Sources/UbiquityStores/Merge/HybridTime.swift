@@ -20,7 +20,9 @@ package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
     /// The least of all: what seeded values and NULLs at insert carry, so that they never beat an edit.
     package static let least = HybridTime(rawValue: 0)
 
-    /// 2200-01-01T00:00:00Z. A log with a later stamp is quarantined: its writer's clock is broken, and its stamps would win for ever.
+    /// 2200-01-01T00:00:00Z.
+    ///
+    /// A log with a later stamp is quarantined: its writer's clock is broken, and its stamps would win for ever.
     package static let latest = HybridTime(milliseconds: 7_258_118_400_000)
 
     package var date: Date { Date(timeIntervalSince1970: Double(rawValue >> 16) / 1000) }

@@ -5,7 +5,9 @@ package struct RecordClock: Hashable, Sendable {
     /// The stamp of the columns in `columns`.
     package var stamp: Stamp
     package var columns: ColumnSet
-    /// Columns with stamps of their own, ascending. A column that is in neither has the least stamp.
+    /// Columns with stamps of their own, ascending.
+    ///
+    /// A column that is in neither has the least stamp.
     package var others: [Other] = []
 
     package struct Other: Hashable, Sendable {

@@ -21,6 +21,8 @@ package enum RecordJoin: Hashable, Sendable {
     ///   - local: the record's clock here; nil where it has never lived here. A dead record's clock has no columns.
     ///   - peers: orders stamps.
     ///   - outranks: whether the change's value of a column is above the record's, asked only where the stamps are equal.
+    /// - Returns: what is to be done to the record.
+    /// - Throws: what `outranks` throws.
     package static func join<Failure>(
         life: Int64, columns: ColumnSet, stamp: Stamp, into local: RecordClock?, peers: PeerTable,
         outranks: (_ column: Int) throws(Failure) -> Bool

@@ -33,7 +33,9 @@ struct SchemaInspector {
 
     private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {
         let name = table.name
-        guard let master = try Row.fetchOne(db, sql: "SELECT type, sql FROM sqlite_master WHERE name = ? AND type IN ('table','view')", arguments: [name])
+        guard
+            let master = try Row.fetchOne(
+                db, sql: "SELECT type, sql FROM sqlite_master WHERE name = ? AND type IN ('table','view')", arguments: [name])
         else {
             violations.append("Table “\(name)” does not exist: create it in the migrator, spelled alike.")
             return nil
@@ -62,7 +64,8 @@ struct SchemaInspector {
         key.sort { $0.place < $1.place }
         if try isNamed(key.map(\.name), of: name) {
             for column in nullable {
-                violations.append("Column “\(column)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
+                violations.append(
+                    "Column “\(column)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
             }
         }
         try checkIndexes(of: name)
@@ -121,7 +124,9 @@ struct SchemaInspector {
 
     /// An app's trigger that writes a synced table would write again what an import brings from the device where it ran.
     private mutating func checkTriggers(writing tables: [String]) throws {
-        for trigger in try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'") {
+        for trigger in try Row.fetchAll(
+            db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'")
+        {
             let (name, sql): (String, String) = (trigger["name"], trigger["sql"])
             guard !sql.lowercased().contains("ubiquity_import") else { continue }
             guard let begin = sql.range(of: "BEGIN", options: .caseInsensitive) else { continue }

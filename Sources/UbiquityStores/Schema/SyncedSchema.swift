@@ -11,7 +11,9 @@ public import GRDB
 public struct SyncedSchema: Sendable {
     /// The app's migrator; the store runs it.
     public let migrator: DatabaseMigrator
-    /// The tables that sync. Others stay in this store file.
+    /// The tables that sync.
+    ///
+    /// Others stay in this store file.
     public let tables: [SyncedTable]
 
     /// Declares a schema.

@@ -40,7 +40,9 @@ struct RawStatement {
 
     func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
 
-    /// Binds a value. Text and blobs are copied by SQLite.
+    /// Binds a value.
+    ///
+    /// Text and blobs are copied by SQLite.
     func bind(_ index: Int, _ value: RecordValue) {
         let place = Int32(index)
         switch value {
@@ -48,7 +50,9 @@ struct RawStatement {
         case .integer(let integer): sqlite3_bind_int64(handle, place, integer)
         case .real(let bits): sqlite3_bind_double(handle, place, Double(bitPattern: bits))
         case .text(let bytes):
-            _ = Self.withBytes(bytes) { sqlite3_bind_text64(handle, place, $0.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8)) }
+            _ = Self.withBytes(bytes) {
+                sqlite3_bind_text64(handle, place, $0.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8))
+            }
         case .blob(let bytes):
             _ = Self.withBytes(bytes) { sqlite3_bind_blob64(handle, place, $0, UInt64(bytes.count), Self.transient) }
         }
@@ -66,7 +70,8 @@ struct RawStatement {
     func bytes(_ column: Int) -> UnsafeRawBufferPointer {
         // The pointer first: sqlite3_column_bytes counts what the conversion before it left.
         let place = Int32(column)
-        let start = sqlite3_column_type(handle, place) == SQLITE_TEXT
+        let start =
+            sqlite3_column_type(handle, place) == SQLITE_TEXT
             ? UnsafeRawPointer(sqlite3_column_text(handle, place)) : sqlite3_column_blob(handle, place)
         return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, place)))
     }

@@ -136,7 +136,8 @@ extension StoreEngine {
         do {
             lease = try FileLock.waiting(for: FilePath(file.path.string + "-exchange"))
         } catch {
-            throw UbiquitousStoreError(.fileSystem, "\(file.path)-exchange cannot be locked; check its owner and mode.", path: file.path, cause: error)
+            throw UbiquitousStoreError(
+                .fileSystem, "\(file.path)-exchange cannot be locked; check its owner and mode.", path: file.path, cause: error)
         }
         defer { withExtendedLifetime(lease) {} }
         var state = try file.pool.read { db in try StoreState.read(db) }

@@ -11,21 +11,29 @@ struct StoreFile {
     let migrations: [String]
     let hasChecks: Bool
 
-    /// `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`
+    /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`.
     static func path(for file: FilePath, peer: PeerIdentifier, contentName: String) -> FilePath {
         file.removingLastComponent().appending("CoreDataUbiquitySupport").appending(peer.description).appending(contentName).appending("store")
             .appending(file.lastComponent!)
     }
 
-    /// Opens or creates the file. Nothing of ours is written where the schema cannot sync.
+    /// Opens or creates the file.
     ///
-    /// - Parameter newState: the state of a store that is new.
+    /// Nothing of ours is written where the schema cannot sync.
+    ///
+    /// - Parameters:
+    ///   - path: the SQLite file.
+    ///   - schema: the app's migrator and synced tables.
+    ///   - newState: the state of a store that is new.
+    /// - Returns: the open file.
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(_ path: FilePath, schema: SyncedSchema, newState: StoreState) throws -> StoreFile {
         do {
             try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
         } catch {
             throw UbiquitousStoreError(
-                .fileSystem, "The store's directory \(path.removingLastComponent()) cannot be created; check its parent's owner, mode and free space.",
+                .fileSystem,
+                "The store's directory \(path.removingLastComponent()) cannot be created; check its parent's owner, mode and free space.",
                 path: path.removingLastComponent(), cause: error)
         }
         do {
@@ -53,7 +61,8 @@ struct StoreFile {
             try schema.migrator.migrate(pool)
         } else if try pool.read({ db in try !schema.migrator.hasCompletedMigrations(db) }) {
             throw UbiquitousStoreError(
-                .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.", path: path)
+                .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",
+                path: path)
         }
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
@@ -81,7 +90,8 @@ struct StoreFile {
             let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
             guard format <= StoreTables.format else {
                 throw UbiquitousStoreError(
-                    .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path)
+                    .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path
+                )
             }
             let state = try StoreState.read(db)
             for (found, wanted, what) in [
@@ -116,7 +126,8 @@ struct StoreFile {
             let columns = shape.columns.joined(separator: "\n")
             if let row = try Row.fetchOne(db, sql: "SELECT number, key, columns FROM ubiquity_table WHERE name = ?", arguments: [shape.name]) {
                 guard row["key"] == key, row["columns"] == columns else {
-                    throw UbiquitousStoreError(.unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
+                    throw UbiquitousStoreError(
+                        .unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
                 }
                 shape.number = row["number"]
             } else {

@@ -1,6 +1,8 @@
 internal import Synchronization
 
-/// The notices of a store, for any number of observers. A late one first hears that the store is suspended, if it is.
+/// The notices of a store, for any number of observers.
+///
+/// A late one first hears that the store is suspended, if it is.
 public struct StoreNotices: AsyncSequence, Sendable {
     /// What the sequence gives.
     public typealias Element = StoreNotice

@@ -16,6 +16,8 @@ public struct StoreStatus: Sendable {
     public var waiting: [WaitingPeer]
     /// Files that could not be used.
     public var quarantined: [QuarantinedLog]
-    /// Why the last exchange in the background failed, such as a full disk; nil where it did not. It is tried again at every change.
+    /// Why the last exchange in the background failed, such as a full disk; nil where it did not.
+    ///
+    /// It is tried again at every change.
     public var failure: String?
 }

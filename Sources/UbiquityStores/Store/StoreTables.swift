@@ -4,7 +4,9 @@ internal import UbiquityContainers
 
 /// The store's own tables, their version, and the one row of state.
 enum StoreTables {
-    /// The form of our tables in a store file. A newer one is refused untouched.
+    /// The form of our tables in a store file.
+    ///
+    /// A newer one is refused untouched.
     static let format = 1
 
     static let statements = [
@@ -41,7 +43,10 @@ struct StoreState {
     static func read(_ db: Database) throws -> StoreState {
         guard let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT * FROM ubiquity_state")),
             let peer = PeerIdentifier(row["peer"] as String)
-        else { throw UbiquitousStoreError(.malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.") }
+        else {
+            throw UbiquitousStoreError(
+                .malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.")
+        }
         return StoreState(
             account: row["account"], container: row["container"], content: row["content"], peer: peer, epoch: row["epoch"], sequence: row["sequence"],
             predecessor: (row["predecessor"] as Data?).flatMap { ContentHash(bytes: $0) }, clock: HybridTime(rawValue: row["clock"]),
@@ -52,7 +57,8 @@ struct StoreState {
         try db.execute(
             sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?)",
             arguments: [
-                StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue,
+                StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
+                clock.rawValue,
                 attached, receipt,
             ])
     }
@@ -101,7 +107,9 @@ enum StoreKnowledge {
 
     static func set(_ position: Knowledge.Position, of number: PeerNumber, _ db: Database) throws {
         let statement = try db.cachedStatement(
-            sql: "INSERT INTO ubiquity_knowledge VALUES (?,?,?,0) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, told = 0")
+            sql:
+                "INSERT INTO ubiquity_knowledge VALUES (?,?,?,0) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, told = 0"
+        )
         try statement.execute(arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])
     }
 

@@ -21,8 +21,9 @@ public final class UbiquitousStore: Sendable {
     public struct Options: Sendable {
         /// The name of the store's content inside the container.
         public var contentName: String
-        /// Whether changes of other peers are imported as they arrive, and saves published as they are made. Without it, both wait for
-        /// `publish()` and `settled()`.
+        /// Whether changes of other peers are imported as they arrive, and saves published as they are made.
+        ///
+        /// Without it, both wait for `publish()` and `settled()`.
         public var exchangesAutomatically: Bool
 
         /// Options.
@@ -72,7 +73,9 @@ public final class UbiquitousStore: Sendable {
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
     /// - Throws: `UbiquitousStoreError`; the schema's violations come all at once. Errors of the app's own migrations pass through.
-    public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws -> UbiquitousStore {
+    public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
+        -> UbiquitousStore
+    {
         try await open(at: path, options: options, in: container, schema: schema, now: { Date() })
     }
 
@@ -98,7 +101,8 @@ public final class UbiquitousStore: Sendable {
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state, now: now)
         try await engine.start()
-        let runner = options.exchangesAutomatically
+        let runner =
+            options.exchangesAutomatically
             ? StoreRunner(engine: engine, container: container.path, storeDirectory: storePath.removingLastComponent()) : nil
         return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(hub: hub))
     }
@@ -130,7 +134,9 @@ public final class UbiquitousStore: Sendable {
         try await pool.read(value)
     }
 
-    /// For GRDB's observations: `ValueObservation` sees saves and imports alike. Do not write through it.
+    /// For GRDB's observations: `ValueObservation` sees saves and imports alike.
+    ///
+    /// Do not write through it.
     public var reader: any DatabaseReader { pool }
 
     /// Publishes every save made so far, and imports nothing.
@@ -155,7 +161,9 @@ public final class UbiquitousStore: Sendable {
         try await engine.status()
     }
 
-    /// Ends the exchange and closes the file. Saves that are not published go out at the next opening.
+    /// Ends the exchange and closes the file.
+    ///
+    /// Saves that are not published go out at the next opening.
     ///
     /// - Throws: GRDB's error where statements are still running.
     public func close() async throws {

@@ -122,7 +122,9 @@ extension ContainerSurvey {
         let receipts = layout.receipts(of: identifier, epoch: epoch)
         // The last one that can be read: a synchroniser may bring the newest half.
         for number in try names(in: receipts, files).compactMap({ Int64($0) }).sorted(by: >) {
-            guard let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20), let receipt = Receipt(decoding: bytes) else { continue }
+            guard let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20), let receipt = Receipt(decoding: bytes) else {
+                continue
+            }
             peer.device = receipt.device
             peer.app = receipt.app
             peer.seen = receipt.time

@@ -1,0 +1,59 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// A home, signed in, on a containers root that it shares with others.
+struct ToolDevice: Sendable {
+    let home: FilePath
+    let root: FilePath
+
+    /// The container of the notes example.
+    var container: FilePath { root.appending("alice/org.example.notes") }
+
+    /// A note as `notes list --json` prints it.
+    struct Note: Decodable, Hashable {
+        var id: String
+        var title: String
+        var body: String?
+    }
+
+    @discardableResult
+    func run(_ tool: String, _ arguments: String..., environment: [String: String] = [:]) async throws -> Tool.Outcome {
+        try await Tool.run(tool, arguments + ["--home", home.string], environment: environment)
+    }
+
+    /// The notes after all that is in the container has been taken in.
+    func list() async throws -> [Note] {
+        let outcome = try await run("notes", "list", "--json")
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        return try JSONDecoder().decode([Note].self, from: Data(outcome.output.utf8))
+    }
+
+    /// This device's store file.
+    func storeFile() throws -> FilePath {
+        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/Notes.sqlite") })
+        return home.appending(path)
+    }
+
+    /// The logs in the container, of whichever peer.
+    func logs() throws -> [FilePath] {
+        try FileManager.default.subpathsOfDirectory(atPath: container.string).filter { $0.hasSuffix(".ublog") }.sorted().map(container.appending)
+    }
+}
+
+/// Runs a body with devices that share a containers root.
+func withDevices(_ count: Int, _ body: ([ToolDevice]) async throws -> Void) async throws {
+    let directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-test-\(UUID().uuidString)")
+    let root = directory.appending("root")
+    try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory.string) }
+    var devices: [ToolDevice] = []
+    for index in 0..<count {
+        let device = ToolDevice(home: directory.appending("home\(index)"), root: root)
+        let outcome = try await device.run("ubcontrol", "sign-in", "alice", "--containers", root.string)
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        devices.append(device)
+    }
+    try await body(devices)
+}

@@ -1,0 +1,72 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// Real processes, killed with SIGKILL at marked points.
+struct KillTests {
+    /// The points at which `notes add` can be killed, and whether its note is saved by then.
+    static let savePoints: [(point: String, isSaved: Bool)] = [
+        ("save.sealed", false), ("save.committed", true), ("publish.wal-synced", true), ("publish.temporary-written", true),
+        ("publish.renamed", true), ("publish.directory-synced", true), ("publish.outbox-cleared", true),
+    ]
+
+    @Test("a kill at any point of save and publication loses no committed save and repeats none", arguments: savePoints)
+    func savesSurvive(point: String, isSaved: Bool) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            #expect(try await writer.run("notes", "add", "before").status == 0)
+            let killed = try await writer.run("notes", "add", "killed", environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            // The next start goes on where the last one was stopped.
+            #expect(try await writer.run("notes", "add", "after").status == 0)
+            let expected = isSaved ? ["after", "before", "killed"] : ["after", "before"]
+            #expect(try await writer.list().map(\.title).sorted() == expected)
+            #expect(try await reader.list().map(\.title).sorted() == expected)
+            // No log is there twice, none is half there, and nothing half written is left.
+            let logs = try writer.logs()
+            #expect(logs.count == expected.count)
+            for log in logs { #expect(try await Tool.run("ubwatch", ["log", log.string]).status == 0) }
+            let left = try FileManager.default.subpathsOfDirectory(atPath: writer.container.string).filter { $0.contains("tmp.nosync/") }
+            #expect(left.isEmpty)
+        }
+    }
+
+    @Test(
+        "a kill at any point of an import leaves all of it or nothing, and the next start has it once",
+        arguments: ["import.applied", "import.committed", "receipt.written"])
+    func importsSurvive(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            #expect(try await reader.run("notes", "add", "own").status == 0)
+            for index in 0..<3 { #expect(try await writer.run("notes", "add", "note \(index)").status == 0) }
+            let killed = try await reader.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            let offline = try await reader.run("notes", "list", "--offline").output.split(separator: "\n").count
+            #expect(offline == (point == "import.applied" ? 1 : 4))
+            let expected = ["note 0", "note 1", "note 2", "own"]
+            #expect(try await reader.list().map(\.title).sorted() == expected)
+            #expect(try await writer.list().map(\.title).sorted() == expected)
+        }
+    }
+
+    @Test("a kill in the middle of publishing many logs publishes the rest, each once")
+    func manyLogs() async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            // Saves that are not published: each is killed as soon as it is committed.
+            for index in 0..<4 {
+                let killed = try await writer.run("notes", "add", "note \(index)", environment: ["UBIQUITY_KILL_AT": "save.committed"])
+                #expect(killed.signal == SIGKILL)
+            }
+            #expect(try writer.logs().isEmpty)
+            let killed = try await writer.run("notes", "list", environment: ["UBIQUITY_KILL_AT": "publish.renamed:2"])
+            #expect(killed.signal == SIGKILL)
+            #expect(try writer.logs().count == 2)
+            let expected = (0..<4).map { "note \($0)" }
+            #expect(try await writer.list().map(\.title).sorted() == expected)
+            #expect(try await reader.list().map(\.title).sorted() == expected)
+            #expect(try writer.logs().count == 4)
+        }
+    }
+}
