@@ -39,7 +39,7 @@ struct Bench: AsyncParsableCommand {
 
 /// The suites, by name.
 enum Suites {
-    static let all: [String: any (Suite & Sendable).Type] = ["store": StoreSuite.self]
+    static let all: [String: any (Suite & Sendable).Type] = ["coordination": CoordinationSuite.self, "store": StoreSuite.self]
 }
 
 /// A set of measurements.
