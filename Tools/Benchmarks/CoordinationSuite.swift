@@ -8,7 +8,9 @@ enum CoordinationSuite: Suite {
     static func run(_ report: Report) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordination-bench-\(UUID().uuidString)/a/b/c")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()) }
+        defer {
+            try? FileManager.default.removeItem(at: directory.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent())
+        }
         let url = directory.appending(path: "file.txt", directoryHint: .notDirectory)
         try Data().write(to: url)
         if report.wants("claim_same_process") {

@@ -30,8 +30,9 @@ extension Arbiter {
                 add(&questions[presenter, default: Questions()])
             }
         }
-        for item in claim.items {
-            let (enclosing, own) = trie.presenters(at: item.path)
+        for (index, item) in claim.items.enumerated() {
+            let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
+            guard !enclosing.isEmpty || !own.isEmpty || claim.request.isPreparation || item.access.coversDescendants else { continue }
             let packages = enclosing.filter { item.packageDepths.contains($0.depth) }.map(\.presenter)
             let concerned = packages + own
             let below = claim.request.isPreparation || item.access.coversDescendants ? trie.presenters(below: item.path) : []
@@ -51,9 +52,10 @@ extension Arbiter {
     }
 
     /// Whether a presenter other than the claim's own would hear of a change of the item.
-    func hasAudience(_ item: ClaimItem, _ claim: Claim) -> Bool {
+    func hasAudience(_ index: Int, _ claim: Claim) -> Bool {
         guard trie.presenterCount > 0 else { return false }
-        let (enclosing, own) = trie.presenters(at: item.path)
+        let item = claim.items[index]
+        let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
         return own.contains { $0 != claim.request.presenter } || enclosing.contains { $0.presenter != claim.request.presenter }
             || (item.access.coversDescendants && !trie.presenters(below: item.path).isEmpty)
     }
@@ -71,7 +73,7 @@ extension Arbiter {
             guard !isMoved || item.access != .write(.forMoving) else { continue }
             let leftBehind = claim.moves.contains { $0.from == item.path } && !observation.existsAfter
             guard !leftBehind else { continue }
-            let (enclosing, own) = trie.presenters(at: item.path)
+            let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
             let appeared = !observation.existedBefore && observation.existsAfter
             for presenter in own { tell(presenter, .didChange) }
             for (_, presenter) in enclosing { tell(presenter, appeared ? .subitemDidAppear(item.path) : .subitemDidChange(item.path)) }

@@ -158,14 +158,14 @@ package struct Arbiter: Sendable {
         claims[id]?.phase = .held
         passing.remove(id)
         guard let claim = claims[id] else { return }
-        let isObserved = !claim.request.isPreparation && claim.items.contains { $0.access.writes && hasAudience($0, claim) }
+        let isObserved = !claim.request.isPreparation && claim.items.indices.contains { claim.items[$0].access.writes && hasAudience($0, claim) }
         actions.append(.grant(id, Grant(paths: claim.items.map(\.path), isObserved: isObserved)))
     }
 
     private mutating func end(_ id: ClaimID, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
         guard let claim = claims[id], claim.isHeld else { return }
-        discharge(claim)
         tellOfChanges(by: claim, observations, &actions)
+        discharge(claim)
         reacquire(claim, &actions)
     }
 
@@ -206,8 +206,8 @@ package struct Arbiter: Sendable {
         for id in presenters.keys.filter({ $0.client == client }) { remove(id) }
         for id in inOrder(claims.keys.filter { $0.client == client }) {
             guard let claim = claims[id] else { continue }
-            discharge(claim)
             if claim.isHeld { tellOfChanges(by: claim, [], &actions) }
+            discharge(claim)
             reacquire(claim, &actions)
         }
         clients[client] = nil
@@ -220,22 +220,24 @@ package struct Arbiter: Sendable {
         _ presenter: PresenterID, _ message: PresenterMessage, for id: ClaimID, _ actions: inout [ArbiterAction]
     ) {
         guard let claim = claims[id] else { return }
-        let delivery = delivery(of: message, to: presenter, cause(of: claim))
+        let delivery = delivery(of: message, to: presenter, cause(of: claim), awaitedBy: id)
         claims[id]?.unanswered.insert(delivery.id)
         if message.isRelinquish { claims[id]?.relinquished.append((presenter, delivery.id)) }
-        send(delivery, for: id, &actions)
+        send(delivery, &actions)
     }
 
-    mutating func send(_ delivery: Delivery, for claim: ClaimID? = nil, _ actions: inout [ArbiterAction]) {
+    mutating func send(_ delivery: Delivery, _ actions: inout [ArbiterAction]) {
         guard presenters[delivery.presenter] != nil else { return }
         presenters[delivery.presenter]?.pending.append(delivery.id)
-        messages[delivery.id] = Pending(delivery: delivery, claim: claim, since: time)
+        messages[delivery.id] = Pending(delivery: delivery, claim: delivery.awaitedBy, since: time)
         actions.append(.deliver(delivery))
     }
 
-    mutating func delivery(of message: PresenterMessage, to presenter: PresenterID, _ cause: Cause) -> Delivery {
+    mutating func delivery(
+        of message: PresenterMessage, to presenter: PresenterID, _ cause: Cause, awaitedBy claim: ClaimID? = nil
+    ) -> Delivery {
         defer { nextMessage += 1 }
-        return Delivery(id: MessageID(nextMessage), presenter: presenter, message: message, cause: cause)
+        return Delivery(id: MessageID(nextMessage), presenter: presenter, message: message, cause: cause, awaitedBy: claim)
     }
 
     func cause(of claim: Claim) -> Cause {

@@ -66,6 +66,9 @@ struct Claim: Sendable {
     /// Items that were moved by the accessor.
     var moves: [Move] = []
 
+    /// Where an item stands in the trie; nil for those of a preparation, which stand nowhere.
+    func place(of index: Int) -> PathTrie.Place? { index < places.count ? places[index] : nil }
+
     var isHeld: Bool { phase == .held }
     /// Whether any rule lets this claim pass others that wait for what surrounds it.
     var mayPass: Bool { !request.surroundings.isEmpty || request.presenter != nil }

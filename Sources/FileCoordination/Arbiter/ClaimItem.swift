@@ -47,8 +47,8 @@ package struct ClaimItem: Hashable, Sendable {
         self.packageDepths = packageDepths
     }
 
-    /// The number of path components down to what is locked: the outermost package around the item, else the item (C-03).
-    package var lockDepth: Int { packageDepths.first ?? path.components.count }
+    /// How many path components lead to what is locked: the outermost package around the item, or all, for the item itself (C-03).
+    package var lockDepth: Int { packageDepths.first ?? .max }
 
     /// Where the item is after a move.
     ///

@@ -177,6 +177,22 @@ struct PathTrie: Sendable {
         settleIdle(place)
     }
 
+    /// The presenters around an item, as ``presenters(at:)``, from the place where a claim on it stands.
+    func presenters(of item: ClaimItem, at place: Place?) -> (enclosing: [(depth: Int, presenter: PresenterID)], item: [PresenterID]) {
+        // The place is the item's own only where no package around it is locked in its stead.
+        guard presenterCount > 0 else { return ([], []) }
+        guard let place, item.packageDepths.isEmpty else { return presenters(at: item.path) }
+        var enclosing: [(depth: Int, presenter: PresenterID)] = []
+        var here = place
+        while here != Self.root {
+            here = nodes[here].parent
+            // Depths matter for packages only.
+            for presenter in nodes[here].presenters { enclosing.append((-1, presenter)) }
+        }
+        enclosing.reverse()
+        return (enclosing, nodes[place].presenters)
+    }
+
     /// The presenters of a path and of the directories above it, outermost first, each with its depth in components.
     func presenters(at path: FilePath) -> (enclosing: [(depth: Int, presenter: PresenterID)], item: [PresenterID]) {
         guard presenterCount > 0 else { return ([], []) }

@@ -87,4 +87,6 @@ package struct Delivery: Hashable, Sendable {
     package let presenter: PresenterID
     package let message: PresenterMessage
     package let cause: Cause
+    /// The claim that waits for the answer; nil when none does.
+    package let awaitedBy: ClaimID?
 }

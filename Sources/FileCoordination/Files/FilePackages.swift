@@ -48,5 +48,20 @@ public struct FilePackages: Sendable {
 }
 
 extension FilePath {
-    fileprivate var hasDotAboveLast: Bool { components.dropLast().contains { $0.extension != nil } }
+    /// Whether the name of a directory above the last component has an extension.
+    fileprivate var hasDotAboveLast: Bool {
+        withPlatformString { path in
+            var isDotSeen = false
+            var before = UInt8(ascii: "/")
+            var next = path
+            while next.pointee != 0 {
+                let byte = UInt8(bitPattern: next.pointee)
+                if byte == UInt8(ascii: "."), before != UInt8(ascii: "/") { isDotSeen = true }
+                if byte == UInt8(ascii: "/"), isDotSeen { return true }
+                before = byte
+                next += 1
+            }
+            return false
+        }
+    }
 }

@@ -10,7 +10,8 @@ struct Location: Sendable {
     let url: URL
     /// Absolute, free of symbolic links but for the last component.
     let path: FilePath
-    private let spelling: Spelling
+    /// The path as the URL spells it.
+    private let spelled: FilePath
 
     /// Looks a URL up.
     ///
@@ -22,8 +23,8 @@ struct Location: Sendable {
                 .unusableURL, "Cannot coordinate \(url.absoluteString): it is not a file URL with a path. Make one with URL(filePath:).")
         }
         self.url = url
+        self.spelled = spelled
         path = try spelled.canonicalParent()
-        spelling = Spelling(spelled: spelled.lexicallyNormalized(), canonical: path)
     }
 
     /// The URL of a path in the spelling of this one.
@@ -31,7 +32,7 @@ struct Location: Sendable {
     /// - Returns: nil when a URL cannot represent the path, for it is not UTF-8.
     func url(of path: FilePath) -> URL? {
         if path == self.path { return url }
-        return URL(filePath: spelling.spelled(path))
+        return URL(filePath: Spelling(spelled: spelled.lexicallyNormalized(), canonical: self.path).spelled(path))
     }
 }
 
@@ -65,6 +66,28 @@ extension FilePath {
     ///
     /// - Throws: `fileSystem` when a directory cannot be searched; see realpath(3).
     func canonicalParent() throws(FileCoordinationError) -> FilePath {
+        hasCanonicalParent ? self : try resolvingParent()
+    }
+
+    /// Whether nothing has to be resolved; what most paths are, told without taking them apart.
+    private var hasCanonicalParent: Bool {
+        withPlatformString { path in
+            guard let last = strrchr(path, CInt(UInt8(ascii: "/"))), last != path, strcmp(last, "/.") != 0, strcmp(last, "/..") != 0 else {
+                return false
+            }
+            let count = UnsafePointer(last) - path
+            guard count < Int(PATH_MAX) else { return false }
+            return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 * Int(PATH_MAX)) { buffer in
+                guard let parent = buffer.baseAddress else { return false }
+                memcpy(parent, path, count)
+                parent[count] = 0
+                let real = parent + Int(PATH_MAX)
+                return realpath(parent, real) != nil && strcmp(parent, real) == 0
+            }
+        }
+    }
+
+    private func resolvingParent() throws(FileCoordinationError) -> FilePath {
         var missing: [Component] = []
         var rest = self
         if case .parentDirectory? = lastComponent?.kind {
