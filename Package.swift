@@ -93,7 +93,8 @@ let package = Package(
         .testTarget(
             name: "UbiquityStoresTests", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], swiftSettings: settings),
         .testTarget(
-            name: "ToolTests", dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", system], swiftSettings: settings),
+            name: "ToolTests", dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", "ubiquity-demo", "ubiquity-bench", system],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

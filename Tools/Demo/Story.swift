@@ -111,7 +111,11 @@ struct Story {
         let before = try await (first.list().count, second.list().count)
         async let importing = first.run("notes", ["import", file.string])
         _ = try await events?.waitForNext { $0.path.contains(".nosync/") || $0.path.hasSuffix(".ublog") }
-        try FileManager.default.removeItem(atPath: container.string)
+        // A device that is just writing puts a file into a directory that is being emptied: delete again, as a person would.
+        let deadline = ContinuousClock.now + .seconds(10)
+        while FileManager.default.fileExists(atPath: container.string), ContinuousClock.now < deadline {
+            try? FileManager.default.removeItem(atPath: container.string)
+        }
         _ = try await importing
         for device in [first, second] { try await device.wait(for: "being suspended") { $0.contains { $0.event == "suspended" } } }
         let reasons = await (

@@ -1,0 +1,68 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// What the README says, done.
+struct DocumentationTests {
+    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+
+    @Test("the README's commands for trying by hand work as they stand, and show the note on the other device")
+    func tryByHand() async throws {
+        let readme = try String(contentsOfFile: Self.package.appending("README.md").string, encoding: .utf8)
+        let block = try #require(readme.split(separator: "```sh\n").dropFirst().last?.split(separator: "```").first)
+        // The programs are built, and lie beside this one; the folder is this test's own.
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let script = block.split(separator: "\n").filter { $0 != "swift build" }.joined(separator: "\n")
+            .replacingOccurrences(of: "$PWD/.build/debug", with: Tool.path("notes").removingLastComponent().string)
+            .replacingOccurrences(of: "/tmp/ubiquity", with: directory)
+        let outcome = try await Tool.run("/bin/bash", ["-euo", "pipefail", "-c", script])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("  Milk\n") && outcome.output.contains("store Notes, epoch 1: 1 logs"), "\(outcome.output)")
+    }
+
+    @Test("the demo holds all of its comparisons")
+    func demo() async throws {
+        let outcome = try await Tool.run("ubiquity-demo", ["--json"])
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        struct Check: Decodable {
+            var check: String
+            var ok: Bool
+            var detail: String
+        }
+        let checks = try outcome.output.split(separator: "\n").map { try JSONDecoder().decode(Check.self, from: Data($0.utf8)) }
+        #expect(checks.count == 9 && checks.allSatisfy(\.ok), "\(outcome.output)")
+    }
+
+    @Test("a figure of the benchmarks is one JSON object a line with the documented keys", arguments: [["store", "--metric", "write_1_row"]])
+    func figures(arguments: [String]) async throws {
+        let outcome = try await Tool.run("ubiquity-bench", arguments + ["--json"])
+        let lines = outcome.output.split(separator: "\n")
+        #expect(outcome.status == 0 && !lines.isEmpty, "\(outcome.errors)")
+        for line in lines {
+            let figure = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            let keys = ["suite", "metric", "variant", "unit", "ours", "reference", "reference_name", "ratio", "main"]
+            #expect(Set(figure.keys) == Set(keys))
+        }
+    }
+
+    @Test("every row of the import table is kept, and a forbidden import is found")
+    func imports() async throws {
+        let script = Self.package.appending("Tools/check-imports").string
+        let outcome = try await Tool.run("/bin/bash", [script])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let copy = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-imports-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(atPath: copy.string) }
+        let folders = ["Tools", "Sources/TreeWatching", "Sources/UbiquityContainers"]
+        for folder in folders { try FileManager.default.createDirectory(atPath: copy.appending(folder).string, withIntermediateDirectories: true) }
+        try FileManager.default.copyItem(atPath: script, toPath: copy.appending("Tools/check-imports").string)
+        try Data("@testable internal import UbiquityContainers\n".utf8).write(
+            to: URL(filePath: copy.appending("Sources/TreeWatching/A.swift").string))
+        try Data("public import class GRDB.Row\n".utf8).write(to: URL(filePath: copy.appending("Sources/UbiquityContainers/B.swift").string))
+        let refused = try await Tool.run("/bin/bash", [copy.appending("Tools/check-imports").string])
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("A.swift:1: TreeWatching must not import UbiquityContainers"))
+        #expect(refused.errors.contains("B.swift:1: UbiquityContainers must not import GRDB"))
+    }
+}
