@@ -78,6 +78,9 @@ let package = Package(
             name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, system], path: "Examples/Notes", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system], path: "Tools/Simulate",
+            swiftSettings: settings),
         .target(name: "ToolProcesses", dependencies: [subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-bench",

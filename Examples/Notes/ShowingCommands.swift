@@ -50,7 +50,7 @@ struct StatusCommand: AsyncParsableCommand {
         let store = try await notebook.open()
         let status = try await store.status()
         let notes = try await store.read { db in try Note.fetchCount(db) }
-        print("\(status.peer), epoch \(status.epoch): \(notes) notes, \(status.unpublished) logs not published")
+        print("\(status.peer), epoch \(status.epoch): notes: \(notes), logs not published: \(status.unpublished)")
         if let reason = status.suspended { print("suspended: \(ContainerAttachment.detached(reason))") }
         if let failure = status.failure { print("failed: \(failure)") }
         for peer in status.waiting { print("waiting: log \(peer.sequence) of \(peer.peer): \(peer.reason)") }

@@ -37,7 +37,7 @@ extension LogReport {
     fileprivate var text: String {
         var lines = [
             "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName)",
-            "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema), \(saves) saves, \(changes.count) changes",
+            "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema), \(saves) \(saves == 1 ? "save" : "saves"), \(changes.count) \(changes.count == 1 ? "change" : "changes")",
         ]
         if let predecessor { lines.append("  after \(predecessor)") }
         for entry in news { lines.append("  having read \(entry.sequence) of \(entry.peer)") }

@@ -111,14 +111,10 @@ struct HomeFiles {
     /// The errno inside a Cocoa error, which says more in fewer words.
     private static func reason(_ error: any Error) -> any Error {
         let cocoa = error as NSError
-        if let posix = cocoa.userInfo[NSUnderlyingErrorKey] as? NSError, posix.domain == NSPOSIXErrorDomain {
-            return Errno(rawValue: Int32(posix.code))
+        if let inner = cocoa.userInfo[NSUnderlyingErrorKey] as? any Error {
+            let posix = inner as NSError
+            if posix.domain == NSPOSIXErrorDomain { return Errno(rawValue: Int32(posix.code)) }
         }
-        return switch CocoaError.Code(rawValue: cocoa.code) {
-        case .fileWriteNoPermission: Errno.permissionDenied
-        case .fileWriteVolumeReadOnly: Errno.readOnlyFileSystem
-        case .fileWriteFileExists: Errno.fileExists
-        default: error
-        }
+        return cocoa.domain == NSPOSIXErrorDomain ? Errno(rawValue: Int32(cocoa.code)) : error
     }
 }

@@ -1,0 +1,141 @@
+internal import Foundation
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Moves files between the containers roots of devices, as badly as a synchroniser is allowed to.
+///
+/// It delays, reorders, sends twice, leaves temporary names and conflict copies about, and lets files grow under their final names. It obeys
+/// the rules that content relies on: what lies below `.nosync` stays, and each file comes from one device.
+public struct FaultySynchroniser {
+    /// What can happen to a file on its way.
+    public enum Fault: CaseIterable, Sendable {
+        /// It arrives.
+        case none
+        /// A part of it arrives under its final name; the rest comes with a later delivery.
+        case truncated
+        /// A temporary file stands where it should be.
+        case temporary
+        /// It arrives, and so does a conflict copy of it.
+        case conflictCopy
+    }
+
+    private let roots: [FilePath]
+    private var random: SeededRandom
+    /// The device that each file came from.
+    private var origins: [String: Int] = [:]
+    /// Files that have not arrived whole, by root.
+    private var partial: [Set<String>]
+
+    /// Connects devices.
+    ///
+    /// - Parameters:
+    ///   - devices: two or more.
+    ///   - seed: what happens follows from it.
+    public init(_ devices: SimulatedDevice..., seed: UInt64) { self.init(devices, seed: seed) }
+
+    /// Connects devices.
+    ///
+    /// - Parameters:
+    ///   - devices: two or more.
+    ///   - seed: what happens follows from it.
+    public init(_ devices: [SimulatedDevice], seed: UInt64) {
+        roots = devices.map(\.root)
+        random = SeededRandom(seed: seed)
+        partial = devices.map { _ in [] }
+    }
+
+    /// Delivers up to some files from one device to another, with faults.
+    ///
+    /// - Parameters:
+    ///   - source: the place of the sender among the devices.
+    ///   - target: that of the receiver.
+    ///   - count: how many files at most.
+    /// - Throws: Foundation's error where a file cannot be written.
+    public mutating func deliver(from source: Int, to target: Int, count: Int) throws {
+        try removeDeleted(from: source, at: target)
+        let missing = try files(of: source).filter { partial[target].contains($0) || !exists($0, at: target) }.sorted()
+        for file in missing.shuffled(using: &random).prefix(count) where !partial[source].contains(file) {
+            try send(file, from: source, to: target, fault: Fault.allCases.randomElement(using: &random)!)
+        }
+    }
+
+    /// Delivers everything everywhere, without faults, and mends what arrived in part.
+    ///
+    /// - Throws: Foundation's error where a file cannot be written.
+    public mutating func deliverAll() throws {
+        for _ in roots.indices {
+            for source in roots.indices {
+                for target in roots.indices where target != source {
+                    try removeDeleted(from: source, at: target)
+                    for file in try files(of: source).sorted() where !partial[source].contains(file) {
+                        if partial[target].contains(file) || !exists(file, at: target) { try send(file, from: source, to: target, fault: .none) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether some file of one device is not whole on another.
+    ///
+    /// - Throws: Foundation's error where a directory cannot be read.
+    public var isPending: Bool {
+        mutating get throws {
+            if partial.contains(where: { !$0.isEmpty }) { return true }
+            for source in roots.indices {
+                let all = try files(of: source)
+                for target in roots.indices where all.contains(where: { !exists($0, at: target) }) { return true }
+            }
+            return false
+        }
+    }
+
+    /// The files of a device that are to be carried, relative to its root.
+    private mutating func files(of device: Int) throws -> [String] {
+        let root = roots[device]
+        var found: [String] = []
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root.string) {
+            let components = path.split(separator: "/")
+            if components.contains(where: { $0.hasSuffix(".nosync") || ForeignNames.matches(String($0)) }) { continue }
+            var isDirectory: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: root.appending(path).string, isDirectory: &isDirectory), !isDirectory.boolValue else { continue }
+            if origins[path] == nil { origins[path] = device }
+            found.append(path)
+        }
+        return found
+    }
+
+    private func exists(_ file: String, at device: Int) -> Bool { FileManager.default.fileExists(atPath: roots[device].appending(file).string) }
+
+    /// A file that its author has removed goes elsewhere too.
+    private mutating func removeDeleted(from source: Int, at target: Int) throws {
+        for file in try files(of: target) where origins[file] == source && !exists(file, at: source) {
+            try? FileManager.default.removeItem(atPath: roots[target].appending(file).string)
+            partial[target].remove(file)
+        }
+    }
+
+    private mutating func send(_ file: String, from source: Int, to target: Int, fault: Fault) throws {
+        let destination = roots[target].appending(file)
+        let directory = destination.removingLastComponent()
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        guard let content = FileManager.default.contents(atPath: roots[source].appending(file).string) else { return }
+        let name = destination.lastComponent!.string
+        switch fault {
+        case .none:
+            let temporary = directory.appending(".syncthing.\(name).tmp")
+            try content.write(to: URL(filePath: temporary.string))
+            try? FileManager.default.removeItem(atPath: destination.string)
+            try FileManager.default.moveItem(atPath: temporary.string, toPath: destination.string)
+            partial[target].remove(file)
+        case .truncated:
+            try content.prefix(Int.random(in: 0...content.count, using: &random)).write(to: URL(filePath: destination.string))
+            partial[target].insert(file)
+        case .temporary:
+            try content.prefix(content.count / 2).write(to: URL(filePath: directory.appending(".syncthing.\(name).tmp").string))
+        case .conflictCopy:
+            try content.write(to: URL(filePath: directory.appending("\(name).sync-conflict-20270115-080000-ABCDEFG").string))
+            try content.write(to: URL(filePath: destination.string))
+            partial[target].remove(file)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityTesting
+
+/// Runs peers that write at random over a faulty synchroniser, and proves that they converge.
+@main
+struct Simulate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Run peers that write at random over a faulty synchroniser, and prove that they converge.",
+        discussion: """
+            Each seed is one run, and repeats exactly. After it everything is delivered, and each peer's content is compared in full with the others' and \
+            with what the logs say, joined by a model. A failure prints the seed and the shortest history found that fails too; exit status 1.
+            """
+    )
+
+    @Option(help: "How many peers.")
+    var peers = 3
+
+    @Option(help: "How many operations a run.")
+    var operations = 60
+
+    @Option(help: ArgumentHelp("Which seeds, such as 1..100 or 7.", valueName: "a..b"))
+    var seeds = "1..20"
+
+    func validate() throws {
+        if peers < 2 || operations < 1 { throw ValidationError("At least two peers and one operation are needed.") }
+        if range == nil { throw ValidationError("“\(seeds)” is no range of seeds; give one like 1..100.") }
+    }
+
+    private var range: ClosedRange<UInt64>? {
+        let ends = seeds.split(separator: ".", omittingEmptySubsequences: true).map { UInt64($0) }
+        guard let first = ends.first ?? nil, let last = ends.last ?? nil, ends.count <= 2, first <= last else { return nil }
+        return first...last
+    }
+
+    func run() async throws {
+        let start = ContinuousClock.now
+        for seed in range! {
+            let history = History(seed: seed, peers: peers, count: operations)
+            guard let failure = try await history.failure() else { continue }
+            FileHandle.standardError.write(Data("seed \(seed) failed; shrinking its history\n".utf8))
+            let shortest = try await history.shrunk()
+            print("seed \(seed): \(failure)")
+            print("shrunk from \(history.operations.count) to \(shortest.operations.count) operations:")
+            for operation in shortest.operations { print("  \(operation)") }
+            if let failure = try await shortest.failure() { print("  → \(failure)") }
+            throw ExitCode(1)
+        }
+        let duration = ContinuousClock.now - start
+        print("\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds])))")
+    }
+}
