@@ -79,7 +79,8 @@ let package = Package(
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system], path: "Tools/Simulate",
+            name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
+            path: "Tools/Simulate",
             swiftSettings: settings),
         .target(name: "ToolProcesses", dependencies: [subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
@@ -96,7 +97,8 @@ let package = Package(
         .testTarget(
             name: "UbiquityStoresTests", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], swiftSettings: settings),
         .testTarget(
-            name: "ToolTests", dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", "ubiquity-demo", "ubiquity-bench", system],
+            name: "ToolTests",
+            dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

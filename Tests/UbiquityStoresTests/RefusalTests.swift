@@ -265,3 +265,27 @@ struct RefusalTests {
         }
     }
 }
+
+extension RefusalTests {
+    @Test("a store opened while its container is away picks it up when it comes back, and exchanges again")
+    func openedWhileAway() async throws {
+        try await withDevices(2) { devices, root in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(left, right)
+            try await left.close()
+            let container = try await devices[0].container().path
+            let away = root.removingLastComponent().appending("away")
+            try FileManager.default.moveItem(atPath: container.string, toPath: away.string)
+            let reopened = try await devices[0].open(automatically: true)
+            var notices = reopened.notices.makeAsyncIterator()
+            #expect(await notices.next(isolation: nil) == .didSuspend(.containerGone))
+            try await reopened.execute("INSERT INTO person (id) VALUES ('b')")
+            try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
+            while let notice = await notices.next(isolation: nil), notice != .didResume {}
+            try await settle(right, reopened, right)
+            #expect(try await right.rows().count == 2)
+            try await reopened.close()
+        }
+    }
+}

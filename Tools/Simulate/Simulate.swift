@@ -49,6 +49,8 @@ struct Simulate: AsyncParsableCommand {
             throw ExitCode(1)
         }
         let duration = ContinuousClock.now - start
-        print("\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds])))")
+        print(
+            "\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds])))"
+        )
     }
 }

@@ -25,6 +25,7 @@ actor StoreEngine {
     private var waiting: [WaitingPeer] = []
     private var lastReceipt: Knowledge?
     private var failure: String?
+    private var watchFault: String?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -84,6 +85,9 @@ actor StoreEngine {
         }
     }
 
+    /// Says why changes are not noticed by themselves, nil where they are.
+    func setWatchFault(_ fault: String?) { watchFault = fault }
+
     /// Exchanges without anybody who waits: a failure stands in the status, and the next reason to exchange tries again.
     func exchangeInBackground() {
         do {
@@ -120,7 +124,7 @@ actor StoreEngine {
                 .map { QuarantinedLog(peer: $0["peer"], file: $0["file"], reason: $0["reason"]) }
             return StoreStatus(
                 suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: knowledge, unpublished: unpublished, waiting: waiting,
-                quarantined: quarantined, failure: failure)
+                quarantined: quarantined, failure: failure ?? watchFault)
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
@@ -11,12 +12,25 @@ final class StoreRunner: Sendable {
     init(engine: StoreEngine, container: FilePath, storeDirectory: FilePath) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
-        // A container that is gone cannot be watched; the store is suspended until it is opened again.
-        let content = try? TreeWatcher(container)
-        let store = try? TreeWatcher(storeDirectory)
+        // A container that is gone is waited for above its place.
+        var watched = container
+        while !watched.isEmpty, !FileManager.default.fileExists(atPath: watched.string) { watched.removeLastComponent() }
+        var faults: [String] = []
+        func watcher(_ directory: FilePath) -> TreeWatcher? {
+            do {
+                return try TreeWatcher(directory)
+            } catch {
+                faults.append(String(describing: error))
+                return nil
+            }
+        }
+        let content = watcher(watched)
+        let store = watcher(storeDirectory)
         watchers = [content, store].compactMap { $0 }
+        let fault = faults.isEmpty ? nil : "changes are not noticed by themselves: \(faults.joined(separator: "; "))"
         var running = [
             Task {
+                await engine.setWatchFault(fault)
                 for await _ in stream { await engine.exchangeInBackground() }
             }
         ]

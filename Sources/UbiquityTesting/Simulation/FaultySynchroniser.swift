@@ -97,7 +97,9 @@ public struct FaultySynchroniser {
             let components = path.split(separator: "/")
             if components.contains(where: { $0.hasSuffix(".nosync") || ForeignNames.matches(String($0)) }) { continue }
             var isDirectory: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: root.appending(path).string, isDirectory: &isDirectory), !isDirectory.boolValue else { continue }
+            guard FileManager.default.fileExists(atPath: root.appending(path).string, isDirectory: &isDirectory), !isDirectory.boolValue else {
+                continue
+            }
             if origins[path] == nil { origins[path] = device }
             found.append(path)
         }

@@ -1,0 +1,20 @@
+import Foundation
+import Testing
+import ToolProcesses
+
+/// The simulator as CI runs it: few seeds, for it is a debug build; `Tools/simulate` runs thousands.
+struct SimulationTests {
+    @Test("peers that write at random over a faulty synchroniser converge")
+    func converge() async throws {
+        let outcome = try await Tool.run("ubiquity-simulate", ["--peers", "3", "--operations", "25", "--seeds", "1..6"])
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.hasPrefix("6 seeds of 3 peers and 25 operations: all converged"))
+    }
+
+    @Test("a seed is one number or a range; anything else is refused")
+    func seeds() async throws {
+        #expect(try await Tool.run("ubiquity-simulate", ["--seeds", "5..1"]).status == 64)
+        #expect(try await Tool.run("ubiquity-simulate", ["--seeds", "x"]).status == 64)
+        #expect(try await Tool.run("ubiquity-simulate", ["--peers", "1"]).status == 64)
+    }
+}
