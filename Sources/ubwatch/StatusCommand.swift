@@ -37,12 +37,12 @@ extension ContainerSurvey {
         if stores.isEmpty { lines.append("  no stores") }
         for store in stores {
             lines.append("")
-            lines.append("store \(store.name.bold), epoch \(store.epoch): \(store.logs) \(store.logs == 1 ? "log" : "logs"), \(store.bytes.formatted(.byteCount(style: .file)))")
+            lines.append("store \(store.name.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))")
             for peer in store.peers {
                 let device = [peer.device, peer.app].compactMap { $0 }.joined(separator: ", ")
                 let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
                 lines.append("  \(peer.peer)\(device.isEmpty ? "" : " (\(device))")")
-                lines.append("    wrote \(peer.logs) \(peer.logs == 1 ? "log" : "logs"), \(peer.bytes.formatted(.byteCount(style: .file))), the last \(peer.last); \(seen)")
+                lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)")
                 for lag in peer.knowledge {
                     let state = lag.behind == 0 ? "current".green : "\(lag.behind) behind".yellow
                     lines.append("    has read \(lag.read) of \(lag.peer): \(state)")
@@ -50,5 +50,9 @@ extension ContainerSurvey {
             }
         }
         return lines.joined(separator: "\n")
+    }
+
+    private static func amount(_ logs: Int, _ bytes: Int64) -> String {
+        "\(logs) \(logs == 1 ? "log" : "logs"), \(bytes.formatted(.byteCount(style: .file)))"
     }
 }

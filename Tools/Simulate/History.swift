@@ -18,7 +18,7 @@ struct History: Sendable {
         operations = (0..<count).map { _ in Operation.random(peers: peers, &random) }
     }
 
-    /// Runs it. Returns what is wrong at the end, or nil.
+    /// Runs it, and says what is wrong at the end; nil where nothing is.
     func failure() async throws -> String? {
         // Memory, not disk: a run is about order, not about durability.
         let base = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path

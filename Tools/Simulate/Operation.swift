@@ -1,6 +1,6 @@
 import UbiquityTesting
 
-/// One thing that happens in a run. It is data, so that a history can be repeated without some of its parts.
+/// One thing that happens in a run: data, so that a history can be repeated without some of its parts.
 enum Operation: Sendable, CustomStringConvertible {
     /// A save of these statements by a peer.
     case save(peer: Int, [Write])
@@ -88,7 +88,7 @@ enum Statements {
 }
 
 extension Operation.Write {
-    /// The statement. Each succeeds whatever the table holds.
+    /// The statement, which succeeds whatever the table holds.
     var sql: String {
         func text(_ value: Int?) -> String { value.map(String.init) ?? "NULL" }
         func row(_ key: Int, _ values: [Int?]) -> String { "'k\(key)', \(values.map(text).joined(separator: ", "))" }

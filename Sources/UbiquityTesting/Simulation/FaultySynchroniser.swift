@@ -19,7 +19,8 @@ public struct FaultySynchroniser {
         case conflictCopy
     }
 
-    private let roots: [FilePath]
+    /// Strings: in debug builds a `FilePath` checks itself at every step, and there are thousands.
+    private let roots: [String]
     private var random: SeededRandom
     /// The device that each file came from.
     private var origins: [String: Int] = [:]
@@ -39,7 +40,7 @@ public struct FaultySynchroniser {
     ///   - devices: two or more.
     ///   - seed: what happens follows from it.
     public init(_ devices: [SimulatedDevice], seed: UInt64) {
-        roots = devices.map(\.root)
+        roots = devices.map(\.root.string)
         random = SeededRandom(seed: seed)
         partial = devices.map { _ in [] }
     }
@@ -93,11 +94,11 @@ public struct FaultySynchroniser {
     private mutating func files(of device: Int) throws -> [String] {
         let root = roots[device]
         var found: [String] = []
-        for path in try FileManager.default.subpathsOfDirectory(atPath: root.string) {
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
             let components = path.split(separator: "/")
             if components.contains(where: { $0.hasSuffix(".nosync") || ForeignNames.matches(String($0)) }) { continue }
             var isDirectory: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: root.appending(path).string, isDirectory: &isDirectory), !isDirectory.boolValue else {
+            guard FileManager.default.fileExists(atPath: "\(root)/\(path)", isDirectory: &isDirectory), !isDirectory.boolValue else {
                 continue
             }
             if origins[path] == nil { origins[path] = device }
@@ -106,21 +107,21 @@ public struct FaultySynchroniser {
         return found
     }
 
-    private func exists(_ file: String, at device: Int) -> Bool { FileManager.default.fileExists(atPath: roots[device].appending(file).string) }
+    private func exists(_ file: String, at device: Int) -> Bool { FileManager.default.fileExists(atPath: "\(roots[device])/\(file)") }
 
     /// A file that its author has removed goes elsewhere too.
     private mutating func removeDeleted(from source: Int, at target: Int) throws {
         for file in try files(of: target) where origins[file] == source && !exists(file, at: source) {
-            try? FileManager.default.removeItem(atPath: roots[target].appending(file).string)
+            try? FileManager.default.removeItem(atPath: "\(roots[target])/\(file)")
             partial[target].remove(file)
         }
     }
 
     private mutating func send(_ file: String, from source: Int, to target: Int, fault: Fault) throws {
-        let destination = roots[target].appending(file)
+        let destination = FilePath("\(roots[target])/\(file)")
         let directory = destination.removingLastComponent()
         try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
-        guard let content = FileManager.default.contents(atPath: roots[source].appending(file).string) else { return }
+        guard let content = FileManager.default.contents(atPath: "\(roots[source])/\(file)") else { return }
         let name = destination.lastComponent!.string
         switch fault {
         case .none:

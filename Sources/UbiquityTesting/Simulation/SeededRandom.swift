@@ -1,4 +1,6 @@
-/// A generator whose numbers follow from its seed, so that a run can be repeated (SplitMix64, Steele et al. 2014).
+/// A generator whose numbers follow from its seed, so that a run can be repeated.
+///
+/// It is SplitMix64 (Steele, Lea and Flood, 2014).
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
