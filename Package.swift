@@ -87,6 +87,9 @@ let package = Package(
             name: "ubiquity-bench",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system],
             path: "Tools/Benchmarks", swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-torture", dependencies: ["FileCoordination", arguments, logging, system], path: "Tools/Torture",
+            swiftSettings: settings),
 
         .testTarget(
             name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),

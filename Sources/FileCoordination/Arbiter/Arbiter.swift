@@ -108,10 +108,17 @@ package struct Arbiter: Sendable {
 
     /// Looks at the claims whose chance may have come, oldest first.
     private mutating func settle(_ actions: inout [ArbiterAction]) {
-        while !agenda.isEmpty {
-            let round = agenda
-            agenda = []
-            for id in round { advance(id, &actions) }
+        while true {
+            while !agenda.isEmpty {
+                let round = agenda
+                agenda = []
+                for id in round { advance(id, &actions) }
+            }
+            // Whom these may pass depends on who waits for whom by now, which any event may have changed. A cycle leads through one of
+            // them too, for else waits lead from later to earlier claims.
+            let before = actions.count
+            for id in inOrder(passing) { advance(id, &actions) }
+            guard actions.count > before || !agenda.isEmpty else { return }
         }
     }
 
@@ -131,11 +138,9 @@ package struct Arbiter: Sendable {
             guard !questions.isEmpty else { return grant(id, &actions) }
             claims[id]?.phase = .asking
             for (presenter, message) in questions { ask(presenter, message, for: id, &actions) }
-            // A claim that the asked presenter makes may now pass this one.
-            agenda += inOrder(passing)
             breakCycle(through: id, &actions)
         case .asking:
-            guard claim.unanswered.isEmpty else { return }
+            guard claim.unanswered.isEmpty else { return breakCycle(through: id, &actions) }
             claims[id]?.phase = .answered(behind: nil)
             advance(id, &actions)
         case .answered(let previous):

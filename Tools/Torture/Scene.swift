@@ -1,0 +1,179 @@
+import FileCoordination
+import Foundation
+import Synchronization
+
+/// A few directories whose files hold numbers, and presenters that come and go.
+///
+/// Whoever writes a file adds one to its number, and whoever removes a file takes its number away, so that in the end the files add up
+/// to what was reported, unless two writers met.
+final class Scene: Sendable {
+    let directory: URL
+    let client: CoordinationClient
+    let checker: TraceChecker
+    private let presenters = Mutex<[ToyPresenter]>([])
+
+    static let folders = ["d0", "d1", "d2", "p.bundle"]
+    static let files = ["a", "b", "c"]
+
+    init(directory: URL, client: CoordinationClient, checker: TraceChecker) {
+        self.directory = directory
+        self.client = client
+        self.checker = checker
+    }
+
+    func coordinator(for presenter: (any FilePresenter)? = nil) -> FileCoordinator { FileCoordinator(filePresenter: presenter, client: client) }
+    func folder(_ name: String) -> URL { directory.appending(path: name, directoryHint: .notDirectory) }
+    func file(_ folder: String, _ name: String) -> URL { directory.appending(path: "\(folder)/\(name)", directoryHint: .notDirectory) }
+
+    // MARK: Numbers
+
+    /// The number in a file; nil when there is none.
+    func number(_ url: URL) -> Int? {
+        guard let text = try? String(contentsOf: url, encoding: .utf8) else { return nil }
+        guard let number = Int(text) else {
+            checker.complain("\(url.path) holds “\(text)”, which somebody is writing")
+            return 0
+        }
+        return number
+    }
+
+    /// Adds one, in two steps between which others could come.
+    func increment(_ url: URL, between: () -> Void = {}) {
+        let number = number(url) ?? 0
+        between()
+        do {
+            try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data("\(number + 1)".utf8).write(to: url)
+            checker.incremented()
+        } catch {
+            checker.complain("\(url.path) cannot be written: \(error)")
+        }
+    }
+
+    /// Removes a file or a folder with its files.
+    func remove(_ url: URL) {
+        if let number = number(url) {
+            checker.removed(number)
+        } else {
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [] {
+                if let number = number(url.appending(path: name)) { checker.removed(number) }
+            }
+        }
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func sumOfFiles() -> Int {
+        let names = FileManager.default.enumerator(atPath: directory.path)?.compactMap { $0 as? String } ?? []
+        return names.compactMap { number(directory.appending(path: $0)) }.reduce(0, +)
+    }
+
+    // MARK: Presenters
+
+    /// Adds a presenter, or lets one go, removed or just forgotten.
+    func changePresenters(_ random: inout SplitMix64) {
+        let url =
+            Bool.random(using: &random)
+            ? folder(Self.folders.randomElement(using: &random)!)
+            : file(Self.folders.randomElement(using: &random)!, Self.files.randomElement(using: &random)!)
+        let seed = random.next()
+        let removes = Bool.random(using: &random)
+        let added = ToyPresenter(url, self, seed: seed)
+        let gone = presenters.withLock { presenters -> ToyPresenter? in
+            presenters.append(added)
+            return presenters.count > 10 ? presenters.remove(at: Int(seed % UInt64(presenters.count))) : nil
+        }
+        client.add(added)
+        if let gone, removes { client.remove(gone) }
+    }
+
+    /// Returns once no presenter has anything left to handle.
+    func presentersAreDone() async {
+        while client.snapshot().presenters.contains(where: { !$0.unanswered.isEmpty }) { try? await Task.sleep(for: .milliseconds(10)) }
+        let all = presenters.withLock { presenters in
+            defer { presenters = [] }
+            return presenters
+        }
+        for presenter in all { client.remove(presenter) }
+    }
+}
+
+/// The numbers of SplitMix64: the same for a seed everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+}
+
+/// A presenter that saves, reads and refuses at random.
+final class ToyPresenter: FilePresenter {
+    struct Refusal: Error {}
+
+    private struct State {
+        var url: URL
+        var random: SplitMix64
+        var isBusy = false
+    }
+    private let state: Mutex<State>
+    private let scene: Scene
+    private let isFolder: Bool
+
+    init(_ url: URL, _ scene: Scene, seed: UInt64) {
+        state = Mutex(State(url: url, random: SplitMix64(seed: seed)))
+        isFolder = Scene.folders.contains(url.lastPathComponent)
+        self.scene = scene
+    }
+
+    var presentedItemURL: URL? { state.withLock { $0.url } }
+
+    private func chance(_ percent: Int) -> Bool { state.withLock { $0.random.chance(percent) } }
+
+    /// One message at a time (C-32).
+    private func turn<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+        let wasBusy = state.withLock { state in
+            defer { state.isBusy = true }
+            return state.isBusy
+        }
+        if wasBusy { scene.checker.complain("a presenter of \(presentedItemURL?.path ?? "") got two messages at once") }
+        defer { state.withLock { $0.isBusy = false } }
+        if chance(30) { await Task.yield() }
+        return try await body()
+    }
+
+    func relinquishPresentedItemToReader() async -> Reacquirer? { await relinquish() }
+    func relinquishPresentedItemToWriter() async -> Reacquirer? { await relinquish() }
+    private func relinquish() async -> Reacquirer? {
+        await turn { chance(50) ? { @Sendable [self] in await turn {} } : nil }
+    }
+
+    func savePresentedItemChanges() async throws {
+        try await turn {
+            if chance(3) { throw Refusal() }
+            guard !isFolder, chance(50), let url = presentedItemURL else { return }
+            try await scene.coordinator(for: self).write(url) { scene.increment($0) }
+        }
+    }
+
+    func accommodatePresentedItemDeletion() async throws { try await turn { if chance(3) { throw Refusal() } } }
+    func presentedItemDidMove(to newURL: URL) async { await turn { state.withLock { $0.url = newURL } } }
+    func presentedItemDidChange() async {
+        await turn {
+            guard !isFolder, chance(20), let url = presentedItemURL else { return }
+            try? await scene.coordinator(for: self).read(url) { _ = scene.number($0) }
+        }
+    }
+    func presentedSubitemDidAppear(at url: URL) async { await turn {} }
+    func presentedSubitemDidChange(at url: URL) async { await turn {} }
+    func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async { await turn {} }
+}

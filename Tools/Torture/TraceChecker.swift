@@ -1,0 +1,225 @@
+import FileCoordination
+import Synchronization
+import SystemPackage
+
+/// Checks the trace of an arbiter while it is made, knowing the rules and nothing of the arbiter's inside.
+final class TraceChecker: Sendable {
+    /// What was seen.
+    struct Summary: Encodable, Sendable {
+        var claims = 0
+        var granted = 0
+        var failed = 0
+        var deadlocks = 0
+        var messages = 0
+        var moves = 0
+        var increments = 0
+        var mostWaiting = 0
+        var violations: [String] = []
+    }
+
+    fileprivate struct Claim {
+        let request: ClaimRequest
+        let order: Int
+        var items: [ClaimItem]
+        var isHeld = false
+        var unanswered: Set<MessageID> = []
+        var relinquished: Set<MessageID> = []
+        /// The last kind of question that each presenter was sent.
+        var asked: [PresenterID: Int] = [:]
+    }
+
+    fileprivate struct State {
+        var summary = Summary()
+        var events = 0
+        var claims: [ClaimID: Claim] = [:]
+        /// Messages sent and not handled, in order.
+        var mailboxes: [PresenterID: [MessageID]] = [:]
+        /// Requests to relinquish that a reacquire has to follow.
+        var owed: [MessageID: PresenterID] = [:]
+        /// What the files should add up to.
+        var balance = 0
+
+        mutating func complain(_ text: String) {
+            if summary.violations.count < 20 { summary.violations.append(text) }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var eventCount: Int { state.withLock { $0.events } }
+    var summary: Summary { state.withLock { $0.summary } }
+
+    func complain(_ text: String) { state.withLock { $0.complain(text) } }
+
+    // MARK: Files
+
+    /// Somebody added to a file's number.
+    func incremented() {
+        state.withLock { state in
+            state.balance += 1
+            state.summary.increments += 1
+        }
+    }
+
+    /// Somebody removed a file with this number.
+    func removed(_ number: Int) { state.withLock { $0.balance -= number } }
+
+    /// Checks what has to hold when all is over.
+    ///
+    /// - Parameter sum: what the files add up to; nil when the run was given up.
+    func finish(_ sum: Int?) {
+        state.withLock { state in
+            if let sum, sum != state.balance { state.complain("the files add up to \(sum), and should to \(state.balance): writes were lost") }
+            for claim in state.claims.values { state.complain("\(claim.request.id) was left \(claim.isHeld ? "held" : "waiting")") }
+            for (message, presenter) in state.owed { state.complain("\(presenter) was never told to take back what it gave up at \(message)") }
+        }
+    }
+
+    // MARK: The trace
+
+    /// Takes an event with its actions in; called in the arbiter's order.
+    func see(_ event: ArbiterEvent, _ actions: [ArbiterAction]) {
+        state.withLock { state in
+            state.events += 1
+            var mover: ClaimID?
+            switch event {
+            case .request(let request):
+                state.claims[request.id] = Claim(request: request, order: state.summary.claims, items: request.items)
+                state.summary.claims += 1
+                state.summary.mostWaiting = max(state.summary.mostWaiting, state.claims.values.count { !$0.isHeld })
+            case .end(let id, _):
+                if state.claims[id]?.isHeld != true { state.complain("\(id) ended without having been granted") }
+                state.claims[id] = nil
+                mover = id
+            case .moved(let id, let move): state.follow(move, by: id)
+            case .handled(let id, _): state.handled(id)
+            case .removePresenter(let id): state.remove(id)
+            default: break
+            }
+            for (index, action) in actions.enumerated() {
+                switch action {
+                case .grant(let id, let grant): state.granted(id, grant)
+                case .fail(let id, let reason): state.failed(id, reason)
+                case .deliver(let delivery): state.sent(delivery, after: actions[..<index], endOf: mover)
+                }
+            }
+        }
+    }
+}
+
+extension TraceChecker.State {
+    private static func locks(_ item: ClaimItem) -> (path: String, below: Bool, writes: Bool) {
+        let names = item.path.components.map(\.string)
+        let package = names.dropLast().firstIndex { $0.hasSuffix(".bundle") }
+        return (names.prefix(package.map { $0 + 1 } ?? names.count).map { $0 + "/" }.joined(), item.access.coversDescendants, item.access.writes)
+    }
+
+    private func conflict(_ left: TraceChecker.Claim, _ right: TraceChecker.Claim) -> Bool {
+        guard left.request.purpose != right.request.purpose, !left.request.isPreparation, !right.request.isPreparation else { return false }
+        let others = right.items.map(Self.locks)
+        return left.items.map(Self.locks).contains { one in
+            others.contains { other in
+                (one.writes || other.writes)
+                    && (one.path == other.path || (one.below && other.path.hasPrefix(one.path)) || (other.below && one.path.hasPrefix(other.path)))
+            }
+        }
+    }
+
+    private func mayPass(_ claim: TraceChecker.Claim) -> Bool { !claim.request.surroundings.isEmpty || claim.request.presenter != nil }
+
+    fileprivate mutating func granted(_ id: ClaimID, _ grant: Grant) {
+        guard var claim = claims[id] else { return complain("\(id) was granted, which is not there") }
+        if claim.isHeld { complain("\(id) was granted twice") }
+        if !claim.unanswered.isEmpty { complain("\(id) was granted before presenters answered") }
+        // Presenters that do not know of a move yet have their claims mapped.
+        for (index, path) in grant.paths.enumerated() where index < claim.items.count { claim.items[index].path = path }
+        for other in claims.values where other.request.id != id && conflict(other, claim) {
+            if other.isHeld {
+                complain("\(id) on \(grant.paths) was granted beside \(other.request.id) on \(other.items.map(\.path))")
+            } else if other.order < claim.order, !mayPass(claim), !mayPass(other) {
+                // A presenter's claim may also have been mapped elsewhere when it was made (C-53), so it is no witness.
+                complain("\(id) on \(grant.paths) overtook \(other.request.id)")
+            }
+        }
+        claim.isHeld = true
+        claims[id] = claim
+        summary.granted += 1
+    }
+
+    fileprivate mutating func failed(_ id: ClaimID, _ reason: ClaimFailure) {
+        guard let claim = claims.removeValue(forKey: id) else { return complain("\(id) failed, which is not there") }
+        if claim.isHeld { complain("\(id) failed while its accessor ran") }
+        summary.failed += 1
+        if case .cycle = reason { summary.deadlocks += 1 }
+    }
+
+    /// Checks the order of C-28: relinquish, save or accommodate, then after the accessor moves, changes, reacquire.
+    fileprivate mutating func sent(_ delivery: Delivery, after earlier: ArraySlice<ArbiterAction>, endOf mover: ClaimID?) {
+        summary.messages += 1
+        mailboxes[delivery.presenter, default: []].append(delivery.id)
+        switch delivery.message {
+        case .relinquishToReader, .relinquishToWriter: owed[delivery.id] = delivery.presenter
+        case .reacquire(let message):
+            if owed.removeValue(forKey: message) != delivery.presenter {
+                complain("\(delivery.presenter) takes back what it did not give at \(message)")
+            }
+            if claims.values.contains(where: { $0.relinquished.contains(message) }) { complain("\(delivery.presenter) reacquires during the access") }
+        default: break
+        }
+        func rank(_ message: PresenterMessage) -> Int {
+            switch message {
+            case .relinquishToReader, .relinquishToWriter: 0
+            case .saveChanges: 1
+            case .accommodateDeletion, .accommodateSubitemDeletion: 2
+            case .didMove, .subitemDidMove: 3
+            case .reacquire: 5
+            default: 4
+            }
+        }
+        if let id = delivery.awaitedBy {
+            guard let claim = claims[id], !claim.isHeld else { return complain("\(id) asks after it was granted") }
+            if let last = claim.asked[delivery.presenter], last > rank(delivery.message) {
+                complain("\(id) asks \(delivery.presenter) in the wrong order")
+            }
+            claims[id]?.asked[delivery.presenter] = rank(delivery.message)
+            claims[id]?.unanswered.insert(delivery.id)
+            if rank(delivery.message) == 0 { claims[id]?.relinquished.insert(delivery.id) }
+        } else if mover != nil {
+            for case .deliver(let before) in earlier
+            where before.presenter == delivery.presenter && before.awaitedBy == nil && before.cause == delivery.cause
+                && (rank(before.message) == 5) != (rank(delivery.message) == 5) && rank(before.message) > rank(delivery.message)
+            {
+                complain("\(delivery.presenter) hears \(before.message.name) before \(delivery.message.name)")
+            }
+        }
+    }
+
+    fileprivate mutating func handled(_ id: MessageID) {
+        for presenter in mailboxes.keys {
+            guard let index = mailboxes[presenter]?.firstIndex(of: id) else { continue }
+            if index != 0 { complain("\(presenter) handled \(id) before an earlier message") }
+            mailboxes[presenter]?.remove(at: index)
+        }
+        for claim in claims.keys { claims[claim]?.unanswered.remove(id) }
+    }
+
+    fileprivate mutating func remove(_ id: PresenterID) {
+        for message in mailboxes.removeValue(forKey: id) ?? [] {
+            for claim in claims.keys { claims[claim]?.unanswered.remove(message) }
+        }
+        owed = owed.filter { $0.value != id }
+    }
+
+    fileprivate mutating func follow(_ move: Move, by mover: ClaimID) {
+        summary.moves += 1
+        for (id, claim) in claims {
+            if id == mover {
+                claims[id]?.items += claim.items.compactMap { $0.moved(move) }
+                continue
+            }
+            for (index, item) in claim.items.enumerated() where claim.isHeld || !item.access.keepsName {
+                if let moved = item.moved(move) { claims[id]?.items[index] = moved }
+            }
+        }
+    }
+}
