@@ -5,11 +5,11 @@ import SystemPackage
 @testable import FileCoordination
 
 /// Runs a test in a directory of its own, with an arbiter and presenters of its own.
-func withWorld(_ body: (World) async throws -> Void) async throws {
+func withWorld(watchesFiles: Bool = false, _ body: (World) async throws -> Void) async throws {
     let directory = FileManager.default.temporaryDirectory.appending(path: "coordination-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
-    try await body(World(directory: directory.resolvingSymlinksInPath()))
+    try await body(World(directory: directory.resolvingSymlinksInPath(), watchesFiles: watchesFiles))
 }
 
 /// A directory, and a client whose every event can be awaited.
@@ -19,9 +19,9 @@ final class World: Sendable {
     let clock = ManualClock()
     private let events = EventLog()
 
-    init(directory: URL) {
+    init(directory: URL, watchesFiles: Bool) {
         self.directory = directory
-        client = CoordinationClient(clock: clock) { [events] event, actions in events.add(event, actions) }
+        client = CoordinationClient(clock: clock, watchesFiles: watchesFiles) { [events] event, actions in events.add(event, actions) }
     }
 
     func coordinator(for presenter: (any FilePresenter)? = nil) -> FileCoordinator {

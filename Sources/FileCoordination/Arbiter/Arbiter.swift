@@ -71,6 +71,7 @@ package struct Arbiter: Sendable {
         case .addPresenter(let id, let path, let observed): add(id, at: path, observing: observed)
         case .removePresenter(let id): remove(id)
         case .relocatePresenter(let id, let path): relocate(id, to: path)
+        case .noticed(let id, let message): notice(message, by: id, &actions)
         case .handled(let id, let answer): take(answer, to: id, &actions)
         case .attributesChanged(let path, let attributes, let cause): tell(ofAttributes: attributes, at: path, cause, &actions)
         case .versionChanged(let path, let event, let version, let cause): tell(of: event, version, at: path, cause, &actions)

@@ -21,6 +21,8 @@ package enum ArbiterEvent: Sendable {
     case removePresenter(PresenterID)
     /// A presenter has another URL, or none, by its own account (C-35).
     case relocatePresenter(PresenterID, FilePath?)
+    /// A presenter's process saw a change that nobody coordinated (C-63).
+    case noticed(PresenterID, PresenterMessage)
     /// A presenter has handled a message.
     case handled(MessageID, Answer)
 

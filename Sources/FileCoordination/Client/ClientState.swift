@@ -33,6 +33,8 @@ struct ClientState {
     var waiters: [ClaimID: Waiter] = [:]
     /// Errors that presenters threw, while the arbiter deals with the refusal.
     var refusals: [MessageID: any Error] = [:]
+    /// The items of writes that have ended, while their events may still come in.
+    var aftermath: [ClaimID: [ClaimItem]] = [:]
     var nextClaim: UInt64 = 0
     var nextCoordinator: UInt64 = 0
 

@@ -18,12 +18,19 @@ package final class CoordinationClient: Sendable {
     let id = ClientID(1)
     let clock: any Clock<Duration>
     let logger: Logger
-    private let state: Mutex<ClientState>
+    let state: Mutex<ClientState>
+    /// Whether presenters hear of uncoordinated changes.
+    let watchesFiles: Bool
+    let watches = Mutex<[PresenterID: PresenterWatch]>([:])
+    let hasWarned = Atomic(false)
     private let packages = Mutex(FilePackages())
 
-    package init(clock: any Clock<Duration> = ContinuousClock(), logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil)
-    {
+    package init(
+        clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true, logger: Logger = Logger(label: "FileCoordination"),
+        trace: CoordinationTrace? = nil
+    ) {
         self.clock = clock
+        self.watchesFiles = watchesFiles
         self.logger = logger
         var state = ClientState(trace: trace)
         _ = state.arbiter.handle(.clientJoined(id, process: getpid(), name: CommandLine.arguments.first ?? ""))
@@ -127,6 +134,30 @@ package final class CoordinationClient: Sendable {
     /// Passes an event on to the arbiter.
     func submit(_ event: ArbiterEvent) {
         perform(state.withLock { $0.effects(of: event) })
+        switch event {
+        case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id, hasMoved: true) }
+        // On a task of its own, for this comes from the watching thread.
+        case .noticed(let id, .didMove): Task.detached { self.rewatch(id, hasMoved: true) }
+        default: break
+        }
+    }
+
+    /// Ends a claim.
+    ///
+    /// - Parameters:
+    ///   - id: the claim.
+    ///   - observations: what its accessor did to the items.
+    ///   - written: the items that it wrote.
+    func end(_ id: ClaimID, _ observations: [Observation], written: [FilePath]) {
+        guard !written.isEmpty, isWatching else { return submit(.end(id, observations)) }
+        let stamps = Dictionary(written.map { ($0, ItemStamp($0)) }) { first, _ in first }
+        let effects = state.withLock { state in
+            // Under one lock with the end, so that no event falls between.
+            state.aftermath[id] = state.arbiter.claims[id]?.items
+            return state.effects(of: .end(id, observations))
+        }
+        perform(effects)
+        settleAftermath(of: id, stamps)
     }
 
     /// The write claim with which code within these surroundings may report a move of a path, the innermost first.
@@ -171,15 +202,17 @@ package final class CoordinationClient: Sendable {
             return state.effects(of: .addPresenter(id, location?.path, observedAttributes: observed))
         }
         perform(effects)
+        rewatch(self.id(of: presenter))
     }
 
     package func remove(_ presenter: any FilePresenter) {
-        let effects = state.withLock { state -> ClientState.Effects in
-            guard let id = state.registry.id(ofDeparting: presenter, in: id) else { return ClientState.Effects() }
+        let (id, effects) = state.withLock { state -> (PresenterID?, ClientState.Effects) in
+            guard let id = state.registry.id(ofDeparting: presenter, in: self.id) else { return (nil, ClientState.Effects()) }
             state.registry.remove(id)
-            return state.effects(of: .removePresenter(id))
+            return (id, state.effects(of: .removePresenter(id)))
         }
         perform(effects)
+        if let id { rewatch(id) }
     }
 
     /// Asks a presenter again for its URL, at the end of an access made on its behalf (C-35).
@@ -195,6 +228,7 @@ package final class CoordinationClient: Sendable {
             return state.effects(of: .relocatePresenter(id, location?.path))
         }
         perform(effects)
+        rewatch(id)
     }
 
     /// Lets a presenter handle its messages, one after the other.
@@ -229,6 +263,8 @@ package final class CoordinationClient: Sendable {
             return ((delivery, presenter, entry.location), ClientState.Effects())
         }
         perform(effects)
+        // A presenter that was found dead needs no watch any more.
+        if next == nil { rewatch(id) }
         return next
     }
 

@@ -140,11 +140,14 @@ struct AccessRun: Sendable {
 
     /// Ends the claim when the accessor is done.
     func close(_ opened: Opened) {
-        end(zip(opened.paths, opened.existed).map { Observation(existedBefore: $1, existsAfter: $0.existsWithoutFollowing) })
+        let observations = zip(opened.paths, opened.existed).map { Observation(existedBefore: $1, existsAfter: $0.existsWithoutFollowing) }
+        // Links that are resolved are only read, so where anything is written, places and targets go together.
+        let written = coordinator.client.isWatching ? zip(targets, opened.places).filter(\.0.access.writes).map(\.1) : []
+        end(observations, written)
     }
 
-    private func end(_ observations: [Observation]) {
-        coordinator.client.submit(.end(id, observations))
+    private func end(_ observations: [Observation], _ paths: [FilePath] = []) {
+        coordinator.client.end(id, observations, written: isPreparation ? [] : paths)
         if let presenter = coordinator.presenter { coordinator.client.readAgainURL(of: presenter) }
     }
 }

@@ -1,0 +1,92 @@
+import Logging
+import Synchronization
+import SystemPackage
+
+// Which changes were made by coordinated writes, so that presenters do not hear of them twice, nor of their own at all.
+extension CoordinationClient {
+    /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
+    func isCoordinated(_ path: FilePath) -> Bool {
+        state.withLock { state in
+            state.arbiter.isBeingWritten(path) || state.aftermath.values.contains { $0.contains { $0.writes(path) } }
+        }
+    }
+
+    /// Begins, moves or ends the watch of a presenter's item, as the presenter now stands.
+    ///
+    /// - Parameters:
+    ///   - id: the presenter.
+    ///   - hasMoved: whether its item has moved, rather than that it has another.
+    func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
+        guard watchesFiles else { return }
+        let path = state.withLock { $0.arbiter.presenters[id]?.path }
+        let (old, isSame) = watches.withLock { watches -> (PresenterWatch?, Bool) in
+            if watches[id]?.path == path { return (nil, true) }
+            return (watches.removeValue(forKey: id), false)
+        }
+        defer { old?.cancel() }
+        guard !isSame, let path else { return }
+        do {
+            let watch = try PresenterWatch(id, at: path, after: hasMoved ? old : nil, client: self)
+            watches.withLock { $0[id] = watch }
+        } catch {
+            warnOnce("Presenters do not hear of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+        }
+    }
+
+    /// Whether anybody watches, so that the ends of writes matter.
+    var isWatching: Bool { watchesFiles && watches.withLock { !$0.isEmpty } }
+
+    /// Lets the events of a write that has ended pass, and looks whether somebody else wrote after it.
+    ///
+    /// - Parameters:
+    ///   - id: the claim that has ended.
+    ///   - stamps: the items as its accessor left them.
+    func settleAftermath(of id: ClaimID, _ stamps: [FilePath: ItemStamp]) {
+        let concerned = watches.withLock { watches in
+            watches.filter { watch in stamps.keys.contains { watch.value.concerns($0) } }
+        }
+        Task.detached { [self] in
+            for watch in concerned.values { await watch.settle() }
+            state.withLock { $0.aftermath[id] = nil }
+            for (presenter, watch) in concerned {
+                guard let stamp = stamps[watch.path], stamp != ItemStamp(watch.path), !isCoordinated(watch.path) else { continue }
+                submit(.noticed(presenter, .didChange))
+            }
+        }
+    }
+
+    private func warnOnce(_ message: String) {
+        let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
+        if isFirst { logger.warning("\(message)") }
+    }
+}
+
+extension ClaimItem {
+    /// Whether writing this item explains a change of a path.
+    func writes(_ path: FilePath) -> Bool {
+        guard access.writes else { return false }
+        if path == self.path || (access.coversDescendants && path.starts(with: self.path)) { return true }
+        return packageDepths.first.map { path.components.prefix($0).elementsEqual(self.path.components.prefix($0)) } ?? false
+    }
+}
+
+extension Arbiter {
+    /// Whether a held claim explains a change of a path.
+    func isBeingWritten(_ path: FilePath) -> Bool {
+        trie.claims(covering: path).contains { id in
+            guard let claim = claims[id], claim.isHeld else { return false }
+            return claim.items.contains { $0.writes(path) }
+        }
+    }
+
+    /// Tells a presenter of a change that nobody coordinated.
+    mutating func notice(_ message: PresenterMessage, by id: PresenterID, _ actions: inout [ArbiterAction]) {
+        guard presenters[id] != nil else { return }
+        let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
+        if case .didMove(let path) = message, let old = presenters[id]?.path {
+            presenters[id]?.unhandledMoves.append((delivery.id, Move(from: old, to: path)))
+            relocate(id, to: path)
+        }
+        send(delivery, &actions)
+    }
+}

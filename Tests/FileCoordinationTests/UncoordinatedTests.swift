@@ -1,0 +1,125 @@
+import Foundation
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import FileCoordination
+
+/// Changes by programs that do not coordinate, as presenters hear of them.
+@Suite struct UncoordinatedTests {
+    /// Adds presenters and returns once everything is watched.
+    private func watch(_ presenters: [RecordingPresenter], in world: World) async {
+        for presenter in presenters { world.client.add(presenter) }
+        for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+    }
+
+    @Test("C-63: a plain write of a file reaches its presenter and those of directories around it, as messages that ask nothing")
+    func write() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/e/a.txt", "old")
+            let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([item, directory], in: world)
+            try Data("new".utf8).write(to: url)
+            #expect(await item.told(1) == ["didChange"])
+            #expect(await directory.told(1) == ["subitemDidChange a.txt"])
+        }
+    }
+
+    @Test("C-63: many writes within a moment are told as one")
+    func coalesced() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let (url, last) = (try world.file("d/a.txt"), world.url("d/last.txt"))
+            let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([item, directory], in: world)
+            for index in 0..<50 { try Data("\(index)".utf8).write(to: url) }
+            _ = await item.told(1)
+            try Data().write(to: last)
+            while !(directory.log.contains("subitemDidAppear last.txt")) { _ = await directory.told(directory.log.count + 1) }
+            #expect(item.log.count < 10)
+        }
+    }
+
+    @Test("C-63: a plain deletion is told as a disappearance")
+    func deletion() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/a.txt")
+            let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([item, directory], in: world)
+            try FileManager.default.removeItem(at: url)
+            #expect(await item.told(1) == ["didDisappear"])
+            #expect(await directory.told(1) == ["subitemDidChange a.txt"])
+        }
+    }
+
+    @Test("C-63: a plain move is followed, within a directory and out of it, and the presenter hears of changes at the new place")
+    func move() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/a.txt")
+            try world.file("e/other.txt")
+            let item = RecordingPresenter(url)
+            await watch([item], in: world)
+            try FileManager.default.moveItem(at: url, to: world.url("d/b.txt"))
+            #expect(await item.told(1) == ["didMove b.txt"])
+            await watch([], in: world)
+            try FileManager.default.moveItem(at: world.url("d/b.txt"), to: world.url("e/c.txt"))
+            #expect(await item.told(2).last == "didMove c.txt")
+            await watch([], in: world)
+            try Data("x".utf8).write(to: world.url("e/c.txt"))
+            #expect(await item.told(3).last == "didChange")
+            #expect(item.presentedItemURL == world.url("e/c.txt"))
+        }
+    }
+
+    @Test("C-63, C-40: a presented directory that is moved away is followed with what is in it")
+    func directoryMove() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            try world.file("d/a.txt")
+            let directory = RecordingPresenter(world.url("d"))
+            await watch([directory], in: world)
+            try FileManager.default.moveItem(at: world.url("d"), to: world.url("n"))
+            #expect(await directory.told(1) == ["didMove n"])
+            await watch([], in: world)
+            try world.file("n/b.txt")
+            #expect(await directory.told(2).last == "subitemDidAppear b.txt")
+        }
+    }
+
+    @Test("C-33, C-63: a coordinated write is not told a second time, and to its own presenter not at all")
+    func noEcho() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let (url, last) = (try world.file("d/a.txt"), world.url("d/last.txt"))
+            let (own, other) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([own, other], in: world)
+            for index in 0..<5 {
+                try await world.coordinator(for: own).write(url) { try Data("\(index)".utf8).write(to: $0) }
+            }
+            try Data().write(to: last)
+            while !other.log.contains("subitemDidAppear last.txt") { _ = await other.told(other.log.count + 1) }
+            #expect(own.log.isEmpty)
+            #expect(other.log == Array(repeating: "subitemDidChange a.txt", count: 5) + ["subitemDidAppear last.txt"])
+        }
+    }
+
+    @Test("C-63: a plain write right after a coordinated one is not mistaken for it")
+    func rightAfter() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/a.txt")
+            let own = RecordingPresenter(url)
+            await watch([own], in: world)
+            try await world.coordinator(for: own).write(url) { try Data("mine".utf8).write(to: $0) }
+            try Data("theirs, and longer".utf8).write(to: url)
+            #expect(await own.told(1).allSatisfy { $0 == "didChange" })
+        }
+    }
+
+    @Test("C-63: where a directory cannot be watched coordination goes on, with one warning")
+    func unwatchable() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = world.url("missing/a.txt")
+            let presenter = RecordingPresenter(url)
+            world.client.add(presenter)
+            try await world.coordinator().write(url) { _ in }
+            #expect(await presenter.told(3) == ["relinquishToWriter", "didChange", "reacquire"])
+        }
+    }
+}
