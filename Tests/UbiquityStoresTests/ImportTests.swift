@@ -1,0 +1,44 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+
+@testable import UbiquityStores
+
+/// The import's transaction by itself, without the engine that publishes before it.
+struct ImportTests {
+    @Test("an import seals what another connection has written since, so that a later edit is not taken for an older one")
+    func sealsFirst() async throws {
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id, first) VALUES ('p', 'A')")
+            try await settle(left, right)
+            try await left.execute("UPDATE person SET first = 'imported'")
+            try await left.publish()
+            devices[1].clock.advance(60)
+            try sqlite3(right.file, "UPDATE person SET first = 'written later by the shell'")
+
+            let container = try await devices[1].container()
+            let state = try await right.read { db in try StoreState.read(db) }
+            let file = try StoreFile.open(right.file, schema: personSchema, newState: state)
+            let layout = ContentLayout(container: container.path, contentName: "People")
+            let knowledge = try await right.read { db in try StoreKnowledge.others(db) }
+            var inventory = try ContentInventory(listing: layout, epoch: 1, knowledge: knowledge, except: state.peer, files: LinuxFileLayer())
+            let planner = ImportPlanner(
+                layout: layout, contentName: "People", epoch: 1, own: state.peer, shapes: file.shapes, files: LinuxFileLayer())
+            var known = knowledge
+            known.positions[state.peer] = state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
+            let plan = planner.plan(knowledge: known, inventory: &inventory)
+            #expect(plan.ready.count == 1)
+            let clock = devices[1].clock
+            let importer = LogImporter(shapes: file.shapes, sealer: Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now }))
+            let notice = try file.importing { db in try importer.join(plan.ready, db) }
+            #expect(notice.isEmpty)
+            try file.pool.close()
+
+            try await settle(right, left)
+            for store in [left, right] { #expect(try await store.rows()[0][1] == "'written later by the shell'") }
+        }
+    }
+}
