@@ -47,6 +47,30 @@ struct DocumentationTests {
         }
     }
 
+    @Test("a program that knows only the description of the format reads a log, and refuses a damaged one")
+    func pythonReader() async throws {
+        try await withDevices(1) { devices in
+            let id = try await devices[0].run("notes", "add", "Grüße", "--body", "b").output.trimmingCharacters(in: .newlines)
+            try await devices[0].run("notes", "rm", id)
+            let reader = Self.package.appending("Tools/read-log").string
+            var lines: [[String: Any]] = []
+            for log in try devices[0].logs() {
+                let outcome = try await Tool.run("/usr/bin/python3", [reader, log.string])
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                lines += try outcome.output.split(separator: "\n").map {
+                    try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]
+                }
+            }
+            #expect(lines.map { $0["life"] as? Int } == [1, 2])
+            #expect(lines.map { $0["key"] as? [String] } == [[id], [id]])
+            let columns = try #require(lines.first?["columns"] as? [String: Any])
+            #expect(columns["title"] as? String == "Grüße" && columns["body"] as? String == "b")
+            let log = try #require(try devices[0].logs().first)
+            try Data(contentsOf: URL(filePath: log.string)).dropLast().write(to: URL(filePath: log.string))
+            #expect(try await Tool.run("/usr/bin/python3", [reader, log.string]).status == 1)
+        }
+    }
+
     @Test("every row of the import table is kept, and a forbidden import is found")
     func imports() async throws {
         let script = Self.package.appending("Tools/check-imports").string
