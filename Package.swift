@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
         .executable(name: "ubwatch", targets: ["ubwatch"]),
         .executable(name: "ubcontrol", targets: ["ubcontrol"]),
+        .executable(name: "inotifytools-source", targets: ["inotifytools-source"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -70,6 +71,9 @@ let package = Package(
         .executableTarget(
             name: "ubwatch",
             dependencies: ["TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
+        // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
+        .systemLibrary(name: "CInotifyTools"),
+        .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
         .executableTarget(
             name: "ubcontrol", dependencies: ["UbiquityContainers", arguments, rainbow, system], swiftSettings: settings),
 
@@ -92,7 +96,9 @@ let package = Package(
             swiftSettings: settings),
 
         .testTarget(
-            name: "TreeWatchingTests", dependencies: ["TreeWatching", "UbiquityTesting", "CLinux", system], swiftSettings: settings),
+            name: "TreeWatchingTests",
+            dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", system],
+            exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
             name: "FileCoordinationTests", dependencies: ["FileCoordination", system, logging], swiftSettings: settings),
         .testTarget(

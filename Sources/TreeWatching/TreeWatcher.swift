@@ -17,8 +17,8 @@ public import SystemPackage
 public final class TreeWatcher: Sendable {
     /// The watched directory's absolute path.
     public let root: FilePath
-    private let hub: TreeHub
-    private let identifier: UInt64
+    let hub: TreeHub
+    let identifier: UInt64
     private let readerLimit: Int
 
     private static let lastIdentifier = Atomic<UInt64>(0)

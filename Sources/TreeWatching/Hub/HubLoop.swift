@@ -71,7 +71,7 @@ final class HubLoop {
     func isWatched(_ watch: Int32, besides runner: TreeRunner) -> Bool { runners.contains { $0 !== runner && $0.holds(watch) } }
 
     private func wait() {
-        var timeout: Int64 = -1
+        var timeout: Int64 = !isFailed && source.hasEvents ? 0 : -1
         for runner in runners {
             guard let deadline = runner.deadline else { continue }
             let left = max(0, deadline - Clock.monotonic())

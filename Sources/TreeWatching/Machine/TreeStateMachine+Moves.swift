@@ -13,6 +13,8 @@ extension TreeStateMachine {
     mutating func takeMove(
         _ event: RawEvent, from parent: Node, _ name: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, after: Int, givingUp: Bool
     ) -> Progress {
+        // The second pair of an exchange was taken in with the first.
+        if consumedCookies.contains(event.cookie) { return .done }
         let isDirectory = event.mask.contains(.isDirectory)
         switch partner(of: event, bytes, after: after) {
         case .at(let position):

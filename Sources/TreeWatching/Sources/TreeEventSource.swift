@@ -8,6 +8,9 @@ public protocol TreeEventSource: Sendable {
     /// A descriptor that poll(2) finds readable when ``read(into:)`` has something to give.
     var descriptor: CInt { get }
 
+    /// Whether ``read(into:)`` has something to give of which ``descriptor`` tells nothing; false unless a source says otherwise.
+    var hasEvents: Bool { get }
+
     /// Watches a directory, as inotify_add_watch(2) does: a directory that is watched already gives its known watch descriptor again.
     /// - Parameters:
     ///   - path: The directory's absolute path, ended by a zero byte; it may be longer than `PATH_MAX`.
@@ -49,6 +52,11 @@ public protocol TreeEventSource: Sendable {
 
     /// Ends the source; nothing is called afterwards.
     func close()
+}
+
+extension TreeEventSource {
+    /// A source of which all events are told by its descriptor.
+    public var hasEvents: Bool { false }
 }
 
 /// What a directory entry is, as far as watching cares.
