@@ -57,6 +57,11 @@ static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
+/// memfd_create(2) with MFD_CLOEXEC: a file in memory that has no name.
+static inline int clinux_memory_file(const char *name) {
+    return (int)syscall(SYS_memfd_create, name, 1u);
+}
+
 /// FIONREAD of ioctl(2): the bytes that can be read at once; of an inotify descriptor, inotify(7).
 static inline int clinux_readable_bytes(int fd) {
     int count = 0;

@@ -39,7 +39,9 @@ struct Bench: AsyncParsableCommand {
 
 /// The suites, by name.
 enum Suites {
-    static let all: [String: any (Suite & Sendable).Type] = ["coordination": CoordinationSuite.self, "store": StoreSuite.self]
+    static let all: [String: any (Suite & Sendable).Type] = [
+        "coordination": CoordinationSuite.self, "store": StoreSuite.self, "watching": WatchingSuite.self,
+    ]
 }
 
 /// A set of measurements.

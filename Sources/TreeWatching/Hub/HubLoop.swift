@@ -8,6 +8,8 @@ final class HubLoop {
     private let outlivesWatchers: Bool
     private let takeCommands: () -> [TreeHub.Command]
     private let end: () -> Bool
+    private let mayRead: (Bool) -> Bool
+    private let blocking: (any BlockingEventSource)?
     private(set) var runners: [TreeRunner] = []
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
     private let aside = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
@@ -16,6 +18,8 @@ final class HubLoop {
     /// When the read that last emptied the queue began.
     private var emptiedAt: Int64 = 0
     private var isFailed = false
+    /// Whether the queue was empty and nothing was left to do when the last round ended.
+    private var isSettled = true
     /// The tick of the next change of any watcher here.
     var nextTick: UInt64 = 1
 
@@ -23,13 +27,16 @@ final class HubLoop {
     private static let aheadLimit = 256 << 20
 
     init(
-        source: any TreeEventSource, wake: CInt, outlivesWatchers: Bool, takeCommands: @escaping () -> [TreeHub.Command], end: @escaping () -> Bool
+        source: any TreeEventSource, wake: CInt, outlivesWatchers: Bool, takeCommands: @escaping () -> [TreeHub.Command], end: @escaping () -> Bool,
+        mayRead: @escaping (Bool) -> Bool
     ) {
         self.source = source
         self.wake = wake
         self.outlivesWatchers = outlivesWatchers
         self.takeCommands = takeCommands
         self.end = end
+        self.mayRead = mayRead
+        blocking = source as? any BlockingEventSource
     }
 
     deinit {
@@ -40,7 +47,12 @@ final class HubLoop {
     func run() {
         var hadWatchers = false
         while true {
-            wait()
+            let count = wait()
+            if count > 0 {
+                // The way of an event that finds nothing else to do: no call but the read between it and the taps.
+                isSettled = takeIn(count, at: Clock.wall())
+                if isSettled { continue }
+            }
             for command in takeCommands() { command(self) }
             pump()
             let now = Clock.monotonic()
@@ -70,12 +82,18 @@ final class HubLoop {
     /// Whether a watch is in use by another tree.
     func isWatched(_ watch: Int32, besides runner: TreeRunner) -> Bool { runners.contains { $0 !== runner && $0.holds(watch) } }
 
-    private func wait() {
-        var timeout: Int64 = !isFailed && source.hasEvents ? 0 : -1
+    /// Waits for events, commands and deadlines; where the source allows it, events are in `buffer` on return, and their size is returned.
+    private func wait() -> Int {
+        var timeout: Int64 = !isFailed && (!isSettled || source.hasEvents) ? 0 : -1
         for runner in runners {
             guard let deadline = runner.deadline else { continue }
             let left = max(0, deadline - Clock.monotonic())
             timeout = timeout < 0 ? left : min(timeout, left)
+        }
+        if timeout < 0, let blocking, blocking.prepareToWait(), mayRead(true) {
+            let count = blocking.waitAndRead(into: buffer)
+            _ = mayRead(false)
+            if count > 0 { return count }
         }
         var descriptors = (
             pollfd(fd: isFailed ? -1 : source.descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
@@ -88,6 +106,7 @@ final class HubLoop {
             var count: eventfd_t = 0
             eventfd_read(wake, &count)
         }
+        return 0
     }
 
     /// Reads and takes in events until the queue is empty and nothing is left to do, or for a while.
@@ -104,25 +123,31 @@ final class HubLoop {
                 for runner in runners { runner.fail(error) }
                 return
             }
-            if count > 0 { distribute(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: began) }
-            // Room for one more event was left, so the queue was empty.
-            if count < buffer.count - 4_352 { emptiedAt = began }
-            while !ahead.isEmpty {
-                let events = ahead
-                ahead = []
-                events.withUnsafeBytes { distribute($0, at: Clock.wall()) }
-            }
-            var isSettled = count < buffer.count - 4_352
-            if isSettled {
-                for runner in runners where runner.drained(since: emptiedAt) { isSettled = false }
-                if !ahead.isEmpty { isSettled = false }
-            }
-            rounds += 1
-            for runner in runners where isSettled || runner.isFlushDue { runner.flush() }
+            isSettled = takeIn(count, at: began)
             if isSettled { return }
+            rounds += 1
             // Under a storm, commands and deadlines have their turn.
             if rounds == 64 { return }
         }
+    }
+
+    /// Takes in what was read into `buffer`, and hands over what came of it; true when nothing is left to do.
+    private func takeIn(_ count: Int, at began: Int64) -> Bool {
+        if count > 0 { distribute(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: began) }
+        // Room for one more event was left, so the queue was empty.
+        var isSettled = count < buffer.count - 4_352
+        if isSettled { emptiedAt = began }
+        while !ahead.isEmpty {
+            let events = ahead
+            ahead = []
+            events.withUnsafeBytes { distribute($0, at: Clock.wall()) }
+        }
+        if isSettled {
+            for runner in runners where runner.drained(since: emptiedAt) { isSettled = false }
+            if !ahead.isEmpty { isSettled = false }
+        }
+        for runner in runners where isSettled || runner.isFlushDue { runner.flush() }
+        return isSettled
     }
 
     private func distribute(_ events: UnsafeRawBufferPointer, at time: Int64) {

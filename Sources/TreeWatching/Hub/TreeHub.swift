@@ -18,6 +18,9 @@ final class TreeHub: Sendable {
     private static let shared = Mutex<TreeHub?>(nil)
     private let inbox = Mutex(Inbox())
     private let wake: CInt
+    private let source: any TreeEventSource
+    /// Whether the hub's thread waits in the source's read, where only ``BlockingEventSource/interrupt()`` reaches it.
+    private let isReading = Atomic(false)
 
     /// The hub of the kernel's source: one inotify instance serves every watcher of the process, since a user has 128 by default.
     static func kernel() throws(TreeWatchingError) -> TreeHub {
@@ -37,8 +40,9 @@ final class TreeHub: Sendable {
     init(source: any TreeEventSource, outlivesWatchers: Bool) throws(TreeWatchingError) {
         wake = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         if wake < 0 { throw .instance(.init(rawValue: errno)) }
+        self.source = source
         HubThread.start { [self] in
-            HubLoop(source: source, wake: wake, outlivesWatchers: outlivesWatchers, takeCommands: takeCommands, end: end).run()
+            HubLoop(source: source, wake: wake, outlivesWatchers: outlivesWatchers, takeCommands: takeCommands, end: end, mayRead: mayRead).run()
         }
     }
 
@@ -51,7 +55,10 @@ final class TreeHub: Sendable {
             return inbox.commands.count == 1
         }
         guard let isFirst else { return false }
-        if isFirst { eventfd_write(wake, 1) }
+        if isFirst {
+            eventfd_write(wake, 1)
+            if isReading.load(ordering: .sequentiallyConsistent), let source = source as? any BlockingEventSource { source.interrupt() }
+        }
         return true
     }
 
@@ -61,6 +68,14 @@ final class TreeHub: Sendable {
             inbox.commands = []
             return commands
         }
+    }
+
+    /// Says that the thread is going to wait in a read, or that it has come back; false where a command has come first.
+    private func mayRead(_ isReading: Bool) -> Bool {
+        self.isReading.store(isReading, ordering: .sequentiallyConsistent)
+        if !isReading || inbox.withLock({ $0.commands.isEmpty }) { return true }
+        self.isReading.store(false, ordering: .sequentiallyConsistent)
+        return false
     }
 
     /// Ends the hub unless a command has come meanwhile.

@@ -62,16 +62,16 @@ extension TreeStateMachine {
         }
         if let replaced = index.child(of: target, named: move.to.name), replaced != entry {
             switch exchange(of: move, bytes) {
-            case .some(let second):
+            case .found(let second):
                 swap(entry, replaced, move)
                 consumedCookies.append(second)
                 return .done
-            case .none where move.after >= bytes.count && !givingUp && probeAnswer != false:
+            case .unknown where !givingUp && probeAnswer != false:
                 // The second pair of an exchange may be on its way, but only if something stands at the old name.
                 if probeAnswer == true { return .stalled }
                 probedPath = path(of: entry)
                 return .probe
-            case .none: break
+            case .absent, .unknown: break
             }
             probeAnswer = nil
             replace(replaced, by: entry, move)
@@ -113,8 +113,16 @@ extension TreeStateMachine {
         relocate(entry, to: move.to.directory, move.to.name, as: areFiles ? .modified : .moved)
     }
 
-    /// The cookie of the second pair of a renameat2(2) exchange: the next event of either directory is the way back.
-    private func exchange(of move: Move, _ bytes: UnsafeRawBufferPointer) -> UInt32? {
+    private enum WayBack {
+        /// The second pair's cookie.
+        case found(UInt32)
+        case absent
+        /// The bytes end before it could be told.
+        case unknown
+    }
+
+    /// The second pair of a renameat2(2) exchange: the next event of either directory is the way back.
+    private func exchange(of move: Move, _ bytes: UnsafeRawBufferPointer) -> WayBack {
         var offset = move.after
         var way: UInt32?
         while offset < bytes.count {
@@ -124,13 +132,15 @@ extension TreeStateMachine {
             guard !event.mask.isDisjoint(with: .entry) else { continue }
             if let cookie = way {
                 guard event.mask.contains(.movedTo), event.cookie == cookie else { continue }
-                return event.watch == move.from.watch && name.elementsEqual(move.from.name) ? cookie : nil
+                return event.watch == move.from.watch && name.elementsEqual(move.from.name) ? .found(cookie) : .absent
             }
             guard event.watch == move.from.watch || event.watch == move.to.watch else { continue }
-            guard event.mask.contains(.movedFrom), event.watch == move.to.watch, name.elementsEqual(move.to.name) else { return nil }
+            guard event.mask.contains(.movedFrom), event.watch == move.to.watch, name.elementsEqual(move.to.name) else {
+                return .absent
+            }
             way = event.cookie
         }
-        return nil
+        return .unknown
     }
 
     /// Both entries change places.

@@ -1,15 +1,38 @@
 import CLinux
 import Glibc
+import Synchronization
 public import SystemPackage
 
 /// The kernel's inotify(7), one instance.
-final class KernelSource: TreeEventSource {
+///
+/// Its descriptor blocks, so that the hub can wait in read(2) itself, as a bare loop does: that saves poll(2) between a change and its reader.
+/// FIONREAD tells whether a read would wait; only the hub's thread reads.
+final class KernelSource: BlockingEventSource {
     let descriptor: CInt
+    /// A file of our own, of which nothing is ever changed: ending its watch raises `IN_IGNORED`, which ends a waiting read.
+    private let bell: CInt
+    private let bellWatch = Atomic<Int32>(-1)
 
     init() throws(TreeWatchingError) {
-        descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        descriptor = inotify_init1(Int32(IN_CLOEXEC))
         if descriptor < 0 { throw .instance(Errno(rawValue: errno)) }
+        bell = clinux_memory_file("tree-watching")
     }
+
+    func prepareToWait() -> Bool {
+        if bellWatch.load(ordering: .acquiring) >= 0 { return true }
+        if bell < 0 { return false }
+        let watch = inotify_add_watch(descriptor, "/proc/self/fd/\(bell)", RawEvent.Mask.modify.rawValue)
+        bellWatch.store(watch, ordering: .releasing)
+        return watch >= 0
+    }
+
+    func interrupt() {
+        let watch = bellWatch.exchange(-1, ordering: .acquiringAndReleasing)
+        if watch >= 0 { inotify_rm_watch(descriptor, watch) }
+    }
+
+    func waitAndRead(into buffer: UnsafeMutableRawBufferPointer) -> Int { max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count)) }
 
     func addWatch(_ path: UnsafePointer<CChar>, mask: UInt32) throws(Errno) -> Int32 {
         let watch = inotify_add_watch(descriptor, path, mask)
@@ -26,12 +49,12 @@ final class KernelSource: TreeEventSource {
     func removeWatch(_ watch: Int32) -> Bool { inotify_rm_watch(descriptor, watch) == 0 }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TreeWatchingError) -> Int {
-        while true {
+        while clinux_readable_bytes(descriptor) != 0 {
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
-            if errno == EAGAIN { return 0 }
             if errno != EINTR { throw TreeWatchingError(.sourceFailed, "reading inotify events failed", cause: Errno(rawValue: errno)) }
         }
+        return 0
     }
 
     func synchronise() {}
@@ -44,7 +67,10 @@ final class KernelSource: TreeEventSource {
         try FileSystem.status(of: path, followingLinks: followingLinks)
     }
 
-    func close() { _ = Glibc.close(descriptor) }
+    func close() {
+        _ = Glibc.close(descriptor)
+        if bell >= 0 { _ = Glibc.close(bell) }
+    }
 }
 
 /// Listing and looking, for sources whose directories are the file system's.

@@ -59,6 +59,18 @@ extension TreeEventSource {
     public var hasEvents: Bool { false }
 }
 
+/// A source that can be waited for in its read itself.
+protocol BlockingEventSource: TreeEventSource {
+    /// Makes a wait possible that can be interrupted; false where it cannot be now, and poll(2) is to be used.
+    func prepareToWait() -> Bool
+
+    /// Waits for events and gives them; gives none where the wait was interrupted by a signal.
+    func waitAndRead(into buffer: UnsafeMutableRawBufferPointer) -> Int
+
+    /// Ends the wait that was prepared, now or when it begins, with an event that concerns no tree; called from any thread.
+    func interrupt()
+}
+
 /// What a directory entry is, as far as watching cares.
 public struct EntryStatus: Sendable, Hashable {
     /// Whether it is a directory; a symbolic link to one is not.

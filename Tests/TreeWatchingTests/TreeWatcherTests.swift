@@ -1,0 +1,390 @@
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+import SystemPackage
+import Testing
+import ToolProcesses
+import UbiquityTesting
+
+@testable import TreeWatching
+
+/// Watchers of the kernel's events, and what only the whole of them shows.
+@Suite("Tree watchers")
+struct TreeWatcherTests {
+    @Test("W-04: renaming a directory is one change and no new watch, whatever hangs below it")
+    func renameOfLargeTree() async throws {
+        try await withWatcher { stage, watcher, recorder in
+            for number in 0..<300 { try stage.perform(["mkdir", "a/d\(number)/e"]) }
+            try await watcher.settled()
+            let before = recorder.all.count
+            try stage.perform(["mv", "a", "b"])
+            try await watcher.settled()
+            #expect(recorder.all.count == before + 1)
+            #expect(recorder.all.last?.kind == .moved)
+        }
+    }
+
+    @Test("W-06: a queue that overflows, with the root directory itself busy, loses nothing and reports no difference that is none")
+    func overflow() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        for number in 0..<50 { tree.write(FilePath("old/f\(number)")) }
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        let watcher = try TreeWatcher("/t", options: options)
+        let recorder = ChangeRecorder()
+        watcher.tap { recorder.take($0) }
+        try await watcher.settled()
+        tree.limitQueue(to: 20)
+        let gate = await hold(watcher)
+        for number in 0..<100 { tree.write(FilePath("new\(number)")) }
+        tree.remove("old/f7")
+        tree.write("old/f8")
+        gate.signal()
+        try await watcher.settled()
+        let lines = recorder.lines(below: "/t")
+        let start = try #require(lines.firstIndex(of: "overflow"))
+        let end = try #require(lines.lastIndex(of: "rescanned"))
+        let created = Set(lines.filter { $0.hasPrefix("created new") })
+        #expect(created.count == 100)
+        #expect(Set(lines[start..<end].filter { $0.contains("old/") }) == ["removed old/f7", "modified old/f8"])
+        watcher.close()
+    }
+
+    @Test("W-06: the kernel's own queue overflows while the watcher is stopped, and nothing is lost")
+    func kernelOverflow() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        // A process of its own, since an overflow concerns every watcher of a process.
+        let tool = try RunningTool(Tool.path("ubwatch").string, ["events", stage.root.string])
+        var created: Set<Substring> = []
+        var markers: [String] = []
+        for await line in tool.lines {
+            if line.contains(" ready ") {
+                tool.signal(SIGSTOP)
+                for number in 0..<9_000 { try stage.perform(["write", "f\(number)"]) }
+                tool.signal(SIGCONT)
+            }
+            if line.contains(" created ") { created.insert(line.split(separator: "/").last!) }
+            if line.contains(" overflow ") { markers.append("overflow") }
+            if line.contains(" rescanned ") { markers.append("rescanned") }
+            if created.count == 9_000, markers.last == "rescanned" { break }
+        }
+        #expect(created.count == 9_000)
+        #expect(markers == ["overflow", "rescanned"])
+        #expect(await tool.stop().status == 0)
+    }
+
+    @Test("W-07: a root whose ancestor is moved away is lost, and found again when it comes back")
+    func movedAncestor() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "x/y/root"])
+        let recorder = ChangeRecorder()
+        let watcher = try TreeWatcher(stage.root.appending("x/y/root"))
+        watcher.tap { recorder.take($0) }
+        try await watcher.settled()
+        try stage.perform(["mv", "x", "z"])
+        try await watcher.settled()
+        try stage.perform(["write", "z/y/root/f"])
+        try stage.perform(["mkdir", "x/y"])
+        try stage.perform(["mv", "z/y/root", "x/y/root"])
+        try await watcher.settled()
+        #expect(recorder.all.map(\.kind) == [.ready, .rootLost(.moved), .rootBack, .created, .rescanned])
+        watcher.close()
+    }
+
+    @Test("W-07: bad roots are refused with one clear error each")
+    func badRoots() throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["write", "file"])
+        func code(_ path: FilePath) -> TreeWatchingError.Code? {
+            do throws(TreeWatchingError) {
+                _ = try TreeWatcher(path)
+                return nil
+            } catch {
+                #expect(error.message.contains(path.string) && error.path == path)
+                return error.code
+            }
+        }
+        #expect(code(stage.root.appending("missing")) == .notFound)
+        #expect(code(stage.root.appending("file")) == .notADirectory)
+    }
+
+    @Test("W-07: a root that vanishes between check and watch is lost, and found when it comes")
+    func vanishingRoot() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        tree.remove("/t")
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        let watcher = try TreeWatcher("/t", options: options)
+        let recorder = ChangeRecorder()
+        watcher.tap { recorder.take($0) }
+        let reader = watcher.changes.makeAsyncIterator()
+        #expect(await reader.next()?.map(\.kind) == [.rootLost(.deleted)])
+        tree.write("f")
+        #expect(await reader.next()?.map(\.kind) == [.rootBack, .ready])
+        #expect(try await watcher.knownPaths() == ["f"])
+        watcher.close()
+    }
+
+    @Test("W-09: directories past the watch limit are told once, swept, and watched when there is room")
+    func watchLimit() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        for number in 0..<10 { tree.write(FilePath("d\(number)/f")) }
+        tree.limitWatches(to: 5)
+        let told = ErrorList()
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        options.sweepInterval = .milliseconds(20)
+        options.diagnostics = { told.append($0) }
+        let watcher = try TreeWatcher("/t", options: options)
+        try await watcher.settled()
+        #expect(told.all.map(\.code) == [.watchLimit])
+        #expect(told.all.first?.message.contains("fs.inotify.max_user_watches") == true)
+        // Found by a sweep where no watch is.
+        for number in 0..<10 { tree.write(FilePath("d\(number)/swept")) }
+        var found: Set<String> = []
+        for await batch in watcher.changes {
+            for change in batch where change.path.lastComponent?.string == "swept" { found.insert(change.path.string) }
+            if try await watcher.knownPaths().count == 30 { break }
+        }
+        tree.limitWatches(to: 1000)
+        while tree.watchCount < 11 { try await watcher.settled() }
+        tree.write("d9/late")
+        try await watcher.settled()
+        #expect(try await watcher.knownPaths().contains("d9/late"))
+        watcher.close()
+    }
+
+    @Test("W-09: an unreadable directory is told once, and watched when it can be read")
+    func unreadableDirectory() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        tree.write("closed/f")
+        tree.write("open/f")
+        tree.setReadable("closed", false)
+        let told = ErrorList()
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        options.sweepInterval = .milliseconds(20)
+        options.diagnostics = { told.append($0) }
+        let watcher = try TreeWatcher("/t", options: options)
+        try await watcher.settled()
+        #expect(told.all.map(\.code) == [.permissionDenied])
+        #expect(told.all.first?.path == "/t/closed")
+        #expect(try await watcher.knownPaths() == ["closed/", "open/", "open/f"])
+        tree.setReadable("closed", true)
+        while try await watcher.knownPaths().count < 4 { try await watcher.settled() }
+        watcher.close()
+    }
+
+    @Test("W-09: with a limit of 100 watches in a user namespace, ubwatch warns once and goes on, sweeping the rest")
+    func namespaceLimit() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        for number in 0..<150 { try stage.perform(["mkdir", "d\(number)"]) }
+        let script = "echo 100 > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubwatch")) events \(stage.root)"
+        let tool = try RunningTool("/usr/bin/unshare", ["-Ur", "/bin/sh", "-c", script])
+        var reported: Set<Substring> = []
+        for await line in tool.lines {
+            if line.contains(" ready ") { for number in 0..<150 { try stage.perform(["write", "d\(number)/f"]) } }
+            if line.contains(" created "), line.hasSuffix("/f") { reported.insert(line.split(separator: " ").last!) }
+            if reported.count == 150 { break }
+        }
+        let end = await tool.stop()
+        #expect(end.status == 0)
+        #expect(reported.count == 150)
+        #expect(end.errors.split(separator: "\n").count == 1 && end.errors.contains("fs.inotify.max_user_watches"))
+    }
+
+    @Test(
+        "W-10: paths past PATH_MAX are watched and reported whole",
+        arguments: [TreeWatcher.Options.Source.kernel, .inotifytools(helper: Tool.path("inotifytools-source"))])
+    func longPaths(_ source: TreeWatcher.Options.Source) async throws {
+        try await withWatcher(source: source) { stage, watcher, recorder in
+            let name = String(repeating: "n", count: 255)
+            // Too long for one call: each level is made from the one above it.
+            var fd = open(stage.root.string, O_RDONLY | O_DIRECTORY)
+            for _ in 0..<20 {
+                mkdirat(fd, name, 0o755)
+                let next = openat(fd, name, O_RDONLY | O_DIRECTORY)
+                close(fd)
+                fd = next
+            }
+            try await watcher.settled()
+            close(openat(fd, "f", O_WRONLY | O_CREAT, 0o644))
+            try await watcher.settled()
+            close(fd)
+            let last = try #require(recorder.all.last)
+            #expect(last.kind == .created)
+            #expect(last.withPathBytes { $0.count } == stage.root.string.utf8.count + 20 * 256 + 2)
+        }
+    }
+
+    @Test("W-13: changes since a tick are given while they are remembered, and refused by name when they are not")
+    func changesSince() async throws {
+        var options = TreeWatcher.Options()
+        options.historyLimit = 4_000
+        try await withWatcher(options: options) { stage, watcher, recorder in
+            try stage.perform(["write", "a"])
+            try await watcher.settled()
+            let tick = try #require(recorder.all.last?.tick)
+            try stage.perform(["write", "b"])
+            try await watcher.settled()
+            let since = try await watcher.changes(since: tick).flatMap { $0 }
+            #expect(since.map(\.path.lastComponent?.string) == ["b", "b"])
+            #expect(since == recorder.all.filter { $0.tick > tick })
+            for number in 0..<100 {
+                try stage.perform(["write", "c\(number)"])
+                try await watcher.settled()
+            }
+            await #expect(throws: TreeWatchingError.self) { try await watcher.changes(since: tick) }
+        }
+    }
+
+    @Test("W-13: ticks grow over all watchers, and an entry found by a scan follows its directory")
+    func order() async throws {
+        try await withWatcher { stage, watcher, recorder in
+            let gate = await hold(watcher)
+            for number in 0..<20 { try stage.perform(["mkdir", "d\(number)/e/f"]) }
+            gate.signal()
+            try await watcher.settled()
+            let all = recorder.all
+            #expect(zip(all, all.dropFirst()).allSatisfy { $0.tick < $1.tick })
+            let paths = all.map(\.path)
+            for path in paths.dropFirst() where path != stage.root {
+                let parent = path.removingLastComponent()
+                #expect(parent == stage.root || paths.firstIndex(of: parent)! < paths.firstIndex(of: path)!)
+            }
+        }
+    }
+
+    @Test("W-14: a barrier returns when everything before it is delivered, half moves included")
+    func barrier() async throws {
+        try await withWatcher { stage, watcher, recorder in
+            for round in 0..<50 {
+                try stage.perform(["mkdir", "d\(round)"])
+                try stage.perform(["write", "d\(round)/f"])
+                if round % 2 == 0 { try stage.perform(["mv", "d\(round)", "/out\(round)"]) }
+                try await watcher.settled()
+                let last = recorder.all.last
+                #expect(last?.kind == (round % 2 == 0 ? .removed : .modified) || last?.path.lastComponent?.string == "f", "\(round)")
+                #expect(try await watcher.knownPaths() == stage.paths())
+            }
+        }
+    }
+
+    @Test("W-14: a barrier ends with an error when it is cancelled or the watcher closed")
+    func barrierEnds() async throws {
+        try await withWatcher { stage, watcher, _ in
+            let gate = await hold(watcher)
+            let waiting = Task { try await watcher.settled() }
+            waiting.cancel()
+            await #expect(throws: TreeWatchingError.self) { try await waiting.value }
+            gate.signal()
+            watcher.close()
+            await #expect(throws: TreeWatchingError.self) { try await watcher.settled() }
+        }
+    }
+
+    @Test("W-17: all watchers of a process share one inotify instance, and overlapping ones do not disturb each other")
+    func oneInstance() async throws {
+        try await withWatcher { stage, watcher, recorder in
+            try stage.perform(["mkdir", "a/b"])
+            let inner = ChangeRecorder()
+            let other = try TreeWatcher(stage.root.appending("a"))
+            other.tap { inner.take($0) }
+            try await other.settled()
+            let instances = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { descriptor in
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")) == "anon_inode:inotify"
+            }
+            #expect(instances == 1)
+            try stage.perform(["write", "a/b/f"])
+            try await other.settled()
+            try await watcher.settled()
+            #expect(inner.all.last?.path == recorder.all.last?.path)
+            other.close()
+            try stage.perform(["write", "a/b/g"])
+            try await watcher.settled()
+            #expect(recorder.all.last?.path.lastComponent?.string == "g")
+            #expect(inner.all.last?.path.lastComponent?.string == "f")
+        }
+    }
+
+    @Test("W-18: a reader that falls behind gets a marker, the net differences and a marker, and then goes on")
+    func slowReader() async throws {
+        var options = TreeWatcher.Options()
+        options.readerLimit = 10
+        try await withWatcher(options: options) { stage, watcher, _ in
+            try stage.perform(["write", "kept"])
+            try stage.perform(["write", "gone"])
+            try await watcher.settled()
+            let reader = watcher.changes.makeAsyncIterator()
+            #expect(await reader.next()?.first?.kind == .ready)
+            for number in 0..<100 {
+                try stage.perform(["write", "new\(number % 5)"])
+                try await watcher.settled()
+                try stage.perform(["rm", "new\(number % 5)"])
+                try await watcher.settled()
+            }
+            try stage.perform(["mkdir", "d"])
+            try await watcher.settled()
+            try stage.perform(["mv", "kept", "d/kept"])
+            try stage.perform(["rm", "gone"])
+            try await watcher.settled()
+            let recorder = ChangeRecorder()
+            recorder.take(try #require(await reader.next()))
+            #expect(recorder.lines(below: stage.root) == ["overflow", "created d/", "moved kept -> d/kept", "removed gone", "rescanned"])
+            try stage.perform(["write", "after"])
+            #expect(await reader.next()?.first?.path.lastComponent?.string == "after")
+        }
+    }
+
+    @Test("A subscription that begins late is told at once that everything is watched, and ends with the watcher")
+    func lateSubscription() async throws {
+        try await withWatcher { stage, watcher, _ in
+            let reader = watcher.changes.makeAsyncIterator()
+            #expect(await reader.next()?.map(\.kind) == [.ready])
+            watcher.close()
+            #expect(await reader.next() == nil)
+        }
+    }
+
+    // MARK: Inside
+
+    private func withWatcher(
+        source: TreeWatcher.Options.Source = .kernel, options: TreeWatcher.Options = .init(),
+        _ body: (Stage, TreeWatcher, ChangeRecorder) async throws -> Void
+    ) async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        var options = options
+        options.source = source
+        let watcher = try TreeWatcher(stage.root, options: options)
+        defer { watcher.close() }
+        let recorder = ChangeRecorder()
+        watcher.tap { recorder.take($0) }
+        try await watcher.settled()
+        try await body(stage, watcher, recorder)
+    }
+
+    /// Makes the hub's thread wait until the semaphore is signalled.
+    private func hold(_ watcher: TreeWatcher) async -> DispatchSemaphore {
+        let gate = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { continuation in
+            watcher.hub.post { _ in
+                continuation.resume()
+                gate.wait()
+            }
+        }
+        return gate
+    }
+}
+
+/// Errors in the order in which they were told.
+final class ErrorList: Sendable {
+    private let errors = Mutex<[TreeWatchingError]>([])
+    func append(_ error: TreeWatchingError) { errors.withLock { $0.append(error) } }
+    var all: [TreeWatchingError] { errors.withLock { $0 } }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Glibc
+import Synchronization
+import SystemPackage
+
+/// What has been reported, and when: names of entries by the instant at which they were first heard of.
+final class Heard: Sendable {
+    private struct State {
+        var times: [String: Int64] = [:]
+        var last: Int64 = 0
+        var isReady = false
+    }
+
+    private let state = Mutex(State())
+
+    func note(_ name: String, at time: Int64) {
+        state.withLock { state in
+            if state.times[name] == nil {
+                state.times[name] = time
+                state.last = time
+            }
+        }
+    }
+
+    func setReady() { state.withLock { $0.isReady = true } }
+    var isReady: Bool { state.withLock { $0.isReady } }
+    var last: Int64 { state.withLock { $0.last } }
+    var count: Int { state.withLock { $0.times.count } }
+    func time(of name: String) -> Int64? { state.withLock { $0.times[name] } }
+    func lost(of names: [String]) -> Int { state.withLock { state in names.count { state.times[$0] == nil } } }
+}
+
+/// A tool that watches a directory, read by a thread of its own.
+final class WatchingRun {
+    let heard = Heard()
+    let process = Process()
+    /// Milliseconds from the start until everything was watched.
+    private(set) var setUp = 0.0
+
+    /// Starts the tool and waits until it watches.
+    init?(_ tool: WatchingTool, _ directory: FilePath, timeout: Double = 60) throws {
+        let command = tool.command(directory)
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        let started = monotonic()
+        try process.run()
+        Self.read(output, heard, tool.readyOnErrors || tool.readyText.isEmpty ? nil : tool.readyText)
+        Self.read(errors, heard, tool.readyOnErrors ? tool.readyText : nil)
+        if tool.readyText.isEmpty {
+            usleep(1_000_000)
+            heard.setReady()
+        }
+        while !heard.isReady {
+            if !process.isRunning || Double(monotonic() - started) > timeout * 1e9 {
+                stop()
+                return nil
+            }
+            usleep(200)
+        }
+        setUp = Double(monotonic() - started) / 1e6
+    }
+
+    func stop() {
+        if process.isRunning {
+            kill(process.processIdentifier, SIGCONT)
+            process.terminate()
+            let began = monotonic()
+            while process.isRunning, monotonic() - began < 1_000_000_000 { usleep(1_000) }
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        }
+        process.waitUntilExit()
+    }
+
+    /// The resident memory in kilobytes.
+    var residentMemory: Double {
+        let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS") } ?? ""
+        return Double(line.split(whereSeparator: \.isWhitespace).dropFirst().first ?? "0") ?? 0
+    }
+
+    private static func read(_ pipe: Pipe, _ heard: Heard, _ readyText: String?) {
+        let descriptor = dup(pipe.fileHandleForReading.fileDescriptor)
+        Thread.detachNewThread {
+            var buffer = [UInt8](repeating: 0, count: 1 << 18)
+            var rest: [UInt8] = []
+            while true {
+                let count = Glibc.read(descriptor, &buffer, buffer.count)
+                if count <= 0 { break }
+                let now = monotonic()
+                rest.append(contentsOf: buffer[..<count])
+                var start = 0
+                while let end = rest[start...].firstIndex(of: 0x0A) {
+                    take(rest[start..<end], at: now, heard, readyText)
+                    start = end + 1
+                }
+                rest.removeFirst(start)
+            }
+            close(descriptor)
+        }
+    }
+
+    /// A line: the entry's name is what follows the last slash; a time in front of it counts instead of `now`.
+    private static func take(_ line: ArraySlice<UInt8>, at now: Int64, _ heard: Heard, _ readyText: String?) {
+        if let readyText, !heard.isReady, String(decoding: line, as: UTF8.self).contains(readyText.trimmingCharacters(in: .whitespaces)) {
+            return heard.setReady()
+        }
+        var line = line
+        if line.last == 0x2F { line.removeLast() }
+        let name = line.lastIndex(of: 0x2F).map { line[($0 + 1)...] } ?? line
+        var time = now
+        if let first = line.first, first >= 0x30, first <= 0x39, let space = line.firstIndex(of: 0x20),
+            let given = Int64(String(decoding: line[..<space], as: UTF8.self))
+        {
+            time = given
+        }
+        heard.note(String(decoding: name, as: UTF8.self), at: time)
+    }
+}
+
+/// The monotonic clock in nanoseconds.
+func monotonic() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Glibc
+import SystemPackage
+
+/// A program that prints a line for each change, and that the benchmarks watch with.
+struct WatchingTool: Sendable {
+    let name: String
+    /// Program and arguments for a directory.
+    let command: @Sendable (FilePath) -> [String]
+    /// Whether a line, or the diagnostics, tell that everything is watched.
+    let readyText: String
+    let readyOnErrors: Bool
+
+    static let bare = WatchingTool(name: "bare C loop", command: { [bareProgram.string, $0.string] }, readyText: "ready", readyOnErrors: false)
+    static let timed = WatchingTool(
+        name: "bare C loop", command: { [bareProgram.string, $0.string, "--times"] }, readyText: "ready", readyOnErrors: false)
+    static let ours = WatchingTool(
+        name: "ubwatch", command: { [beside("ubwatch"), "events", $0.string] }, readyText: " ready ", readyOnErrors: false)
+    static let helper = WatchingTool(
+        name: "ubwatch over libinotifytools", command: { [beside("ubwatch"), "events", "--source", "inotifytools", $0.string] }, readyText: " ready ",
+        readyOnErrors: false)
+
+    /// Other tools that are installed.
+    static var others: [WatchingTool] {
+        var tools: [WatchingTool] = []
+        if let program = find("inotifywait") {
+            tools.append(
+                WatchingTool(
+                    name: "inotifywait",
+                    command: { [program, "-m", "-r", "-e", "create,modify,close_write,move,delete", "--format", "%w%f", $0.string] },
+                    readyText: "Watches established", readyOnErrors: true))
+        }
+        if let program = find("fswatch") {
+            // It tells nothing when it is ready; after a second of silence it counts as ready.
+            tools.append(
+                WatchingTool(name: "fswatch", command: { [program, "-r", "-m", "inotify_monitor", $0.string] }, readyText: "", readyOnErrors: false))
+        }
+        if find("watchman") != nil { tools.append(watchman) }
+        return tools
+    }
+
+    /// Watchman's client, subscribed; its server is a process of its own.
+    private static let watchman = WatchingTool(
+        name: "watchman",
+        command: { directory in
+            let path = directory.string
+            let request = #"["subscribe","\#(path)","b",{"fields":["name"],"empty_on_fresh_instance":true}]"#
+            return [
+                "/bin/sh", "-c",
+                "watchman watch '\(path)' >/dev/null 2>&1; (printf '%s\\n' '\(request)'; exec sleep 600) | watchman -p -j --no-pretty | "
+                    + "sed -u -e 's/\"subscribe\":\"b\"/\\n ready \\n/' -e 's#[]\\[\",:{}]#\\n#g'",
+            ]
+        }, readyText: " ready ", readyOnErrors: false)
+
+    static func beside(_ name: String) -> String {
+        FilePath((try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "").removingLastComponent().appending(name).string
+    }
+
+    private static func find(_ name: String) -> String? {
+        ["/usr/bin/", "/usr/local/bin/"].map { $0 + name }.first { access($0, X_OK) == 0 }
+    }
+
+    /// The reference, compiled beside this program from `Tools/Reference/bare-inotify.c`.
+    private static let bareProgram: FilePath = {
+        let source = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Reference/bare-inotify.c")
+        let program = FilePath(beside("bare-inotify"))
+        let compiler = Process()
+        compiler.executableURL = URL(filePath: "/usr/bin/env")
+        compiler.arguments = ["cc", "-O2", "-o", program.string, source.string]
+        do {
+            try compiler.run()
+            compiler.waitUntilExit()
+        } catch {
+            fatalError("cannot compile \(source): \(error)")
+        }
+        precondition(compiler.terminationStatus == 0, "cc failed on \(source)")
+        return program
+    }()
+}
