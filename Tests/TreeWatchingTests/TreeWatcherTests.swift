@@ -56,7 +56,7 @@ struct TreeWatcherTests {
         let stage = try Stage()
         defer { stage.remove() }
         // A process of its own, since an overflow concerns every watcher of a process.
-        let tool = try RunningTool(Tool.path("ubwatch").string, ["events", stage.root.string])
+        let tool = try await RunningTool(Tool.path("ubwatch").string, ["events", stage.root.string])
         var created: Set<Substring> = []
         var markers: [String] = []
         for await line in tool.lines {
@@ -72,7 +72,7 @@ struct TreeWatcherTests {
         }
         #expect(created.count == 9_000)
         #expect(markers == ["overflow", "rescanned"])
-        #expect(await tool.stop().status == 0)
+        #expect(try await tool.stop().status == 0)
     }
 
     @Test("W-07: a root whose ancestor is moved away is lost, and found again when it comes back")
@@ -185,14 +185,14 @@ struct TreeWatcherTests {
         defer { stage.remove() }
         for number in 0..<150 { try stage.perform(["mkdir", "d\(number)"]) }
         let script = "echo 100 > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubwatch")) events \(stage.root)"
-        let tool = try RunningTool("/usr/bin/unshare", ["-Ur", "/bin/sh", "-c", script])
+        let tool = try await RunningTool("/usr/bin/unshare", ["-Ur", "/bin/sh", "-c", script])
         var reported: Set<Substring> = []
         for await line in tool.lines {
             if line.contains(" ready ") { for number in 0..<150 { try stage.perform(["write", "d\(number)/f"]) } }
             if line.contains(" created "), line.hasSuffix("/f") { reported.insert(line.split(separator: " ").last!) }
             if reported.count == 150 { break }
         }
-        let end = await tool.stop()
+        let end = try await tool.stop()
         #expect(end.status == 0)
         #expect(reported.count == 150)
         #expect(end.errors.split(separator: "\n").count == 1 && end.errors.contains("fs.inotify.max_user_watches"))
