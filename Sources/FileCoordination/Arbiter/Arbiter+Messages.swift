@@ -51,13 +51,13 @@ extension Arbiter {
         return order.flatMap { presenter in (questions[presenter]?.messages ?? []).map { (presenter, $0) } }
     }
 
-    /// Whether a presenter other than the claim's own would hear of a change of the item.
-    func hasAudience(_ index: Int, _ claim: Claim) -> Bool {
-        guard trie.presenterCount > 0 else { return false }
+    /// Whether a presenter would hear of a change of an item, the claim's own included or not.
+    func hasAudience(_ index: Int, _ claim: Claim, ownIncluded: Bool) -> Bool {
         let item = claim.items[index]
         let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
-        return own.contains { $0 != claim.request.presenter } || enclosing.contains { $0.presenter != claim.request.presenter }
-            || (item.access.coversDescendants && !trie.presenters(below: item.path).isEmpty)
+        func counts(_ presenter: PresenterID) -> Bool { ownIncluded || presenter != claim.request.presenter }
+        return own.contains(where: counts) || enclosing.contains { counts($0.presenter) }
+            || (item.access.coversDescendants && trie.presenters(below: item.path).contains(where: counts))
     }
 
     /// Tells presenters what a claim may have changed: of moves first, then of changes (C-28).

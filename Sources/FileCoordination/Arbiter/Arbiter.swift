@@ -164,8 +164,14 @@ package struct Arbiter: Sendable {
         claims[id]?.phase = .held
         passing.remove(id)
         guard let claim = claims[id] else { return }
-        let isObserved = !claim.request.isPreparation && claim.items.indices.contains { claim.items[$0].access.writes && hasAudience($0, claim) }
-        actions.append(.grant(id, Grant(paths: claim.items.map(\.path), isObserved: isObserved)))
+        let isPresented = trie.presenterCount > 0 && written(by: claim) { hasAudience($0, claim, ownIncluded: true) }
+        let isObserved = isPresented && written(by: claim) { hasAudience($0, claim, ownIncluded: false) }
+        actions.append(.grant(id, Grant(paths: claim.items.map(\.path), isObserved: isObserved, isPresented: isPresented)))
+    }
+
+    /// Whether any item that a claim writes meets a condition.
+    private func written(by claim: Claim, _ condition: (Int) -> Bool) -> Bool {
+        !claim.request.isPreparation && claim.items.indices.contains { claim.items[$0].access.writes && condition($0) }
     }
 
     private mutating func end(_ id: ClaimID, _ observations: [Observation], _ actions: inout [ArbiterAction]) {

@@ -52,10 +52,13 @@ package struct Grant: Hashable, Sendable {
     package let paths: [FilePath]
     /// Whether presenters will want to know what becomes of the items, so that the caller must look at them before and after.
     package let isObserved: Bool
+    /// Whether any presenter at all, the claim's own included, may see the items change on disk.
+    package let isPresented: Bool
 
-    package init(paths: [FilePath], isObserved: Bool) {
+    package init(paths: [FilePath], isObserved: Bool, isPresented: Bool) {
         self.paths = paths
         self.isObserved = isObserved
+        self.isPresented = isPresented
     }
 }
 

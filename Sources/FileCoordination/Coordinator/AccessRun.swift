@@ -103,7 +103,7 @@ struct AccessRun: Sendable {
             places.append(path)
         }
         let existed = grant.isObserved ? grant.paths.map(\.existsWithoutFollowing) : []
-        return Opened(urls: urls, places: places, paths: grant.paths, existed: existed)
+        return Opened(urls: urls, places: places, paths: grant.paths, existed: existed, isPresented: grant.isPresented)
     }
 
     /// What an accessor works with.
@@ -114,6 +114,7 @@ struct AccessRun: Sendable {
         /// Where the claim's items are: the targets and, after each link that is resolved, what it leads to.
         let paths: [FilePath]
         let existed: [Bool]
+        let isPresented: Bool
     }
 
     /// Copies the items that are to be uploaded; blocks.
@@ -142,7 +143,7 @@ struct AccessRun: Sendable {
     func close(_ opened: Opened) {
         let observations = zip(opened.paths, opened.existed).map { Observation(existedBefore: $1, existsAfter: $0.existsWithoutFollowing) }
         // Links that are resolved are only read, so where anything is written, places and targets go together.
-        let written = coordinator.client.isWatching ? zip(targets, opened.places).filter(\.0.access.writes).map(\.1) : []
+        let written = opened.isPresented ? zip(targets, opened.places).filter(\.0.access.writes).map(\.1) : []
         end(observations, written)
     }
 
