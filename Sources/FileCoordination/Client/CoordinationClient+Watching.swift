@@ -81,7 +81,8 @@ extension Arbiter {
 
     /// Tells a presenter of a change that nobody coordinated.
     mutating func notice(_ message: PresenterMessage, by id: PresenterID, _ actions: inout [ArbiterAction]) {
-        guard presenters[id] != nil else { return }
+        guard let presenter = presenters[id] else { return }
+        if case .didMove(let path) = message, path == presenter.path { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
         if case .didMove(let path) = message, let old = presenters[id]?.path {
             presenters[id]?.unhandledMoves.append((delivery.id, Move(from: old, to: path)))

@@ -141,7 +141,10 @@ private struct WatchedItem: Sendable {
         stamp = ItemStamp(path)
         if hold != nil { return .didChange }
         guard let before else { return nil }
-        return before.path.map { .didMove($0) } ?? .didDisappear
+        guard let path = before.path else { return .didDisappear }
+        // The watch at the new place goes on from this, for the item may have moved once more by then.
+        hold = before
+        return .didMove(path)
     }
 }
 
