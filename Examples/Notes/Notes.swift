@@ -58,13 +58,24 @@ struct Notebook: ParsableArguments {
     func saving<Result: Sendable>(_ body: @Sendable (Database) throws -> Result) async throws -> Result {
         let store = try await open()
         let result = try await store.write(body)
-        try await store.publish()
-        if let reason = try await store.status().suspended {
-            FileHandle.standardError.write(Data("Saved on this device only: \(ContainerAttachment.detached(reason)).\n".utf8))
+        // From here on the save stands, whatever becomes of its publication.
+        do {
+            try await store.publish()
+            if let reason = try await store.status().suspended { warn("Saved on this device only: \(ContainerAttachment.detached(reason)).") }
+        } catch {
+            warn("Saved on this device only: \(error)")
         }
         try await store.close()
         return result
     }
+}
+
+/// Prints a line on standard error.
+func warn(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+
+/// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
+func printable(_ text: String) -> String {
+    text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
 }
 
 /// The time as notes keep it.

@@ -25,7 +25,7 @@ struct ListCommand: AsyncParsableCommand {
             do {
                 try await store.settled()
             } catch let error as UbiquitousStoreError where error.code == .suspended {
-                FileHandle.standardError.write(Data("\(error)\n".utf8))
+                warn("\(error)")
             }
         }
         let notes = try await store.read { db in try Note.order(Column("id")).fetchAll(db) }
@@ -34,7 +34,7 @@ struct ListCommand: AsyncParsableCommand {
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
             print(String(decoding: try encoder.encode(notes), as: UTF8.self))
         } else {
-            for note in notes { print("\(note.id)  \(note.title)\(note.body.map { ": \($0)" } ?? "")") }
+            for note in notes { print(printable("\(note.id)  \(note.title)\(note.body.map { ": \($0)" } ?? "")")) }
         }
         try await store.close()
     }
@@ -48,6 +48,8 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let store = try await notebook.open()
+        // What waits is known once it has been looked for; a container that is gone says so below.
+        try? await store.settled()
         let status = try await store.status()
         let notes = try await store.read { db in try Note.fetchCount(db) }
         print("\(status.peer), epoch \(status.epoch): notes: \(notes), logs not published: \(status.unpublished)")
@@ -107,6 +109,7 @@ struct Line: Encodable {
             event = "suspended"
             reason = ContainerAttachment.detached(missing).description
         case .didResume: event = "resumed"
+        case .didChangeInAnotherProcess: event = "changed"
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"

@@ -1,5 +1,12 @@
 import Foundation
 
+extension String {
+    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
+    var printable: String {
+        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
+    }
+}
+
 /// JSON for machines, one object a line.
 enum JSONOutput {
     static func line(_ value: some Encodable) throws -> String {

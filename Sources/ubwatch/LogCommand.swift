@@ -36,15 +36,17 @@ extension LogReport {
     /// The log for people.
     fileprivate var text: String {
         var lines = [
-            "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName)",
-            "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema), \(saves) \(saves == 1 ? "save" : "saves"), \(changes.count) \(changes.count == 1 ? "change" : "changes")",
+            "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName.printable)",
+            "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema.printable), \(saves) \(saves == 1 ? "save" : "saves"), \(changes.count) \(changes.count == 1 ? "change" : "changes")",
         ]
         if let predecessor { lines.append("  after \(predecessor)") }
         for entry in news { lines.append("  having read \(entry.sequence) of \(entry.peer)") }
         for change in changes {
             let isAlive = !change.life.isMultiple(of: 2)
-            lines.append("\(change.table)/\(change.key.joined(separator: ",")) \(isAlive ? "life \(change.life)" : "died (\(change.life))".red)")
-            for column in change.columns { lines.append("  \(column.name) = \(column.value)") }
+            lines.append(
+                "\(change.table.printable)/\(change.key.joined(separator: ",").printable) \(isAlive ? "life \(change.life)" : "died (\(change.life))".red)"
+            )
+            for column in change.columns { lines.append("  \(column.name) = \(column.value)".printable) }
         }
         return lines.joined(separator: "\n")
     }

@@ -37,9 +37,9 @@ extension ContainerSurvey {
         if stores.isEmpty { lines.append("  no stores") }
         for store in stores {
             lines.append("")
-            lines.append("store \(store.name.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))")
+            lines.append("store \(store.name.printable.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))")
             for peer in store.peers {
-                let device = [peer.device, peer.app].compactMap { $0 }.joined(separator: ", ")
+                let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
                 let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
                 lines.append("  \(peer.peer)\(device.isEmpty ? "" : " (\(device))")")
                 lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)")

@@ -54,6 +54,23 @@ struct UbiquityContainerTests {
         }
     }
 
+    @Test("a container that was left below another root is asked for by name, and found again once it is moved")
+    func movedRoot() async throws {
+        try await withHome { home, root in
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            let other = root.removingLastComponent().appending("other")
+            try FileManager.default.createDirectory(atPath: other.appending("alice").string, withIntermediateDirectories: true)
+            try home.signIn(AccountName("alice"), containers: other)
+            await #expect {
+                try await UbiquityContainer("org.example.notes", home: home)
+            } throws: { String(describing: $0).contains("move it to \(other)") }
+            let place = other.appending("alice/org.example.notes")
+            try FileManager.default.moveItem(atPath: container.path.string, toPath: place.string)
+            let moved = try await UbiquityContainer("org.example.notes", home: home)
+            #expect(moved.path == place && moved.attachment() == .attached && moved.peer == container.peer)
+        }
+    }
+
     @Test("a missing containers root is an error with its path, and is not made")
     func missingRoot() async throws {
         try await withHome { home, root in

@@ -127,6 +127,46 @@ struct CaptureTests {
         }
     }
 
+    @Test("a row that is given the key of another replaces that record, which is updated", arguments: [false, true])
+    func replacedByUpdate(recursiveTriggers: Bool) async throws {
+        try await withStore { store in
+            try await store.write { db in
+                try db.execute(sql: "PRAGMA recursive_triggers = \(recursiveTriggers)")
+                try db.execute(sql: "UPDATE OR REPLACE person SET id = 'a' WHERE id = 'b'")
+            }
+            #expect(try await changes(store) == [["person/a 1 first=Bob last=Baker email=NULL age=NULL", "person/b 2"]])
+        }
+    }
+
+    @Test(
+        "a row that takes the rowid of another ends that record",
+        arguments: [
+            "INSERT OR REPLACE INTO person (rowid, id) SELECT rowid, 'z' FROM person WHERE id = 'a'",
+            "UPDATE OR REPLACE person SET rowid = (SELECT rowid FROM person WHERE id = 'a') WHERE id = 'b'",
+        ])
+    func replacedRowid(sql: String) async throws {
+        try await withStore { store in
+            try await store.execute(sql)
+            let last = try await changes(store).last ?? []
+            #expect(last.contains("person/a 2"))
+            #expect(!last.contains { $0.hasPrefix("person/b 2") })
+        }
+    }
+
+    @Test("triggers that somebody dropped are made anew at the next opening, and rows that came meanwhile are captured")
+    func droppedTriggers() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            try await store.close()
+            try sqlite3(store.file, "DROP TRIGGER ubiquity_insert_1; INSERT INTO person (id, age) VALUES ('missed', 3)")
+            let again = try await devices[0].open()
+            try await again.execute("INSERT INTO person (id) VALUES ('seen')")
+            #expect(try await changes(again) == [["person/missed 1 age=3", "person/seen 1"]])
+        }
+    }
+
     @Test("a row that only moves to another rowid stays the record that it was")
     func changedRowid() async throws {
         try await withStore { store in

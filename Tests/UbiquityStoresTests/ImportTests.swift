@@ -25,16 +25,16 @@ struct ImportTests {
             let layout = ContentLayout(container: container.path, contentName: "People")
             let knowledge = try await right.read { db in try StoreKnowledge.others(db) }
             var inventory = try ContentInventory(listing: layout, epoch: 1, knowledge: knowledge, except: state.peer, files: LinuxFileLayer())
-            let planner = ImportPlanner(
-                layout: layout, contentName: "People", epoch: 1, own: state.peer, shapes: file.shapes, files: LinuxFileLayer())
+            var planner = ImportPlanner(
+                layout: layout, contentName: "People", epoch: 1, own: state.peer, shapes: file.shapes, files: LinuxFileLayer(), clock: state.clock)
             var known = knowledge
             known.positions[state.peer] = state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
             let plan = planner.plan(knowledge: known, inventory: &inventory)
             #expect(plan.ready.count == 1)
             let clock = devices[1].clock
             let importer = LogImporter(shapes: file.shapes, sealer: Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now }))
-            let notice = try file.importing { db in try importer.join(plan.ready, db) }
-            #expect(notice.isEmpty)
+            let outcome = try file.importing { db in try importer.join(plan.ready, db) }
+            #expect(outcome.notice.isEmpty && outcome.refused == nil)
             try file.pool.close()
 
             try await settle(right, left)

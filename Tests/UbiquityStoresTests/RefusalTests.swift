@@ -19,6 +19,9 @@ struct RefusalTests {
                 CREATE TABLE uniquely (id TEXT NOT NULL PRIMARY KEY, x UNIQUE);
                 CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES uniquely (id));
                 CREATE TABLE norowid (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+                CREATE TABLE hiding (id TEXT NOT NULL PRIMARY KEY, rowid);
+                CREATE TABLE untyped (id NOT NULL PRIMARY KEY);
+                CREATE TABLE twofaced (id TEXT COLLATE NOCASE NOT NULL, PRIMARY KEY (id COLLATE BINARY));
                 CREATE VIEW seen AS SELECT 1 AS id;
                 CREATE TRIGGER touch AFTER INSERT ON keyless BEGIN UPDATE uniquely SET x = 1; END;
                 """)
@@ -30,6 +33,9 @@ struct RefusalTests {
             SyncedTable("uniquely")
             SyncedTable("child")
             SyncedTable("norowid")
+            SyncedTable("hiding")
+            SyncedTable("untyped")
+            SyncedTable("twofaced")
             SyncedTable("seen")
             SyncedTable("missing")
         }
@@ -42,7 +48,7 @@ struct RefusalTests {
                 let expected = [
                     "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "WITHOUT ROWID", "view",
                     "“missing” does not exist",
-                    "Trigger “touch”",
+                    "Trigger “touch”", "hides SQLite's own rowid", "has no type", "of “twofaced” has the collation NOCASE",
                 ]
                 return lines.count == expected.count && expected.allSatisfy { part in lines.contains { $0.contains(part) } }
             }
@@ -286,6 +292,88 @@ extension RefusalTests {
             try await settle(right, reopened, right)
             #expect(try await right.rows().count == 2)
             try await reopened.close()
+        }
+    }
+}
+
+extension RefusalTests {
+    @Test("a log that this store's schema refuses is quarantined with the reason, and other peers' logs go on")
+    func refusedByConstraint() async throws {
+        let strict = SyncedSchema(
+            migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT NOT NULL, last TEXT, email TEXT, age)")
+        ) { SyncedTable("person") }
+        try await withDevices(3) { devices, _ in
+            let (lax, good, reader) = try await (devices[0].open(), devices[1].open(strict), devices[2].open(strict))
+            try await lax.execute("INSERT INTO person (id, first) VALUES ('ok', 'x')")
+            try await lax.execute("INSERT INTO person (id) VALUES ('bad')")
+            try await lax.publish()
+            try await good.execute("INSERT INTO person (id, first) VALUES ('good', 'y')")
+            try await good.publish()
+            try await reader.settled()
+            #expect(try await reader.rows().map { $0[0] } == ["'good'", "'ok'"])
+            let quarantined = try await reader.status().quarantined
+            #expect(quarantined.count == 1 && quarantined[0].reason.contains("person.first"))
+        }
+    }
+
+    @Test("a copied home is found out: it exchanges nothing, keeps everything, and says what to do")
+    func clonedHome() async throws {
+        try await withDevices(2) { devices, root in
+            let left = try await devices[0].open()
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await left.settled()
+            try await left.close()
+            let copy = devices[0].directory.removingLastComponent().appending("copy")
+            try FileManager.default.copyItem(atPath: devices[0].directory.string, toPath: copy.string)
+            let original = try await devices[0].open()
+            try await original.execute("INSERT INTO person (id) VALUES ('b')")
+            try await original.settled()
+            let clone = try TestDevice("copy", in: devices[0].directory.removingLastComponent(), root: root)
+            await #expect {
+                let store = try await clone.open()
+                try await store.execute("INSERT INTO person (id) VALUES ('c')")
+                try await store.settled()
+            } throws: { error in
+                (error as? UbiquitousStoreError)?.code == .foreignStore && String(describing: error).contains("copy of another")
+            }
+        }
+    }
+
+    @Test("a pipe, a directory or an altered log beside a good one of the same sequence does not hold it up")
+    func impostors() async throws {
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await left.publish()
+            let container = try await devices[0].container()
+            let directory = container.path.appending("CoreData/People/\(container.peer)/1")
+            for index in 0..<10 {
+                let name = directory.appending("\(LogFileName(sequence: 1, hash: ContentHash(of: [UInt8(index)])))").string
+                switch index % 3 {
+                case 0: #expect(mkfifo(name, 0o644) == 0)
+                case 1: try FileManager.default.createDirectory(atPath: name, withIntermediateDirectories: true)
+                default: try Data("x".utf8).write(to: URL(filePath: name))
+                }
+            }
+            try Data().write(to: URL(filePath: directory.appending("receipts/9223372036854775807").string))
+            try await right.settled()
+            try await left.settled()
+            #expect(try await right.rows().count == 1)
+        }
+    }
+
+    @Test("a published log that was damaged before its save was forgotten is sent again by its owner")
+    func damagedBeforeForgotten() async throws {
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            let bytes = try #require(try await left.read { db in try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox") })
+            let container = try await devices[0].container()
+            let name = LogFileName(sequence: 1, hash: ContentHash(of: [UInt8](bytes)))
+            try bytes.prefix(20).write(to: URL(filePath: container.path.appending("CoreData/People/\(container.peer)/1/\(name)").string))
+            try await left.publish()
+            try await right.settled()
+            #expect(try await right.rows().count == 1)
         }
     }
 }

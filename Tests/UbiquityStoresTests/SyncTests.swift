@@ -263,6 +263,78 @@ struct SyncTests {
         }
     }
 
+    @Test("what is saved while the container is away goes out when a new store file finds its place under a new identifier")
+    func savedBeforeAttachment() async throws {
+        try await withDevices(2) { devices, root in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(left, right)
+            try await left.close()
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: left.file.string + suffix) }
+            let container = try await devices[0].container().path
+            try FileManager.default.moveItem(atPath: container.string, toPath: root.appending("away").string)
+            let fresh = try await devices[0].open()
+            try await fresh.execute("INSERT INTO person (id) VALUES ('b')")
+            try FileManager.default.moveItem(atPath: root.appending("away").string, toPath: container.string)
+            try await settle(fresh, right, fresh)
+            for store in [fresh, right] { #expect(try await store.rows().map { $0[0] } == ["'a'", "'b'"]) }
+        }
+    }
+
+    @Test("two openings of a new store at once both succeed")
+    func openedTwice() async throws {
+        try await withDevices(1) { devices, _ in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        let store = try await devices[0].open()
+                        try await store.settled()
+                        try await store.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("a home whose path has .. in it hears of changes all the same")
+    func indirectPath() async throws {
+        try await withTemporaryDirectory { directory in
+            let root = directory.appending("root")
+            try FileManager.default.createDirectory(atPath: root.appending("x").string, withIntermediateDirectories: true)
+            let indirect = FilePath(root.string + "/x/..")
+            let one = try await TestDevice("one", in: directory, root: indirect).open(automatically: true)
+            let two = try await TestDevice("two", in: directory, root: root).open(automatically: true)
+            var notices = one.notices.makeAsyncIterator()
+            try await two.execute("INSERT INTO person (id) VALUES ('a')")
+            while let notice = await notices.next(isolation: nil) {
+                if case .didImport = notice { break }
+            }
+            #expect(try await one.rows().count == 1)
+            try await one.close()
+            try await two.close()
+        }
+    }
+
+    @Test("an observer hears that another process of the device has written, and observations deliver")
+    func otherProcess() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open(automatically: true)
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            var notices = store.notices.makeAsyncIterator()
+            var counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
+                .values(in: store.reader).makeAsyncIterator()
+            var count = try #require(try await counts.next())
+            #expect(count == 1)
+            try sqlite3(store.file, "INSERT INTO person (id) VALUES ('b')")
+            #expect(await notices.next(isolation: nil) == .didChangeInAnotherProcess)
+            while count == 1 { count = try #require(try await counts.next()) }
+            #expect(count == 2)
+            try await store.close()
+        }
+    }
+
     @Test("CHECKs of the app do not hold up an import")
     func checks() async throws {
         let schema = SyncedSchema(

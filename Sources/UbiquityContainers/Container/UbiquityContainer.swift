@@ -22,8 +22,8 @@ public struct UbiquityContainer: Sendable {
 
     /// Finds the signed-in account's container, and creates it if this device has never seen it.
     ///
-    /// The first use creates the directory and writes this peer's attachment mark into it. Where the mark was written before, nothing is
-    /// ever created again: a container that is gone is reported by `attachment()`, for it may have been wiped, or be late.
+    /// The first use creates the directory and writes this peer's attachment mark into it. Where the mark was written before, nothing of the
+    /// container is ever created again: one that is gone is reported by `attachment()`, for it may have been wiped, or be late.
     ///
     /// - Parameters:
     ///   - identifier: such as `org.example.notes`.
@@ -34,8 +34,18 @@ public struct UbiquityContainer: Sendable {
     }
 
     /// The same on a file layer of the caller's.
-    @concurrent
-    package init(_ identifier: String, home given: DeviceHome?, files: any FileLayer) async throws(ContainerError) {
+    package init(_ identifier: String, home: DeviceHome?, files: any FileLayer) async throws(ContainerError) {
+        do {
+            self = try await blocking { try UbiquityContainer(finding: identifier, home: home, files: files) }
+        } catch let error as ContainerError {
+            throw error
+        } catch {
+            throw ContainerError(.fileSystem, "The container \(identifier) cannot be found.", cause: error)
+        }
+    }
+
+    /// The same, blocking.
+    private init(finding identifier: String, home given: DeviceHome?, files: any FileLayer) throws(ContainerError) {
         let home: DeviceHome
         if let given { home = given } else { home = try DeviceHome.standard() }
         let identifier = try ContainerIdentifier(identifier)
@@ -107,7 +117,10 @@ public struct UbiquityContainer: Sendable {
         _ identifier: ContainerIdentifier, account: AccountName, root: FilePath, homeFiles: HomeFiles, files: any FileLayer
     ) throws(ContainerError) -> PeerIdentifier {
         let container = path(root: root, account: account, identifier: identifier)
-        var record = try homeFiles.record(of: account)!
+        guard var record = try homeFiles.record(of: account) else {
+            let file = homeFiles.recordFile(of: account)
+            throw ContainerError(.malformed, "\(file) is missing although \(account) is signed in; sign in again.", path: file)
+        }
         var entry = record.peers[identifier.description]
         if entry == nil {
             entry = .init(identifier: PeerIdentifier(account: account.description, uuid: UUID()).description, attached: false)
@@ -118,14 +131,35 @@ public struct UbiquityContainer: Sendable {
             let file = homeFiles.recordFile(of: account)
             throw ContainerError(.malformed, "\(file) names a peer that is none of the account's: \(entry!.identifier).", path: file)
         }
-        guard !entry!.attached else { return peer }
+        let mark = container.appending(markDirectoryName).appending(peer.description)
+        if entry!.attached {
+            try checkRoot(entry!, root: root, container: container, mark: mark, files: files)
+            if entry!.root != root.string {
+                record.peers[identifier.description]!.root = root.string
+                try homeFiles.write(record, of: account)
+            }
+            return peer
+        }
         for directory in [container.removingLastComponent(), container, container.appending(markDirectoryName)] {
             try makeDirectory(directory, files)
         }
         try AttachmentMark(peer: peer).write(into: container.appending(markDirectoryName), files: files)
         record.peers[identifier.description]!.attached = true
+        record.peers[identifier.description]!.root = root.string
         try homeFiles.write(record, of: account)
         return peer
+    }
+
+    /// A peer that was attached below another root finds its container in the new one only if somebody has moved it there.
+    private static func checkRoot(
+        _ entry: AccountRecord.Peer, root: FilePath, container: FilePath, mark: FilePath, files: any FileLayer
+    ) throws(ContainerError) {
+        guard let before = entry.root, before != root.string, (try? files.kind(of: mark)) != .file else { return }
+        let old = FilePath(before).appending(container.removingLastComponent().lastComponent!).appending(container.lastComponent!)
+        throw ContainerError(
+            .rootUnavailable,
+            "This device's container lies at \(old), and the containers root is \(root) now: move it to \(container), or sign in with --containers \(before).",
+            path: container)
     }
 
     private static func makeDirectory(_ path: FilePath, _ files: any FileLayer) throws(ContainerError) {

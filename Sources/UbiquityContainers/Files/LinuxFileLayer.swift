@@ -22,7 +22,7 @@ package struct LinuxFileLayer: FileLayer {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }
-            // A name that is not UTF-8 is none of ours: every name that this package writes is ASCII.
+            // A name that is not UTF-8 is none of ours.
             if let name, name != ".", name != ".." { names.append(name) }
         }
         guard errno == 0 else { throw Errno(rawValue: errno) }
@@ -30,7 +30,7 @@ package struct LinuxFileLayer: FileLayer {
     }
 
     package func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] {
-        let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }
         var status = stat()
@@ -121,7 +121,7 @@ package struct LinuxFileLayer: FileLayer {
     }
 
     private func sync(_ path: FilePath, flags: Int32) throws(Errno) {
-        let descriptor = open(path.string, flags | O_CLOEXEC)
+        let descriptor = open(path.string, flags | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw Errno(rawValue: errno) }

@@ -12,6 +12,11 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
         if let fault = PathComponentRule.fault(in: name) {
             throw ContainerError(.invalidName, "The account name \(name.debugDescription) \(fault); choose one like alice@example.org.")
         }
+        if !name.utf8.allSatisfy({ $0 < 0x80 }) {
+            // File systems disagree on when two spellings of such a letter are one name.
+            throw ContainerError(
+                .invalidName, "The account name \(name.debugDescription) holds other letters than ASCII's; choose one like alice@example.org.")
+        }
         if name == PeerIdentifier.localAccount {
             throw ContainerError(.invalidName, "The account name “local” stands for being signed out; choose another.")
         }

@@ -14,6 +14,8 @@ package struct AccountRecord: Codable, Sendable, HomeFormat {
         package var identifier: String
         /// Whether its mark has been written; from then on a missing mark means a wipe, or lateness.
         package var attached: Bool
+        /// The containers root in which it was written.
+        package var root: String?
     }
 }
 

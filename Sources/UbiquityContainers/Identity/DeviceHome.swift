@@ -16,7 +16,9 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// A home at a directory that need not exist yet.
     public init(_ path: FilePath) {
-        self.path = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+        let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+        // Changes are told with paths in this form.
+        self.path = absolute.lexicallyNormalized()
     }
 
     /// The user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.
@@ -111,7 +113,7 @@ public struct DeviceHome: Sendable, Hashable {
     }
 
     package func root(of record: AccountRecord) -> FilePath {
-        record.containersRoot.map { FilePath($0) } ?? path.appending("containers")
+        record.containersRoot.map { FilePath($0).lexicallyNormalized() } ?? path.appending("containers")
     }
 }
 

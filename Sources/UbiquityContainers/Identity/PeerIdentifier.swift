@@ -23,7 +23,7 @@ public struct PeerIdentifier: Hashable, Sendable, Comparable, CustomStringConver
     public init?(_ name: some StringProtocol) {
         guard let tilde = name.lastIndex(of: "~"), let uuid = UUID(uuidString: String(name[name.index(after: tilde)...])) else { return nil }
         let account = String(name[..<tilde])
-        guard PathComponentRule.fault(in: account) == nil else { return nil }
+        guard PathComponentRule.fault(in: account) == nil, account.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         self.init(account: account, uuid: uuid)
         guard description == name else { return nil }
     }

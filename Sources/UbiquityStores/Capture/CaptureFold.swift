@@ -22,18 +22,19 @@ struct CaptureFold {
     private(set) var ended: [Ended] = []
     /// Rows that REPLACE may have taken; nobody but the table can tell.
     private(set) var challenged: [Int64: [RecordValue]] = [:]
-    private var lastChallenge: Int64?
+    /// The rows challenged since the last note of another kind.
+    private var freshChallenges: Set<Int64> = []
 
     var isEmpty: Bool { order.isEmpty && ended.isEmpty && challenged.isEmpty }
 
     mutating func inserted(_ rid: Int64) {
-        lastChallenge = nil
+        freshChallenges = []
         if let key = challenged.removeValue(forKey: rid) { ended.append(Ended(rid: rid, key: key, replaced: true)) }
         if rows.updateValue(.born, forKey: rid) == nil { order.append(rid) }
     }
 
     mutating func updated(_ rid: Int64, _ columns: ColumnSet) {
-        lastChallenge = nil
+        freshChallenges = []
         switch rows[rid] {
         case .born: break
         case .changed(let earlier): rows[rid] = .changed(earlier.union(columns))
@@ -44,14 +45,13 @@ struct CaptureFold {
     }
 
     mutating func challenged(_ rid: Int64, key: [RecordValue]) {
-        lastChallenge = rid
+        freshChallenges.insert(rid)
         if rows[rid] != .born { challenged[rid] = key }
     }
 
     mutating func deleted(_ rid: Int64, key: [RecordValue]) {
         // With recursive triggers, REPLACE tells of its deletion right after the challenge.
-        let replaced = lastChallenge == rid
-        lastChallenge = nil
+        let replaced = freshChallenges.remove(rid) != nil
         challenged[rid] = nil
         let wasBorn = rows.removeValue(forKey: rid) == .born
         if !wasBorn { ended.append(Ended(rid: rid, key: key, replaced: replaced)) }

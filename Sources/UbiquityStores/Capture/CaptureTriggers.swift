@@ -45,15 +45,23 @@ enum CaptureTriggers {
         let sameKey = shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }
         let moved = "OLD.rowid <> NEW.rowid OR \(rekeyed)"
         let mask = shape.columns.enumerated().map { "((\(differs($1))) << \($0))" }.joined(separator: " | ")
+        // REPLACE may take the row that has the new key, and the one that has the new rowid (-1 where SQLite is to choose it).
+        let victims = "(\(sameKey)) OR rowid = NEW.rowid"
+        func challenge(_ condition: String) -> String {
+            """
+            \(capture) (operation, rid, \(shape.ownKeyColumns))
+            SELECT \(Operation.challenged.rawValue), rowid, \(shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", "))
+            FROM \(table) WHERE \(condition);
+            """
+        }
         var triggers: [(name: String, body: String)] = [
             (
                 "challenge",
-                """
-                BEFORE INSERT ON \(table) WHEN \(idle) AND EXISTS (SELECT 1 FROM \(table) WHERE \(sameKey)) BEGIN
-                \(capture) (operation, rid, \(shape.ownKeyColumns))
-                SELECT \(Operation.challenged.rawValue), rowid, \(shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")) FROM \(table) WHERE \(sameKey);
-                END
-                """
+                "BEFORE INSERT ON \(table) WHEN \(idle) AND EXISTS (SELECT 1 FROM \(table) WHERE \(victims)) BEGIN \(challenge(victims)) END"
+            ),
+            (
+                "challenge_update",
+                "BEFORE UPDATE ON \(table) WHEN \(idle) AND (\(moved)) BEGIN \(challenge("(\(victims)) AND rowid <> OLD.rowid")) END"
             ),
             (
                 "insert",

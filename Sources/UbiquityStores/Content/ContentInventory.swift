@@ -27,11 +27,6 @@ struct ContentInventory {
         faulty[peer]?.remove(name)
     }
 
-    mutating func removeAll() {
-        files = [:]
-        faulty = [:]
-    }
-
     mutating func markFaulty(_ name: LogFileName, of peer: PeerIdentifier) { faulty[peer, default: []].insert(name) }
 
     /// Forgets logs up to a sequence, which have been taken in.

@@ -32,6 +32,8 @@ struct Publisher {
             Waypoint.publishSynced.pass()
             let directory = layout.logs(of: state.peer, epoch: state.epoch)
             let temporary = layout.temporary(of: state.peer, epoch: state.epoch)
+            // No ancestor of a final name, and nothing that a synchroniser would bring back.
+            try files.makeDirectory(temporary)
             for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
@@ -46,7 +48,9 @@ struct Publisher {
     /// Publishes a receipt and removes those before it.
     func publish(_ receipt: Receipt, number: Int64, of peer: PeerIdentifier, epoch: Int64) throws {
         let directory = layout.receipts(of: peer, epoch: epoch)
-        let before = try files.names(in: directory).filter { Int64($0).map { $0 < number } ?? false }
+        try syncWriteAheadLog()
+        try files.makeDirectory(layout.temporary(of: peer, epoch: epoch))
+        let before = try files.names(in: directory).filter { Receipt.number(ofFile: $0).map { $0 < number } ?? false }
         try place(try receipt.encoded(), as: String(number), in: directory, by: layout.temporary(of: peer, epoch: epoch))
         try files.syncDirectory(directory)
         Waypoint.receiptWritten.pass()
@@ -58,15 +62,23 @@ struct Publisher {
         try files.writeNew(draft, bytes)
         Waypoint.publishWritten.pass()
         do {
-            try files.renameNew(draft, to: directory.appending(name))
-        } catch Errno.fileExists {
-            // A crash came between this rename and the forgetting.
-            try files.remove(draft)
+            try giveName(draft, directory.appending(name), bytes)
         } catch {
             try? files.remove(draft)
             throw error
         }
         Waypoint.publishRenamed.pass()
+    }
+
+    private func giveName(_ draft: FilePath, _ final: FilePath, _ bytes: [UInt8]) throws {
+        do {
+            try files.renameNew(draft, to: final)
+        } catch Errno.fileExists {
+            // A crash came between this rename and the forgetting; or the file has been damaged since, and its owner sends it again.
+            if try files.read(final, limit: .max) == bytes { return try files.remove(draft) }
+            try files.remove(final)
+            try files.renameNew(draft, to: final)
+        }
     }
 
     /// Commits in WAL mode with synchronous NORMAL are durable once the log file is synced (sqlite.org/pragma.html#pragma_synchronous).
@@ -84,6 +96,31 @@ struct Publisher {
     func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
         let temporary = layout.temporary(of: peer, epoch: epoch)
         for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
+    }
+
+    /// Finds logs under this peer's name that this store did not write: its identifier is in use by another copy of it.
+    ///
+    /// - Parameters:
+    ///   - state: the store's state.
+    ///   - pool: where the sealed logs are.
+    /// - Returns: the name of such a log, or nil.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func foreignLog(_ state: StoreState, in pool: DatabasePool) throws -> LogFileName? {
+        let sealed = try pool.read { db in
+            try Dictionary(
+                Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox").map { ($0["sequence"] as Int64, $0["hash"] as Data) }
+            ) { $1 }
+        }
+        let directory = layout.logs(of: state.peer, epoch: state.epoch)
+        for name in try files.names(in: directory).compactMap({ LogFileName($0) }) {
+            let isForeign =
+                name.sequence > state.sequence || (name.sequence == state.sequence && name.hash != state.predecessor)
+                || sealed[name.sequence].map { Array($0) != name.hash.bytes } ?? false
+            // A whole log, that is; anybody can give a file such a name.
+            guard isForeign, let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit) else { continue }
+            if let log = try? LogFile(decoding: bytes, named: name), log.header.peer == state.peer { return name }
+        }
+        return nil
     }
 
     private static func sealed(_ db: Database, limit: Int) throws -> [(name: LogFileName, bytes: [UInt8])] {

@@ -11,6 +11,8 @@ struct ImportPlanner {
     let own: PeerIdentifier
     let shapes: [TableShape]
     let files: any FileLayer
+    /// The highest stamp seen.
+    var clock: HybridTime
 
     /// How much one transaction takes in, beyond its first log.
     private static let batchBytes = 4 << 20
@@ -30,7 +32,7 @@ struct ImportPlanner {
     ///   - knowledge: what has been joined, this peer's own logs included.
     ///   - inventory: the logs that are there; unusable ones are marked in it.
     /// - Returns: what can be joined, what waits, and what cannot be used.
-    func plan(knowledge: Knowledge, inventory: inout ContentInventory) -> Plan {
+    mutating func plan(knowledge: Knowledge, inventory: inout ContentInventory) -> Plan {
         var plan = Plan()
         var planned = knowledge
         var heads: [PeerIdentifier: ReadyLog] = [:]
@@ -42,6 +44,7 @@ struct ImportPlanner {
             for peer in inventory.peers {
                 while let next = ready(of: peer, planned, &inventory, &heads, &plan) {
                     plan.ready.append(next)
+                    clock = next.contents.groups.reduce(clock) { max($0, $1.time) }
                     heads[peer] = nil
                     planned.positions[peer] = .init(sequence: next.name.sequence, hash: next.name.hash)
                     bytes += next.log.body.count
@@ -82,12 +85,24 @@ struct ImportPlanner {
         if let head = heads[peer] { return head }
         let sequence = planned.sequence(of: peer) + 1
         let predecessor = planned.positions[peer]?.hash
-        for name in inventory.candidates(of: peer, sequence: sequence) {
+        var unreadable: Errno?
+        let candidates = inventory.candidates(of: peer, sequence: sequence)
+        for name in candidates {
             do {
                 let ready = try read(name, of: peer)
                 guard ready.log.header.predecessor == predecessor else {
                     throw LogFault.damaged(
                         "it follows another log \(sequence - 1) of this peer than the one here: the peer's identifier has been forked")
+                }
+                for group in ready.contents.groups where !group.time.isPlausible(after: clock) {
+                    throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
+                }
+                for other in candidates where other != name && !plan.quarantined.contains(where: { $0.file == other.description }) {
+                    inventory.markFaulty(other, of: peer)
+                    plan.quarantined.append(
+                        QuarantinedLog(
+                            peer: peer.description, file: other.description,
+                            reason: "another log has this sequence: the peer's identifier has been forked"))
                 }
                 heads[peer] = ready
                 return ready
@@ -97,9 +112,12 @@ struct ImportPlanner {
             } catch Errno.noSuchFileOrDirectory {
                 inventory.remove(name, of: peer)
             } catch {
-                plan.waiting.append(WaitingPeer(peer, sequence, "it cannot be read (\(error))", inventory))
-                return nil
+                unreadable = error as? Errno ?? .ioError
             }
+        }
+        if let unreadable {
+            plan.waiting.append(WaitingPeer(peer, sequence, "it cannot be read (\(unreadable))", inventory))
+            return nil
         }
         if inventory.hasLater(than: sequence, of: peer) {
             plan.waiting.append(WaitingPeer(peer, sequence, "it is not here yet, or cannot be used", inventory))

@@ -15,34 +15,52 @@ struct LogImporter {
     let shapes: [TableShape]
     let sealer: Sealer
 
+    /// What a transaction did.
+    struct Outcome {
+        var notice = ImportNotice()
+        /// The log that this store cannot hold, after which none was joined.
+        var refused: (log: ReadyLog, reason: String)?
+    }
+
     /// Joins logs in the order given, each of which is next for its author.
     ///
     /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
-    ///
-    /// - Returns: the records that changed.
-    func join(_ logs: [ReadyLog], _ db: Database) throws -> ImportNotice {
+    /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself.
+    func join(_ logs: [ReadyLog], _ db: Database) throws -> Outcome {
         try sealer.seal(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         var state = try StoreState.read(db)
         var peers = try StoreKnowledge.peers(db)
-        var notice = ImportNotice()
+        var outcome = Outcome()
         for ready in logs {
-            let author = try StoreKnowledge.number(of: ready.peer, in: &peers, db)
-            for group in ready.contents.groups {
-                let writer = try group.peer.map { try StoreKnowledge.number(of: $0, in: &peers, db) } ?? author
-                state.clock = max(state.clock, group.time)
-                try join(group, of: ready, stamp: Stamp(group.time, writer), peers: peers, &notice, db)
+            // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
+            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
+            var notice = outcome.notice
+            do {
+                try db.inSavepoint {
+                    for group in ready.contents.groups {
+                        try join(group, of: ready, stamp: Stamp(group.time, peers[group.peer ?? ready.peer]!), peers: peers, &notice, db)
+                    }
+                    return .commit
+                }
+            } catch let fault as LogFault {
+                outcome.refused = (ready, fault.description)
+                break
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
+                outcome.refused = (ready, "this store's schema refuses it: \(error.message ?? "a constraint fails")")
+                break
             }
-            try StoreKnowledge.set(.init(sequence: ready.name.sequence, hash: ready.name.hash), of: author, db)
+            outcome.notice = notice
+            state.clock = ready.contents.groups.reduce(state.clock) { max($0, $1.time) }
+            try StoreKnowledge.set(.init(sequence: ready.name.sequence, hash: ready.name.hash), of: peers[ready.peer]!, db)
             try db.execute(
                 sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [ready.peer.description, ready.name.description])
         }
-        state.receipt += 1
         try state.update(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
+        for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
-        return notice
+        return outcome
     }
 
     private func join(

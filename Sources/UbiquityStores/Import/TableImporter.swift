@@ -18,6 +18,11 @@ final class TableImporter {
     private var updates: [ColumnSet: RawStatement] = [:]
     private let known: ColumnSet
 
+    /// Lives up to here are taken as they come.
+    ///
+    /// Above, a log may only go on from what is known, so that one forged life stops nobody.
+    private static let soundLife: Int64 = 1 << 32
+
     /// Why a log's table cannot be imported here yet, in words; nil where it can.
     static func obstacle(to table: LogBody.Table, among shapes: [TableShape]) -> String? {
         guard let shape = shapes.first(where: { $0.name == table.name }) else { return "it names the table “\(table.name)”, which is unknown here" }
@@ -57,6 +62,9 @@ final class TableImporter {
             let death = try clocks.death(change.key)
             local = death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
         }
+        guard change.life <= max(Self.soundLife, (local?.life ?? 0) + 2) else {
+            throw LogFault.damaged("it holds a record of more lives than can have been lived")
+        }
         let outcome = try RecordJoin.join(life: change.life, columns: change.columns, stamp: stamp, into: local, peers: peers) { column in
             guard let rid else { return false }
             return value(of: column, in: change).compare(try self.value(of: column, rid: rid)) == .greater
@@ -65,13 +73,15 @@ final class TableImporter {
         case .superseded: return nil
         case .begins(let clock):
             if let rid {
-                try update(rid, known, change)
-                try clocks.set(clock, rid: rid)
-                return .update
+                // A new life is a new row: columns that the log does not know begin with their defaults.
+                delete.bind(1, rid)
+                try delete.run()
+                _ = try clocks.take(rid: rid)
+            } else if local != nil {
+                _ = try clocks.revive(change.key)
             }
             try clocks.set(clock, rid: try insert(change))
-            if local != nil { _ = try clocks.revive(change.key) }
-            return .insert
+            return rid == nil ? .insert : .update
         case .ends(let life):
             if let rid {
                 delete.bind(1, rid)

@@ -112,9 +112,8 @@ package enum LogBody {
         while let (number, value) = try reader.nextField() {
             switch number {
             case Field.groupStamp:
-                let time = HybridTime(rawValue: Int64(clamping: try value.number))
-                guard time <= HybridTime.latest else { throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong") }
-                group.time = time
+                guard let time = Int64(exactly: try value.number) else { throw LogFault.damaged("a stamp is malformed") }
+                group.time = HybridTime(rawValue: time)
             case Field.groupPeer:
                 guard let peer = PeerIdentifier(try value.string) else { throw LogFault.damaged("a group's peer is malformed") }
                 group.peer = peer

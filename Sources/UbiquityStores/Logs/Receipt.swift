@@ -55,6 +55,12 @@ public struct Receipt: Sendable, Hashable, Codable {
         self = receipt
     }
 
+    /// The number in a receipt's file name, in its one spelling; nil for other names.
+    package static func number(ofFile name: String) -> Int64? {
+        guard name.utf8.count <= 12, let number = Int64(name), number > 0, String(number) == name else { return nil }
+        return number
+    }
+
     package func encoded() throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -14,7 +14,11 @@ extension WireReader {
         case ValueTag.integer:
             let zigzag = try varint()
             return .integer(Int64(bitPattern: zigzag >> 1) ^ -Int64(bitPattern: zigzag & 1))
-        case ValueTag.real: return .real(try little())
+        case ValueTag.real:
+            let bits = try little()
+            // SQLite holds no NaN: it takes one for NULL.
+            if Double(bitPattern: bits).isNaN { throw .malformed("a real that is not a number") }
+            return .real(bits)
         case ValueTag.text: return .text(try take(try length()))
         case ValueTag.blob: return .blob(try take(try length()))
         case let tag: throw .malformed("a value of type \(tag)")

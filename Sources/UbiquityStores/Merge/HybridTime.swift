@@ -25,6 +25,14 @@ package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
     /// A log with a later stamp is quarantined: its writer's clock is broken, and its stamps would win for ever.
     package static let latest = HybridTime(milliseconds: 7_258_118_400_000)
 
+    /// Whether a stamp can be taken in by somebody who has seen stamps up to another.
+    ///
+    /// Beyond ``latest`` it must go on from what has been seen: whoever took in one of the last good stamps still writes above it.
+    package func isPlausible(after seen: HybridTime) -> Bool {
+        let day: Int64 = 86_400_000 << 16
+        return self <= Self.latest || (seen.rawValue < .max - day && rawValue <= seen.rawValue + day)
+    }
+
     package var date: Date { Date(timeIntervalSince1970: Double(rawValue >> 16) / 1000) }
 
     /// The reading for a new event: the wall's time, or just above what has been seen.

@@ -56,6 +56,7 @@ extension RecordValue {
 
     /// An integer against a real, exactly: a conversion to Double would round from 2^53 on.
     private static func compare(_ integer: Int64, _ real: Double) -> Ordering {
+        if real.isNaN { return .greater }
         if real >= 0x1p63 { return .less }
         if real < -0x1p63 { return .greater }
         let whole = Int64(real.rounded(.down))

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 
 /// Reads the synced tables' shapes from a database, and lists everything in them that cannot sync, with the remedy.
 struct SchemaInspector {
@@ -54,8 +55,12 @@ struct SchemaInspector {
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
+            if ["rowid", "oid", "_rowid_"].contains(columnName.lowercased()) {
+                violations.append("Column “\(columnName)” of “\(name)” hides SQLite's own rowid, which capture needs: rename it.")
+            }
             if place > 0 {
                 key.append((place, columnName))
+                checkKeyColumn(columnName, type: column["type"], of: name)
                 if column["notnull"] == 0 { nullable.append(columnName) }
             } else if column["hidden"] == 0 {
                 columns.append(columnName)
@@ -95,15 +100,28 @@ struct SchemaInspector {
         return true
     }
 
+    private mutating func checkKeyColumn(_ column: String, type: String, of table: String) {
+        if type.isEmpty {
+            violations.append(
+                "The key column “\(column)” of “\(table)” has no type, so that 1 and 1.0 are one key and two values: declare TEXT, BLOB or INTEGER.")
+        }
+        // The column's own collation decides comparisons, whatever its index uses.
+        var collation: UnsafePointer<CChar>?
+        sqlite3_table_column_metadata(db.sqliteConnection, "main", table, column, nil, &collation, nil, nil, nil)
+        if let collation { checkCollation(String(cString: collation), of: column, in: table) }
+    }
+
+    private mutating func checkCollation(_ collation: String, of column: String, in table: String) {
+        let violation = "The key column “\(column)” of “\(table)” has the collation \(collation): keys sync by bytes; use BINARY."
+        if collation.uppercased() != "BINARY", !violations.contains(violation) { violations.append(violation) }
+    }
+
     private mutating func checkIndexes(of name: String) throws {
         for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [name]) where index["unique"] == 1 {
             let indexName: String = index["name"]
             let columns = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName])
             if index["origin"] == "pk" {
-                for column in columns where column["coll"] != "BINARY" {
-                    let (columnName, collation): (String, String) = (column["name"], column["coll"])
-                    violations.append("The key column “\(columnName)” of “\(name)” has the collation \(collation): keys sync by bytes; use BINARY.")
-                }
+                for column in columns { checkCollation(column["coll"], of: column["name"], in: name) }
             } else {
                 let names = columns.map { ($0["name"] as String?) ?? "an expression" }.joined(separator: ", ")
                 violations.append("Table “\(name)” has a UNIQUE rule over (\(names)), which cannot sync yet: drop the rule.")
@@ -130,8 +148,8 @@ struct SchemaInspector {
             let (name, sql): (String, String) = (trigger["name"], trigger["sql"])
             guard !sql.lowercased().contains("ubiquity_import") else { continue }
             guard let begin = sql.range(of: "BEGIN", options: .caseInsensitive) else { continue }
-            let words = Set(sql[begin.upperBound...].lowercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
-            for table in tables where words.contains(table.lowercased()) {
+            let body = sql[begin.upperBound...].lowercased()
+            for table in tables where body.contains(table.lowercased()) {
                 violations.append(
                     "Trigger “\(name)” could write the synced table “\(table)” during an import: add WHEN (SELECT active FROM ubiquity_import) = 0.")
             }

@@ -8,6 +8,12 @@ struct RawStatement {
     let handle: OpaquePointer
     private let owner: Statement
     private unowned let db: Database
+    private let fault = Fault()
+
+    /// What a binding failed with, such as a value over SQLite's limit; the next step throws it.
+    private final class Fault {
+        var code = SQLITE_OK
+    }
 
     init(_ sql: String, _ db: Database) throws {
         owner = try db.cachedStatement(sql: sql)
@@ -19,6 +25,7 @@ struct RawStatement {
 
     /// Makes one step; true where there is a row.
     func step() throws -> Bool {
+        guard fault.code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: fault.code), sql: owner.sql) }
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -45,17 +52,19 @@ struct RawStatement {
     /// Text and blobs are copied by SQLite.
     func bind(_ index: Int, _ value: RecordValue) {
         let place = Int32(index)
+        var bound = SQLITE_OK
         switch value {
         case .null: sqlite3_bind_null(handle, place)
         case .integer(let integer): sqlite3_bind_int64(handle, place, integer)
         case .real(let bits): sqlite3_bind_double(handle, place, Double(bitPattern: bits))
         case .text(let bytes):
-            _ = Self.withBytes(bytes) {
+            bound = Self.withBytes(bytes) {
                 sqlite3_bind_text64(handle, place, $0.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8))
             }
         case .blob(let bytes):
-            _ = Self.withBytes(bytes) { sqlite3_bind_blob64(handle, place, $0, UInt64(bytes.count), Self.transient) }
+            bound = Self.withBytes(bytes) { sqlite3_bind_blob64(handle, place, $0, UInt64(bytes.count), Self.transient) }
         }
+        if bound != SQLITE_OK { fault.code = bound }
     }
 
     func bind(_ index: Int, _ value: [UInt8]?) {

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers
@@ -26,6 +27,12 @@ actor StoreEngine {
     private var lastReceipt: Knowledge?
     private var failure: String?
     private var watchFault: String?
+    /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
+    private var dataVersion: Int64?
+    private let isStopping = Mutex(false)
+
+    /// How long an exchange waits for one of another process, which lasts as long as an import.
+    private static let patience = Duration.seconds(60)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -47,18 +54,25 @@ actor StoreEngine {
 
     /// Finds or makes this peer's place in the content, before anything else.
     ///
-    /// A store that had its place and does not find it is suspended; nothing is made then.
+    /// A store that had its place and does not find it is suspended; nothing is made then. Where another process exchanges for this store
+    /// there is nothing to do.
     func start() throws {
-        try leased { state in
+        try leased(waiting: false) { state in
             publisher.removeDrafts(of: state.peer, epoch: state.epoch)
         }
     }
+
+    /// Makes waits for other processes end at once, for the store closes.
+    nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
 
     /// Takes in what the watcher saw below the container.
     func note(_ batch: TreeChangeBatch) {
         guard inventory != nil else { return }
         for change in batch {
             switch change.kind {
+            case _ where change.path.starts(with: layout.logs(of: peer, epoch: epoch)):
+                // Our own; but a log that we did not write is looked into.
+                if change.kind == .created || change.kind == .moved, layout.log(at: change.path) != nil { inventory = nil }
             case .created, .modified, .moved:
                 if change.kind == .moved, let from = change.from, let log = layout.log(at: from) { inventory!.remove(log.name, of: log.peer) }
                 if change.isDirectory {
@@ -89,13 +103,16 @@ actor StoreEngine {
     func setWatchFault(_ fault: String?) { watchFault = fault }
 
     /// Exchanges without anybody who waits: a failure stands in the status, and the next reason to exchange tries again.
-    func exchangeInBackground() {
+    ///
+    /// - Returns: whether it went well.
+    func exchangeInBackground() -> Bool {
         do {
             try exchange()
             failure = nil
         } catch {
             failure = String(describing: error)
         }
+        return failure == nil
     }
 
     /// The same with everything listed anew, until nothing is left to do.
@@ -134,29 +151,57 @@ extension StoreEngine {
 
     /// Does something while no other process of this device exchanges for this store; the lock ends with its process.
     ///
-    /// The body runs only while the store has its place in the container.
-    private func leased(_ body: (StoreState) throws -> Void) throws {
-        let lease: FileLock
-        do {
-            lease = try FileLock.waiting(for: FilePath(file.path.string + "-exchange"))
-        } catch {
+    /// The body runs only while the store has its place in the container. Where the lock is taken and nobody wants to wait, it does not run.
+    private func leased(waiting: Bool = true, _ body: (StoreState) throws -> Void) throws {
+        let lock = FilePath(file.path.string + "-exchange")
+        guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
+            if !waiting { return }
             throw UbiquitousStoreError(
-                .fileSystem, "\(file.path)-exchange cannot be locked; check its owner and mode.", path: file.path, cause: error)
+                .timedOut,
+                "Another process\(StoreLock.holder(of: lock)) has been exchanging for \(file.path) for a minute; see whether it is stopped.",
+                path: lock)
         }
         defer { withExtendedLifetime(lease) {} }
+        try noteOtherProcesses()
         var state = try file.pool.read { db in try StoreState.read(db) }
         guard isExchanging(state) else { return }
-        if !state.attached { state = try attach(state) }
-        (peer, epoch) = (state.peer, state.epoch)
         do {
+            if !state.attached { state = try attach(state) }
+            (peer, epoch) = (state.peer, state.epoch)
+            if inventory == nil { try checkIdentity(state) }
             try body(state)
-        } catch let error as Errno where error == .noSuchFileOrDirectory || error == .notDirectory {
+        } catch let error as Errno {
             // Something went while we looked. If it is the attachment, that is the reason; else it is a person's to repair.
             guard isExchanging(state) else { return }
             throw UbiquitousStoreError(
-                .suspended, "A directory of this peer is missing below \(layout.peer(peer)); put it back, or remove the store file to attach anew.",
-                path: layout.peer(peer), cause: error)
+                .fileSystem,
+                "The store cannot exchange with \(layout.directory); check owner, mode and free space there. Saves are kept until it can.",
+                path: layout.directory, cause: error)
         }
+    }
+
+    /// Tells observers when another process of this device has written to the store file since we last looked.
+    private func noteOtherProcesses() throws {
+        let before = dataVersion
+        let now = try file.pool.write { db in
+            let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
+            if let before, version != before {
+                for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+            }
+            return version
+        }
+        dataVersion = now
+        if let before, now != before { notices.post(.didChangeInAnotherProcess) }
+    }
+
+    /// Refuses to go on under an identifier that another copy of this store uses: a cloned home, or a restored backup.
+    private func checkIdentity(_ state: StoreState) throws {
+        guard let log = try publisher.foreignLog(state, in: file.pool) else { return }
+        throw UbiquitousStoreError(
+            .foreignStore,
+            "\(layout.logs(of: state.peer, epoch: state.epoch)) holds \(log), which this store did not write: it is a copy of another device's, or an old backup. "
+                + "It keeps everything and exchanges nothing. Export what only it holds, move \(file.path) aside, and open again.",
+            path: file.path)
     }
 
     private func attach(_ given: StoreState) throws -> StoreState {
@@ -199,13 +244,15 @@ extension StoreEngine {
     }
 
     private func importAll() throws {
-        let planner = ImportPlanner(layout: layout, contentName: contentName, epoch: epoch, own: peer, shapes: file.shapes, files: files)
+        var planner = ImportPlanner(
+            layout: layout, contentName: contentName, epoch: epoch, own: peer, shapes: file.shapes, files: files, clock: try clock())
         let importer = LogImporter(shapes: file.shapes, sealer: sealer)
         var isFull = true
         while isFull {
             let knowledge = try knowledge()
             if inventory == nil {
                 inventory = try ContentInventory(listing: layout, epoch: epoch, knowledge: knowledge, except: peer, files: files)
+                try forgetQuarantined()
             }
             for (peer, position) in knowledge.positions { inventory!.forget(through: position.sequence, of: peer) }
             let plan = planner.plan(knowledge: knowledge, inventory: &inventory!)
@@ -213,9 +260,14 @@ extension StoreEngine {
             isFull = plan.isFull
             try quarantine(plan.quarantined)
             guard !plan.ready.isEmpty else { break }
-            let notice = try file.importing { db in try importer.join(plan.ready, db) }
+            let outcome = try file.importing { db in try importer.join(plan.ready, db) }
             Waypoint.importCommitted.pass()
-            if !notice.isEmpty { notices.post(.didImport(notice)) }
+            if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
+            if let (log, reason) = outcome.refused {
+                inventory!.markFaulty(log.name, of: log.peer)
+                try quarantine([QuarantinedLog(peer: log.peer.description, file: log.name.description, reason: reason)])
+                isFull = true
+            }
         }
         // An import seals foreign writes: out with them.
         _ = try publisher.publish(from: file.pool)
@@ -232,6 +284,21 @@ extension StoreEngine {
             if isNew { notices.post(.didQuarantine(log)) }
         }
     }
+
+    /// Takes files off the list of the unusable that are no longer there.
+    private func forgetQuarantined() throws {
+        let listed = try file.pool.read { db in
+            try Row.fetchAll(db, sql: "SELECT peer, file FROM ubiquity_quarantine").map { ($0["peer"] as String, $0["file"] as String) }
+        }
+        for (peer, name) in listed {
+            guard let identifier = PeerIdentifier(peer), try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) == nil else {
+                continue
+            }
+            try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
+        }
+    }
+
+    private func clock() throws -> HybridTime { try file.pool.read { db in try StoreState.read(db).clock } }
 
     /// What has been taken in, with this peer's own logs as far as they are sealed.
     private func knowledge() throws -> Knowledge {
@@ -252,13 +319,14 @@ extension StoreEngine {
         }
         guard lastReceipt != knowledge else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
-        let there = try files.names(in: receipts).compactMap { Int64($0) }.max()
+        let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
         if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
             Receipt(decoding: bytes)?.stated == knowledge
         {
             lastReceipt = knowledge
             return
         }
+        try files.makeDirectory(receipts)
         let number = max(state.receipt, there ?? 0) + 1
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET receipt = ?", arguments: [number]) }
         let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, migrations: file.migrations, time: now())

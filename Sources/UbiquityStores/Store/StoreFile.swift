@@ -36,6 +36,13 @@ struct StoreFile {
                 "The store's directory \(path.removingLastComponent()) cannot be created; check its parent's owner, mode and free space.",
                 path: path.removingLastComponent(), cause: error)
         }
+        // Two processes may open a new store at once; the second finds it made.
+        guard let lock = try StoreLock.take(FilePath(path.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
+            let holder = StoreLock.holder(of: FilePath(path.string + "-open"))
+            throw UbiquitousStoreError(
+                .timedOut, "Another process\(holder) has been opening \(path) for a minute; see whether it is stopped.", path: path)
+        }
+        defer { withExtendedLifetime(lock) {} }
         do {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
             let existing = try existingState(path, expected: newState)
@@ -67,7 +74,6 @@ struct StoreFile {
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
             if existing == nil {
-                try checkEmpty(shapes, db)
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
             }
@@ -106,16 +112,31 @@ struct StoreFile {
     }
 
     /// Rows that nobody captured would stay on this device for ever.
-    private static func checkEmpty(_ shapes: [TableShape], _ db: Database) throws {
-        for shape in shapes {
-            let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
-            guard count == 0 else {
-                throw UbiquitousStoreError(
-                    .unsupported,
-                    "The table “\(shape.name)” holds \(count) rows before the store is first opened: existing rows cannot be taken over yet; insert them through the store."
-                )
-            }
+    private static func checkEmpty(_ shape: TableShape, _ db: Database) throws {
+        let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
+        guard count == 0 else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The table “\(shape.name)” holds \(count) rows from before it was synced: existing rows cannot be taken over yet; insert them through the store."
+            )
         }
+    }
+
+    /// Makes triggers that somebody has dropped or changed anew, and notes the rows that came meanwhile.
+    ///
+    /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
+    private static func reinstall(_ shape: TableShape, _ db: Database) throws {
+        let expected = Set(CaptureTriggers.triggers(for: shape).filter { $0.hasPrefix("CREATE") })
+        let found = try Set(
+            String.fetchAll(
+                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
+        guard found != expected else { return }
+        for statement in CaptureTriggers.triggers(for: shape) { try db.execute(sql: statement) }
+        try db.execute(
+            sql: """
+                INSERT INTO \(shape.captureTable) (operation, rid) SELECT \(CaptureTriggers.Operation.inserted.rawValue), rowid
+                FROM \(shape.name.quotedDatabaseIdentifier) WHERE rowid NOT IN (SELECT rid FROM \(shape.clockTable))
+                """)
     }
 
     /// Gives tables the numbers that they had before, and makes tables and triggers of ours that are missing.
@@ -130,7 +151,9 @@ struct StoreFile {
                         .unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
                 }
                 shape.number = row["number"]
+                try reinstall(shape, db)
             } else {
+                try checkEmpty(shape, db)
                 try db.execute(sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, key, columns])
                 shape.number = db.lastInsertedRowID
                 for statement in CaptureTriggers.tables(for: shape) { try db.execute(sql: statement) }
@@ -159,7 +182,7 @@ struct StoreFile {
 }
 
 extension StoreFile {
-    /// Runs an import's transaction: without foreign keys and CHECKs, since no order of single rows need be valid (DESIGN §5).
+    /// Runs an import's transaction: without CHECKs, since no order of single rows need be valid (DESIGN §5).
     func importing<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.

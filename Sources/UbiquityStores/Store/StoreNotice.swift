@@ -4,6 +4,8 @@ public import UbiquityContainers
 public enum StoreNotice: Sendable, Hashable {
     /// Changes of other peers have been committed to the store.
     case didImport(ImportNotice)
+    /// Another process of this device has written to the store: read again what you show.
+    case didChangeInAnotherProcess
     /// The container or the store's content is gone. Nothing is deleted; reads and writes go on locally, and nothing goes out or in.
     case didSuspend(ContainerAttachment.Reason)
     /// What was gone is back, and so is the exchange.

@@ -8,10 +8,12 @@ final class StoreRunner: Sendable {
     private let wakes: AsyncStream<Void>.Continuation
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
+    private let engine: StoreEngine
 
     init(engine: StoreEngine, container: FilePath, storeDirectory: FilePath) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
+        self.engine = engine
         // A container that is gone is waited for above its place.
         var watched = container
         while !watched.isEmpty, !FileManager.default.fileExists(atPath: watched.string) { watched.removeLastComponent() }
@@ -31,7 +33,17 @@ final class StoreRunner: Sendable {
         var running = [
             Task {
                 await engine.setWatchFault(fault)
-                for await _ in stream { await engine.exchangeInBackground() }
+                var pause = Duration.milliseconds(500)
+                for await _ in stream {
+                    if await engine.exchangeInBackground() {
+                        pause = .milliseconds(500)
+                        continue
+                    }
+                    // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
+                    try? await Task.sleep(for: pause)
+                    pause = min(pause * 2, .seconds(60))
+                    continuation.yield()
+                }
             }
         ]
         if let content {
@@ -55,6 +67,7 @@ final class StoreRunner: Sendable {
 
     func cancel() {
         wakes.finish()
+        engine.stopWaiting()
         for watcher in watchers { watcher.close() }
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }

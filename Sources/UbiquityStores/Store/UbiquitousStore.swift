@@ -94,16 +94,19 @@ public final class UbiquitousStore: Sendable {
         let newState = StoreState(
             account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let file = try StoreFile.open(storePath, schema: schema, newState: newState)
+        let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState) }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now)
         let hub = StoreNotices.Hub()
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state, now: now)
         try await engine.start()
-        let runner =
-            options.exchangesAutomatically
-            ? StoreRunner(engine: engine, container: container.path, storeDirectory: storePath.removingLastComponent()) : nil
+        let runner: StoreRunner? =
+            if options.exchangesAutomatically {
+                try await blocking { StoreRunner(engine: engine, container: container.path, storeDirectory: storePath.removingLastComponent()) }
+            } else {
+                nil
+            }
         return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(hub: hub))
     }
 

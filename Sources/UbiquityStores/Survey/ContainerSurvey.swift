@@ -99,7 +99,7 @@ extension ContainerSurvey {
             peers.append(try Self.peer(peer, layout, epoch: epoch, files))
         }
         peers.sort { $0.peer < $1.peer }
-        let last = Dictionary(uniqueKeysWithValues: peers.map { ($0.peer, $0.last) })
+        let last = Dictionary(peers.map { ($0.peer, $0.last) }) { max($0, $1) }
         for index in peers.indices {
             let own = peers[index].peer
             let read = Dictionary(peers[index].knowledge.map { ($0.peer, $0.read) }) { $1 }
@@ -121,7 +121,7 @@ extension ContainerSurvey {
         }
         let receipts = layout.receipts(of: identifier, epoch: epoch)
         // The last one that can be read: a synchroniser may bring the newest half.
-        for number in try names(in: receipts, files).compactMap({ Int64($0) }).sorted(by: >) {
+        for number in try names(in: receipts, files).compactMap(Receipt.number(ofFile:)).sorted(by: >) {
             guard let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20), let receipt = Receipt(decoding: bytes) else {
                 continue
             }

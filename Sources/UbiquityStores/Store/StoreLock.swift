@@ -1,0 +1,40 @@
+internal import Foundation
+internal import Glibc
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// A lock between the processes of a device that share a store, with a way out of every wait.
+enum StoreLock {
+    /// Takes a lock, and writes this process's number into the file.
+    ///
+    /// - Parameters:
+    ///   - file: the lock file.
+    ///   - limit: how long to wait for another process; it blocks the thread. The kernel's own wait cannot be ended, so it asks again
+    ///     every few milliseconds.
+    ///   - isCancelled: asked meanwhile; true ends the wait.
+    /// - Returns: the lock, or nil where another process has it still.
+    /// - Throws: `UbiquitousStoreError` where the file cannot be made or opened.
+    static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> FileLock? {
+        let deadline = ContinuousClock.now + limit
+        while true {
+            do {
+                if let lock = try FileLock.ifFree(file) {
+                    try? Data("\(getpid())\n".utf8).write(to: URL(filePath: file.string))
+                    return lock
+                }
+            } catch {
+                throw UbiquitousStoreError(.fileSystem, "\(file) cannot be locked; check its owner and mode.", path: file, cause: error)
+            }
+            guard ContinuousClock.now < deadline, !isCancelled() else { return nil }
+            usleep(2000)
+        }
+    }
+
+    /// Who has a lock, for a message: “ (process 123)”, or nothing.
+    static func holder(of file: FilePath) -> String {
+        guard let text = FileManager.default.contents(atPath: file.string),
+            let number = Int32(String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines))
+        else { return "" }
+        return " (process \(number))"
+    }
+}
