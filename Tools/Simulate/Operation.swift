@@ -28,6 +28,7 @@ enum Operation: Sendable, CustomStringConvertible {
         case updateAll(column: Int, value: Int?)
         case delete(key: Int)
         case rekey(key: Int, to: Int)
+        case overwrite(key: Int, to: Int)
         case move(key: Int, rowid: Int)
     }
 
@@ -62,8 +63,10 @@ enum Operation: Sendable, CustomStringConvertible {
         case 10..<14: return .update(key: key, column: column, value: value())
         case 14: return .updateAll(column: column, value: value())
         case 15..<18: return .delete(key: key)
-        case 18: return .rekey(key: key, to: Int.random(in: 0..<6, using: &random))
-        default: return .move(key: key, rowid: Int.random(in: 100..<200, using: &random))
+        case 18:
+            let other = Int.random(in: 0..<6, using: &random)
+            return Bool.random(using: &random) ? .rekey(key: key, to: other) : .overwrite(key: key, to: other)
+        default: return .move(key: key, rowid: Int.random(in: 1..<12, using: &random))
         }
     }
 
@@ -101,7 +104,8 @@ extension Operation.Write {
         case .updateAll(let column, let value): "UPDATE item SET \(Statements.columns[column]) = \(text(value))"
         case .delete(let key): "DELETE FROM item WHERE id = 'k\(key)'"
         case .rekey(let key, let other): "UPDATE OR IGNORE item SET id = 'k\(other)' WHERE id = 'k\(key)'"
-        case .move(let key, let rowid): "UPDATE OR IGNORE item SET rowid = \(rowid) WHERE id = 'k\(key)'"
+        case .overwrite(let key, let other): "UPDATE OR REPLACE item SET id = 'k\(other)' WHERE id = 'k\(key)'"
+        case .move(let key, let rowid): "UPDATE OR REPLACE item SET rowid = \(rowid) WHERE id = 'k\(key)'"
         }
     }
 }
