@@ -25,8 +25,6 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let unsupported = Code(description: "unsupported")
         /// The container or the store's content is gone; the store works locally.
         public static let suspended = Code(description: "suspended")
-        /// The store has been closed.
-        public static let closed = Code(description: "closed")
         /// A deadline passed; the message says what was being waited for.
         public static let timedOut = Code(description: "timedOut")
         /// SQLite refused a statement.

@@ -353,7 +353,7 @@ struct SyncTests {
         }
     }
 
-    @Test("S-073: a trigger of the app can ask whether a change is imported")
+    @Test("a trigger of the app can ask whether a change is imported")
     func importFlag() async throws {
         let schema = SyncedSchema(
             migrator: migrator(
