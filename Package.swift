@@ -95,6 +95,8 @@ let package = Package(
             name: "ubiquity-torture", dependencies: ["FileCoordination", arguments, logging, system], path: "Tools/Torture",
             swiftSettings: settings),
 
+        .executableTarget(
+            name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),
         .testTarget(
             name: "TreeWatchingTests",
             dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", system],

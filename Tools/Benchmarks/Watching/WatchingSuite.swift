@@ -30,7 +30,7 @@ enum WatchingSuite: Suite {
             }
         }
         try compare(report, "latency", variant, measure(.ours), measure(.bare), .bare)
-        for tool in WatchingTool.others where tool.name != "watchman" {
+        for tool in WatchingTool.others {
             guard let ours = try measure(.ours), let theirs = try measure(tool) else { continue }
             line(report, "latency", "\(variant), \(tool.name)", ours, theirs, tool.name, main: false)
         }

@@ -35,22 +35,8 @@ struct WatchingTool: Sendable {
             tools.append(
                 WatchingTool(name: "fswatch", command: { [program, "-r", "-m", "inotify_monitor", $0.string] }, readyText: "", readyOnErrors: false))
         }
-        if find("watchman") != nil { tools.append(watchman) }
         return tools
     }
-
-    /// Watchman's client, subscribed; its server is a process of its own.
-    private static let watchman = WatchingTool(
-        name: "watchman",
-        command: { directory in
-            let path = directory.string
-            let request = #"["subscribe","\#(path)","b",{"fields":["name"],"empty_on_fresh_instance":true}]"#
-            return [
-                "/bin/sh", "-c",
-                "watchman watch '\(path)' >/dev/null 2>&1; (printf '%s\\n' '\(request)'; exec sleep 600) | watchman -p -j --no-pretty | "
-                    + "sed -u -e 's/\"subscribe\":\"b\"/\\n ready \\n/' -e 's#[]\\[\",:{}]#\\n#g'",
-            ]
-        }, readyText: " ready ", readyOnErrors: false)
 
     static func beside(_ name: String) -> String {
         FilePath((try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "").removingLastComponent().appending(name).string
