@@ -53,9 +53,9 @@ public final class TreeWatcher: Sendable {
 
     deinit { close() }
 
-    /// Ends watching: every iteration of ``changes`` ends, and taps are called no more.
+    /// Ends watching.
     ///
-    /// Closing again does nothing.
+    /// Every iteration of ``changes`` ends, and taps are called no more as soon as the watching thread has taken notice. Closing again does nothing.
     public func close() { hub.post { [identifier] loop in loop.remove(identifier) } }
 
     // MARK: Readers

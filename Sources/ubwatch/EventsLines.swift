@@ -56,6 +56,7 @@ struct EventsLines: EventsPrinter {
             EventsText.appendJSON(source, bytesKey: "fromBytes", to: &text)
         }
         text.append(contentsOf: (change.isDirectory ? ",\"isDirectory\":true" : ",\"isDirectory\":false").utf8)
+        if change.isExchange { text.append(contentsOf: ",\"exchange\":true".utf8) }
         if let reason { text.append(contentsOf: ",\"reason\":\"\(reason)\"".utf8) }
         text.append(0x7D)
     }

@@ -305,6 +305,7 @@ struct TreeWatcherTests {
             try await watcher.settled()
             #expect(inner.all.last?.path == recorder.all.last?.path)
             other.close()
+            try await watcher.settled()
             try stage.perform(["write", "a/b/g"])
             try await watcher.settled()
             #expect(recorder.all.last?.path.lastComponent?.string == "g")

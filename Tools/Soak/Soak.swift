@@ -40,14 +40,8 @@ struct Soak: AsyncParsableCommand {
         var (round, compared) = (0, 0)
         print("soak: seed \(seed), \(minutes) minutes, in \(root)")
         while clock.now < end {
-            let workers = try (0..<4).map { number in
-                let process = Process()
-                process.executableURL = URL(filePath: "/proc/self/exe")
-                process.arguments = ["--worker", root, "--seed", "\(seed &+ UInt64(round) &* 4 &+ UInt64(number))"]
-                try process.run()
-                return process
-            }
-            for worker in workers { while worker.isRunning { try await Task.sleep(for: .milliseconds(5)) } }
+            let workers = (0..<4).map { Self.start(root, seed &+ UInt64(round) &* 4 &+ UInt64($0)) }
+            for worker in workers { while waitpid(worker, nil, 0) < 0, errno == EINTR {} }
             try await watcher.settled()
             let (known, told, real) = (try await watcher.entries().map(\.path.string), replay.paths, Self.paths(root + "/tree"))
             guard Set(known) == real, told == real else {
@@ -63,6 +57,18 @@ struct Soak: AsyncParsableCommand {
         }
         print("soak: \(round) rounds, \(replay.count) changes, \(compared) entries compared, no difference")
         watcher.close()
+    }
+
+    /// Starts one of the processes.
+    private static func start(_ root: String, _ seed: UInt64) -> pid_t {
+        var process = pid_t()
+        let words: [String] = ["soak", "--worker", root, "--seed", "\(seed)"]
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+        arguments.append(nil)
+        let error = posix_spawn(&process, "/proc/self/exe", nil, nil, &arguments, Glibc.environ)
+        precondition(error == 0, "posix_spawn failed with error \(error)")
+        for argument in arguments { free(argument) }
+        return process
     }
 
     private static func paths(_ root: String) -> Set<String> {
@@ -104,8 +110,8 @@ private final class Replay: Sendable {
                     state.paths.insert(path)
                 case .moved:
                     let from = change.from!.string
-                    // An exchange is two moves that follow each other.
-                    if position < batch.count, batch[position].kind == .moved, batch[position].path.string == from, batch[position].from == change.path {
+                    // Its other half comes next.
+                    if change.isExchange {
                         position += 1
                         Self.exchange(&state.paths, from, path)
                     } else {

@@ -57,6 +57,8 @@ final class HubLoop {
             pump()
             let now = Clock.monotonic()
             for runner in runners { runner.expire(at: now) }
+            // What held a barrier up may have come to its end just now, and work may have read ahead.
+            if !ahead.isEmpty || runners.contains(where: \.awaitsBarrier) { pump() }
             if runners.isEmpty {
                 if hadWatchers, !outlivesWatchers, end() { break }
             } else {
@@ -133,6 +135,11 @@ final class HubLoop {
 
     /// Takes in what was read into `buffer`, and hands over what came of it; true when nothing is left to do.
     private func takeIn(_ count: Int, at began: Int64) -> Bool {
+        for runner in runners { runner.noteRead() }
+        // What was read ahead, in work that a command or a deadline asked for, came before.
+        let earlier = ahead
+        ahead = []
+        if !earlier.isEmpty { earlier.withUnsafeBytes { distribute($0, at: began) } }
         if count > 0 { distribute(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: began) }
         // Room for one more event was left, so the queue was empty.
         var isSettled = count < buffer.count - 4_352
@@ -146,8 +153,15 @@ final class HubLoop {
             for runner in runners where runner.drained(since: emptiedAt) { isSettled = false }
             if !ahead.isEmpty { isSettled = false }
         }
-        for runner in runners where isSettled || runner.isFlushDue { runner.flush() }
+        for runner in runners where isSettled || runner.isFlushDue { runner.flush(isSettled: isSettled) }
         return isSettled
+    }
+
+    /// Whether events have been raised that are not taken in yet.
+    var hasUnreadEvents: Bool {
+        if !ahead.isEmpty || source.hasEvents { return true }
+        var descriptor = pollfd(fd: source.descriptor, events: Int16(POLLIN), revents: 0)
+        return clinux_poll(&descriptor, 1, 0) > 0
     }
 
     private func distribute(_ events: UnsafeRawBufferPointer, at time: Int64) {

@@ -87,6 +87,9 @@ final class TreeRunner {
         }
     }
 
+    /// Events have been read, which are taken in next.
+    func noteRead() { machine.noteRead() }
+
     /// The kernel's queue is empty and all of it is taken in; true where that made work, which is done.
     func drained(since: Int64) -> Bool {
         if !held.isEmpty { return false }
@@ -194,11 +197,10 @@ final class TreeRunner {
 
     private func check(_ parent: TreeIndex.Node, _ name: [UInt8]) {
         makePath(machine.path(of: parent), name)
-        do throws(Errno) {
-            machine.looked(at: name, in: parent, try hub.source.status(of: path, followingLinks: false))
-        } catch {
-            machine.looked(at: name, in: parent, nil)
-        }
+        let status = try? hub.source.status(of: path, followingLinks: false)
+        // What came meanwhile may have changed the path that was looked at.
+        if hub.hasUnreadEvents, machine.postpone(parent, name) { return }
+        machine.looked(at: name, in: parent, status)
     }
 
     private func removeStaleWatches() {
@@ -304,7 +306,7 @@ final class TreeRunner {
             if let status = try? hub.source.status(of: path, followingLinks: false), !status.isDirectory { taken.append((node, status.stamp)) }
         }
         // A stamp counts only if the events of what it shows are not still to come.
-        if clinux_readable_bytes(hub.source.descriptor) == 0 {
+        if !hub.hasUnreadEvents {
             for (node, stamp) in taken { machine.index.setStamp(stamp, of: node) }
         } else {
             machine.dirtyFiles.append(contentsOf: taken.map(\.0))
@@ -326,19 +328,25 @@ final class TreeRunner {
         return now - unflushedSince >= 1_000_000
     }
 
-    func flush() {
+    /// Hands over what has changed.
+    /// - Parameter isSettled: Whether everything that was raised before has been taken in, which is what barriers wait for.
+    func flush(isSettled: Bool = false) {
         unflushedSince = nil
+        let meetsBarriers = isSettled && awaitsBarrier && held.isEmpty && machine.wasReady
         reportDiagnostics()
         if reduction != nil {
             let now = Clock.monotonic()
             if !machine.changes.isEmpty { reduction!.take(machine.changes.take(), at: now, lookAt: closesAfterWriting) }
             reduction!.expire(at: now)
-            if barriersAreMet { reduction!.expire(at: .max) }
+            if meetsBarriers { reduction!.expire(at: .max) }
             if let batch = reduction!.taken() { deliver(batch) }
         } else if !machine.changes.isEmpty {
             deliver(machine.changes.take())
         }
-        meetBarriers()
+        guard meetsBarriers else { return }
+        let met = barriers
+        barriers = []
+        for barrier in met { barrier(nil) }
     }
 
     private func deliver(_ batch: TreeChangeBatch) {
@@ -390,14 +398,7 @@ final class TreeRunner {
         barriers.append(barrier)
     }
 
-    private var barriersAreMet: Bool { !barriers.isEmpty && held.isEmpty && machine.wasReady }
-
-    private func meetBarriers() {
-        guard barriersAreMet else { return }
-        let met = barriers
-        barriers = []
-        for barrier in met { barrier(nil) }
-    }
+    var awaitsBarrier: Bool { !barriers.isEmpty }
 
     func changes(since tick: UInt64) -> [TreeChangeBatch]? { history.changes(since: tick, last: hub.nextTick - 1) }
 

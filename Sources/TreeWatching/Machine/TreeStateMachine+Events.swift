@@ -106,7 +106,7 @@ extension TreeStateMachine {
         guard let file = index.child(of: parent, named: name) else {
             // A write that overtook the event of its file's arrival, or to what is left out.
             if exclusion.isEmpty || !exclusion.excludes(name, isDirectory: false, in: parent, of: index) {
-                work.append(.check(parent, name: Array(name)))
+                doubts.append(Place(directory: parent, name: Array(name)))
             }
             return
         }
@@ -139,7 +139,7 @@ extension TreeStateMachine {
                 work.append(.refresh(known, []))
                 return
             } else if index.foundEpoch(of: known) == epoch {
-                work.append(.check(parent, name: Array(name)))
+                doubts.append(Place(directory: parent, name: Array(name)))
                 return
             } else {
                 markDirty(known)
@@ -170,6 +170,7 @@ extension TreeStateMachine {
         }
         incomplete.removeAll()
         vanished.removeAll()
+        doubts.removeAll()
         fresh.removeAll()
         work = [.checkRoot]
         emit(.rootLost, loss: loss)

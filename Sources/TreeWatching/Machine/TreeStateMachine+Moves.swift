@@ -24,12 +24,17 @@ extension TreeStateMachine {
             let move = Move(
                 from: (parent, event.watch, name), to: (target, second.watch, newName), isDirectory: isDirectory, after: position + second.size)
             let progress = apply(move, bytes, givingUp: givingUp)
-            if progress == .done { consumedCookies.append(event.cookie) }
+            if progress == .done {
+                consumedCookies.append(event.cookie)
+                noteMove(move)
+            }
             return progress
         case .unknown where !givingUp: return .stalled
         case .absent, .unknown: break
         }
         if let entry = index.child(of: parent, named: name), index.isDirectory(entry) == isDirectory { drop(entry, unwatch: true) }
+        // An exchange with a place that is not ours leaves something at this name, and what told of it came before.
+        doubts.append(Place(directory: parent, name: Array(name)))
         return .done
     }
 
@@ -60,7 +65,9 @@ extension TreeStateMachine {
             takeArrival(target, move.to.name, isDirectory: move.isDirectory)
             return .done
         }
+        if index.isDirectory(entry), index.isNode(target, atOrBelow: entry) { return giveUpOn(entry) }
         if let replaced = index.child(of: target, named: move.to.name), replaced != entry {
+            if index.isNode(entry, atOrBelow: replaced) { return giveUpOn(replaced) }
             switch exchange(of: move, bytes) {
             case .found(let second):
                 swap(entry, replaced, move)
@@ -83,10 +90,28 @@ extension TreeStateMachine {
             return .done
         }
         relocate(entry, to: target, move.to.name, as: .moved)
-        if let last = lastReplaced, last.parent == parent, last.name.elementsEqual(move.from.name) {
-            // What was renamed over and moves back: an exchange whose second pair was read later, or not one.
-            work.append(.check(parent, name: last.name))
+        return .done
+    }
+
+    /// A move that leads back where the last one came from may be the second pair of an exchange, which was not known as one because an entry was not
+    /// known, or because the pair was read later: then something stands where it comes from.
+    private mutating func noteMove(_ move: Move) {
+        if let last = lastMove, last.to == move.from.directory, last.from == move.to.directory, last.newName.elementsEqual(move.from.name),
+            last.name.elementsEqual(move.to.name)
+        {
+            doubts.append(Place(directory: last.to, name: last.newName))
+            doubts.append(Place(directory: last.from, name: last.name))
         }
+        lastMove = (move.from.directory, Array(move.from.name), move.to.directory, Array(move.to.name))
+    }
+
+    /// A move that cannot have been, of what is known: bindings made ahead of the events have led astray.
+    ///
+    /// What it concerns is found again by a scan.
+    private mutating func giveUpOn(_ entry: Node) -> Progress {
+        probeAnswer = nil
+        drop(entry, unwatch: true)
+        work.append(.refresh(.root, [.recursive, .lossy]))
         return .done
     }
 
@@ -104,7 +129,6 @@ extension TreeStateMachine {
 
     private mutating func replace(_ replaced: Node, by entry: Node, _ move: Move) {
         let areFiles = !move.isDirectory && !index.isDirectory(replaced)
-        lastReplaced = (move.to.directory, Array(move.to.name))
         if areFiles {
             index.remove(replaced)
         } else {
@@ -152,9 +176,11 @@ extension TreeStateMachine {
         index.exchange(entry, other)
         changes.forgetPaths()
         emit(.moved, entry, source: source)
+        changes.markExchange()
         emit(.moved, other, source: target)
-        work.append(.check(move.from.directory, name: Array(move.from.name)))
-        work.append(.check(move.to.directory, name: Array(move.to.name)))
+        changes.markExchange()
+        doubts.append(Place(directory: move.from.directory, name: Array(move.from.name)))
+        doubts.append(Place(directory: move.to.directory, name: Array(move.to.name)))
         for node in [entry, other] where index.isDirectory(node) && !(fresh.isEmpty && vanished.isEmpty) { verifyFresh(below: node) }
     }
 }

@@ -46,6 +46,7 @@ extension TreeStateMachine {
             }
             // It moved here, and the move's events were lost or had nobody to tell.
             let source = path(of: known)
+            if let old = index.parent(of: known) { doubts.append(Place(directory: old, name: index.withName(of: known) { Array($0) })) }
             let name = index.withName(of: node) { Array($0) }
             let seen = index.isSeen(node)
             index.remove(node)

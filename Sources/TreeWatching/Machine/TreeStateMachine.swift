@@ -41,6 +41,12 @@ struct TreeStateMachine {
         case checkRoot
     }
 
+    /// A name in a directory.
+    struct Place {
+        var directory: Node
+        var name: [UInt8]
+    }
+
     struct RefreshMode: OptionSet, Sendable {
         let rawValue: UInt8
         init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -79,7 +85,7 @@ struct TreeStateMachine {
     /// Directories that are not watched or not listed, and why.
     var incomplete: [Node: Errno] = [:]
     /// Directories that were gone when they were to be watched; tried again when the queue is drained.
-    var vanished: [Node] = []
+    var vanished = Recent<Node>()
     /// What went wrong since it was last asked.
     var diagnostics: [TreeWatchingError] = []
     /// Files whose stamps are to be taken when there is time.
@@ -99,12 +105,16 @@ struct TreeStateMachine {
     /// Directories bound to a watch since the queue was last drained.
     ///
     /// A rename or removal that was queued before that may have led their paths astray.
-    var fresh: [Node] = []
+    var fresh = Recent<Node>()
+    /// Names at which what is known may differ from what is there; looked at when the queue is drained.
+    var doubts = Recent<Place>()
+    /// How often looks were put off since there was nothing left to look at.
+    private var postponements = 0
     var epoch: UInt16 = 1
     /// Cookies of moves that were taken in with their first half.
     var consumedCookies: [UInt32] = []
-    /// The name that was renamed over last, whose old file may turn out to have been exchanged.
-    var lastReplaced: (parent: Node, name: [UInt8])?
+    /// Where the last move led from and to: if the next leads back, the two may be an exchange.
+    var lastMove: (from: Node, name: [UInt8], to: Node, newName: [UInt8])?
     var probeAnswer: Bool?
     /// What ``Progress/probe`` asks about, from the root.
     var probedPath: [UInt8] = []
@@ -180,15 +190,22 @@ struct TreeStateMachine {
 
     /// Directories below `node` that were bound while an event about their path was still unread are watched again under the path they have now.
     mutating func verifyFresh(below node: Node) {
-        for directory in fresh where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
+        for directory in fresh.all where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
             work.append(.refresh(directory, []))
         }
-        for directory in vanished where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
+        for directory in vanished.all where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
             work.append(.refresh(directory, [.recursive]))
         }
     }
 
     // MARK: Instants
+
+    /// Events have been read: what was noted before is older than whatever is still to be read.
+    mutating func noteRead() {
+        fresh.beginNext()
+        vanished.beginNext()
+        doubts.beginNext()
+    }
 
     /// The queue is drained and everything read is taken in.
     /// - Parameter since: When reading it began, nanoseconds since 1970.
@@ -196,21 +213,28 @@ struct TreeStateMachine {
     mutating func drained(since: Int64) -> Bool {
         quietSince = since
         epoch &+= 1
-        fresh.removeAll(keepingCapacity: true)
+        _ = fresh.takeOlder()
         consumedCookies.removeAll(keepingCapacity: true)
-        lastReplaced = nil
-        if vanished.isEmpty { return false }
         // What was gone when it was to be watched, and whose removal no event has told, is looked at once more.
-        let again = vanished
-        vanished.removeAll(keepingCapacity: true)
-        for node in again where index.isAlive(node) && index.isDirectory(node) && index.watch(of: node) == nil {
+        for node in vanished.takeOlder() where index.isAlive(node) && index.isDirectory(node) && index.watch(of: node) == nil {
             if let parent = index.parent(of: node) {
                 work.append(.check(parent, name: index.withName(of: node) { Array($0) }))
             } else {
                 work.append(.checkRoot)
             }
         }
-        return !work.isEmpty
+        if doubts.isEmpty { postponements = 0 }
+        for place in doubts.takeOlder() { work.append(.check(place.directory, name: place.name)) }
+        // What was noted after the last read may be explained by events that are still to be read.
+        return !work.isEmpty || !vanished.isEmpty || !doubts.isEmpty
+    }
+
+    /// Puts a look at a name off until the queue is drained again; false where that has been done too often.
+    mutating func postpone(_ directory: Node, _ name: [UInt8]) -> Bool {
+        postponements += 1
+        if postponements > 1_000 { return false }
+        doubts.append(Place(directory: directory, name: name))
+        return true
     }
 
     /// Tries what is not watched once more, and looks for differences there.

@@ -49,7 +49,7 @@ struct NetChanges {
             case .removed: remove(path, record.isDirectory)
             case .moved:
                 guard let source = batch.relativeSource(of: record) else { break }
-                if position < batch.records.count, isWayBack(batch.records[position], in: batch, from: source, to: path) {
+                if record.isExchange, position < batch.records.count, isWayBack(batch.records[position], in: batch, from: source, to: path) {
                     tick = batch.records[position].tick
                     position += 1
                     exchange(source, path)
@@ -115,7 +115,7 @@ struct NetChanges {
     }
 
     private func isWayBack(_ record: TreeChangeRecord, in batch: TreeChangeBatch, from source: [UInt8], to target: [UInt8]) -> Bool {
-        record.code == .moved && batch.relativePath(of: record) == source && batch.relativeSource(of: record) == target
+        record.code == .moved && record.isExchange && batch.relativePath(of: record) == source && batch.relativeSource(of: record) == target
     }
 
     /// Below directories that moved, everything has another path, and is told after the move.

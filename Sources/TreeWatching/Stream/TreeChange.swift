@@ -56,6 +56,9 @@ public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
     /// The old path of what was moved, or of the file that was renamed over this one.
     public var from: FilePath? { batch.source(of: record) }
 
+    /// Whether a move is half of an exchange, renameat2(2): what stood at ``path`` stands at ``from`` now; its own move comes next, or came just before.
+    public var isExchange: Bool { record.isExchange }
+
     /// The path's bytes, absolute, for writers that pass them on without a `FilePath`.
     /// - Parameter body: Called with the bytes, which are valid inside it only.
     /// - Returns: What `body` returns.
@@ -98,6 +101,7 @@ struct TreeChangeRecord: Sendable {
     var isDirectory = false
     var loss: TreeChange.RootLoss = .deleted
     var hasSource = false
+    var isExchange = false
 
     var kind: TreeChange.Kind {
         switch code {

@@ -98,6 +98,12 @@ struct TreeChangeBuffer {
         records.append(record)
     }
 
+    /// The last change is half of an exchange.
+    mutating func markExchange() {
+        if records.isEmpty { return }
+        records[records.count - 1].isExchange = true
+    }
+
     /// Adds a change of the whole tree.
     mutating func append(_ code: TreeChangeRecord.Code, tick: UInt64, time: Int64, loss: TreeChange.RootLoss = .deleted) {
         var record = TreeChangeRecord(tick: tick, time: time, code: code)
