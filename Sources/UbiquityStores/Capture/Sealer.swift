@@ -45,13 +45,7 @@ struct Sealer: Sendable {
         let header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
             news: try StoreKnowledge.others(db, untold: true), schema: schemaVersion, created: now(), saves: 1, changes: Int64(body.changes))
-        let bytes = LogFile.encode(header, body: body.encoded(time: time))
-        let hash = ContentHash(of: bytes)
-        let outbox = try RawStatement("INSERT INTO ubiquity_outbox VALUES (?,?,?)", db)
-        outbox.bind(1, header.sequence)
-        outbox.bind(2, hash.bytes)
-        outbox.bind(3, bytes)
-        try outbox.run()
+        let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, db)
         if !header.news.positions.isEmpty { try StoreKnowledge.markTold(db) }
         state.sequence = header.sequence
         state.predecessor = hash

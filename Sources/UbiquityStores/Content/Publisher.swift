@@ -25,7 +25,7 @@ struct Publisher {
         var count = 0
         while true {
             let (state, logs) = try pool.read { db in
-                (try StoreState.read(db), try Self.sealed(db, limit: Self.batch))
+                (try StoreState.read(db), try Outbox.first(Self.batch, db))
             }
             guard let last = logs.last else { return count }
             try syncWriteAheadLog()
@@ -38,7 +38,7 @@ struct Publisher {
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
             try pool.write { db in
-                try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [last.name.sequence])
+                try Outbox.clear(through: last.name.sequence, of: state.peer, db)
             }
             Waypoint.publishCleared.pass()
             count += logs.count
@@ -121,16 +121,5 @@ struct Publisher {
             if let log = try? LogFile(decoding: bytes, named: name), log.header.peer == state.peer { return name }
         }
         return nil
-    }
-
-    private static func sealed(_ db: Database, limit: Int) throws -> [(name: LogFileName, bytes: [UInt8])] {
-        var logs: [(LogFileName, [UInt8])] = []
-        for row in try Row.fetchAll(db, sql: "SELECT sequence, hash, bytes FROM ubiquity_outbox ORDER BY sequence LIMIT ?", arguments: [limit]) {
-            guard let hash = ContentHash(bytes: row["hash"] as Data) else {
-                throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
-            }
-            logs.append((LogFileName(sequence: row["sequence"], hash: hash), [UInt8](row["bytes"] as Data)))
-        }
-        return logs
     }
 }

@@ -51,8 +51,11 @@ struct LogImporter {
                 break
             }
             outcome.notice = notice
-            state.clock = ready.contents.groups.reduce(state.clock) { max($0, $1.time) }
-            try StoreKnowledge.set(.init(sequence: ready.name.sequence, hash: ready.name.hash), of: peers[ready.peer]!, db)
+            let time = ready.contents.groups.reduce(HybridTime.least) { max($0, $1.time) }
+            state.clock = max(state.clock, time)
+            let position = Knowledge.Position(sequence: ready.name.sequence, hash: ready.name.hash)
+            try StoreKnowledge.set(position, of: peers[ready.peer]!, db)
+            try StoreKnowledge.enter(position, of: peers[ready.peer]!, time: time, db)
             try db.execute(
                 sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [ready.peer.description, ready.name.description])
         }

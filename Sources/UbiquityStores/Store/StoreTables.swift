@@ -18,7 +18,9 @@ enum StoreTables {
         "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
         // `told`: whether a log of ours has said so.
         "CREATE TABLE ubiquity_knowledge (peer INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL)",
-        "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, bytes BLOB NOT NULL)",
+        // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
+        "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
+        "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL)",
         "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
     ]
 }
@@ -68,52 +70,5 @@ struct StoreState {
         let statement = try db.cachedStatement(
             sql: "UPDATE ubiquity_state SET peer = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?")
         try statement.execute(arguments: [peer.description, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue, attached, receipt])
-    }
-}
-
-/// Reads and writes the tables of peers and of knowledge.
-enum StoreKnowledge {
-    static func peers(_ db: Database) throws -> PeerTable {
-        var table = PeerTable()
-        for row in try Row.fetchAll(db.cachedStatement(sql: "SELECT number, name FROM ubiquity_peer")) {
-            if let peer = PeerIdentifier(row["name"] as String) { table.insert(peer, as: PeerNumber(rawValue: row["number"])) }
-        }
-        return table
-    }
-
-    /// A peer's number, given to it now if it has none.
-    static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
-        if let number = peers[peer] { return number }
-        try db.execute(sql: "INSERT INTO ubiquity_peer (name) VALUES (?) ON CONFLICT DO NOTHING", arguments: [peer.description])
-        let number = PeerNumber(
-            rawValue: try Int64.fetchOne(db, sql: "SELECT number FROM ubiquity_peer WHERE name = ?", arguments: [peer.description])!)
-        peers.insert(peer, as: number)
-        return number
-    }
-
-    /// The knowledge of other peers' logs; with `untold`, only what no log of ours has said.
-    static func others(_ db: Database, untold: Bool = false) throws -> Knowledge {
-        let rows = try Row.fetchAll(
-            db.cachedStatement(
-                sql: "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(untold ? " WHERE told = 0" : "")"))
-        var positions: [PeerIdentifier: Knowledge.Position] = [:]
-        for row in rows {
-            if let peer = PeerIdentifier(row["name"] as String), let hash = ContentHash(bytes: row["hash"] as Data) {
-                positions[peer] = .init(sequence: row["sequence"], hash: hash)
-            }
-        }
-        return Knowledge(positions)
-    }
-
-    static func set(_ position: Knowledge.Position, of number: PeerNumber, _ db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql:
-                "INSERT INTO ubiquity_knowledge VALUES (?,?,?,0) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, told = 0"
-        )
-        try statement.execute(arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])
-    }
-
-    static func markTold(_ db: Database) throws {
-        try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()
     }
 }
