@@ -16,7 +16,7 @@ struct RecordJoinTests {
     static let second = ColumnSet(column: 1)
 
     static func join(_ life: Int64, _ columns: ColumnSet, _ stamp: Stamp, into local: RecordClock?) -> RecordJoin {
-        RecordJoin.join(life: life, columns: columns, stamp: stamp, into: local, peers: peers) { _ in false }
+        RecordJoin.join(life: life, columns: columns, stamp: stamp, into: local, peers: peers) { _ in (.null, .null) }
     }
 
     @Test("the larger life wins whole")
@@ -56,7 +56,9 @@ struct RecordJoinTests {
     @Test("equal stamps are decided by the values")
     func equalStamps() {
         let clock = RecordClock(life: 1, stamp: Self.stamp(10), columns: Self.both)
-        let outcome = RecordJoin.join(life: 1, columns: Self.both, stamp: Self.stamp(10), into: clock, peers: Self.peers) { $0 == 1 }
+        let outcome = RecordJoin.join(life: 1, columns: Self.both, stamp: Self.stamp(10), into: clock, peers: Self.peers) {
+            $0 == 1 ? (.integer(2), .integer(1)) : (.integer(1), .integer(2))
+        }
         #expect(outcome == .merges(Self.second, clock))
     }
 
@@ -76,7 +78,7 @@ struct RecordJoinTests {
             let values = values
             let outcome = RecordJoin.join(
                 life: change.life, columns: change.columns, stamp: change.stamp, into: clock, peers: RecordJoinTests.peers
-            ) { change.value > values[$0] ?? -1 }
+            ) { (.integer(Int64(change.value)), values[$0].map { .integer(Int64($0)) } ?? .null) }
             switch outcome {
             case .superseded: break
             case .begins(let clock):

@@ -18,7 +18,6 @@ struct RefusalTests {
                 CREATE TABLE folded (id TEXT COLLATE NOCASE NOT NULL PRIMARY KEY);
                 CREATE TABLE uniquely (id TEXT NOT NULL PRIMARY KEY, x UNIQUE);
                 CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES uniquely (id));
-                CREATE TABLE norowid (id TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
                 CREATE TABLE hiding (id TEXT NOT NULL PRIMARY KEY, rowid);
                 CREATE TABLE untyped (id NOT NULL PRIMARY KEY);
                 CREATE TABLE twofaced (id TEXT COLLATE NOCASE NOT NULL, PRIMARY KEY (id COLLATE BINARY));
@@ -32,7 +31,6 @@ struct RefusalTests {
             SyncedTable("folded")
             SyncedTable("uniquely")
             SyncedTable("child")
-            SyncedTable("norowid")
             SyncedTable("hiding")
             SyncedTable("untyped")
             SyncedTable("twofaced")
@@ -46,7 +44,7 @@ struct RefusalTests {
                 guard let error = error as? UbiquitousStoreError, error.code == .invalidSchema else { return false }
                 let lines = error.message.split(separator: "\n").dropFirst()
                 let expected = [
-                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "WITHOUT ROWID", "view",
+                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "view",
                     "“missing” does not exist",
                     "Trigger “touch”", "hides SQLite's own rowid", "has no type", "of “twofaced” has the collation NOCASE",
                 ]

@@ -2,58 +2,46 @@ internal import GRDB
 
 /// The tables and triggers that note what changes in a synced table, whoever writes it.
 ///
-/// They call built-in functions only, so that a write by the `sqlite3` shell is noted too. A note holds the rowid, what happened and
-/// which columns changed; the values are read when the save is sealed.
-enum CaptureTriggers {
+/// They call built-in functions only, so that a write by the `sqlite3` shell is noted too. A note holds the row's place, what happened,
+/// which columns changed, and what they held before; the new values are read when the save is sealed.
+package struct CaptureTriggers {
     /// What a note says happened.
-    enum Operation: Int64 {
+    package enum Operation: Int64 {
         /// A row came to be.
         case inserted = 1
         /// Columns of a row changed, by type or by bytes.
         case updated = 2
-        /// A row with a key was about to be inserted while one with that key was there: if REPLACE took it, no delete trigger told.
+        /// A row was about to be inserted while one stood in its way: if REPLACE took that, no delete trigger told.
         case challenged = 3
         /// A row ceased to be, or left its key.
         case deleted = 4
     }
 
+    private let shape: TableShape
+    private let table: String
+    private let keys: [String]
+
+    package init(_ shape: TableShape) {
+        self.shape = shape
+        table = shape.name.quotedDatabaseIdentifier
+        keys = shape.keyColumns.map(\.quotedDatabaseIdentifier)
+    }
+
     /// The statements that make our tables for one synced table.
-    static func tables(for shape: TableShape) -> [String] {
+    package var tables: [String] {
         let keys = shape.ownKeyColumns
+        let clock = "life INTEGER NOT NULL, time INTEGER NOT NULL, peer INTEGER NOT NULL, columns INTEGER NOT NULL, others BLOB"
+        let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         return [
-            """
-            CREATE TABLE IF NOT EXISTS \(shape.clockTable)
-            (rid INTEGER PRIMARY KEY, life INTEGER NOT NULL, time INTEGER NOT NULL, peer INTEGER NOT NULL, columns INTEGER NOT NULL, others BLOB)
-            """,
+            "CREATE TABLE IF NOT EXISTS \(shape.clockTable) "
+                + (shape.hasRowid ? "(rid INTEGER PRIMARY KEY, \(clock))" : "(\(keys), \(clock), PRIMARY KEY (\(keys))) WITHOUT ROWID"),
             "CREATE TABLE IF NOT EXISTS \(shape.deadTable) (\(keys), life INTEGER NOT NULL, PRIMARY KEY (\(keys))) WITHOUT ROWID",
-            "CREATE TABLE IF NOT EXISTS \(shape.captureTable) (id INTEGER PRIMARY KEY, operation INTEGER NOT NULL, rid INTEGER NOT NULL, columns INTEGER, \(keys))",
+            "CREATE TABLE IF NOT EXISTS \(shape.captureTable) (id INTEGER PRIMARY KEY, operation INTEGER NOT NULL, rid INTEGER, columns INTEGER, \(keys)\(values))",
         ]
     }
 
     /// The statements that make the triggers anew.
-    static func triggers(for shape: TableShape) -> [String] {
-        let table = shape.name.quotedDatabaseIdentifier
-        let idle = "(SELECT active FROM ubiquity_import) = 0"
-        let oldKeys = shape.keyColumns.map { "OLD.\($0.quotedDatabaseIdentifier)" }
-        let capture = "INSERT INTO \(shape.captureTable)"
-        func ended(_ operation: String) -> String {
-            "\(capture) (operation, rid, \(shape.ownKeyColumns)) VALUES (\(operation), OLD.rowid, \(oldKeys.joined(separator: ", ")));"
-        }
-        let rekeyed = shape.keyColumns.map(differs).joined(separator: " OR ")
-        // A row that only changes its rowid stays the record that it was.
-        let left = ended("CASE WHEN \(rekeyed) THEN \(Operation.deleted.rawValue) ELSE \(Operation.challenged.rawValue) END")
-        let sameKey = shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }
-        let moved = "OLD.rowid <> NEW.rowid OR \(rekeyed)"
-        let mask = shape.columns.enumerated().map { "((\(differs($1))) << \($0))" }.joined(separator: " | ")
-        // REPLACE may take the row that has the new key, and the one that has the new rowid (-1 where SQLite is to choose it).
-        let victims = "(\(sameKey)) OR rowid = NEW.rowid"
-        func challenge(_ condition: String) -> String {
-            """
-            \(capture) (operation, rid, \(shape.ownKeyColumns))
-            SELECT \(Operation.challenged.rawValue), rowid, \(shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", "))
-            FROM \(table) WHERE \(condition);
-            """
-        }
+    package var triggers: [String] {
         var triggers: [(name: String, body: String)] = [
             (
                 "challenge",
@@ -61,38 +49,158 @@ enum CaptureTriggers {
             ),
             (
                 "challenge_update",
-                "BEFORE UPDATE ON \(table) WHEN \(idle) AND (\(moved)) BEGIN \(challenge("(\(victims)) AND rowid <> OLD.rowid")) END"
+                "BEFORE UPDATE ON \(table) WHEN \(idle) AND (\(mayReplace)) BEGIN \(challenge("(\(victims)) AND NOT (\(isOldRow))")) END"
             ),
-            (
-                "insert",
-                "AFTER INSERT ON \(table) WHEN \(idle) BEGIN \(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid); END"
-            ),
+            ("insert", "AFTER INSERT ON \(table) WHEN \(idle) BEGIN \(born) END"),
             ("delete", "AFTER DELETE ON \(table) WHEN \(idle) BEGIN \(ended("\(Operation.deleted.rawValue)")) END"),
-            (
-                "move",
-                "AFTER UPDATE ON \(table) WHEN \(idle) AND (\(moved)) BEGIN \(left) \(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid); END"
-            ),
+            ("move", "AFTER UPDATE ON \(table) WHEN \(idle) AND (\(moved)) BEGIN \(left) \(born) END"),
         ]
-        if !shape.columns.isEmpty {
-            triggers.append(
-                (
-                    "update",
-                    """
-                    AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(moved)) BEGIN
-                    \(capture) (operation, rid, columns) SELECT \(Operation.updated.rawValue), NEW.rowid, mask FROM (SELECT \(mask) AS mask) WHERE mask <> 0;
-                    END
-                    """
-                ))
-        }
+        if !shape.columns.isEmpty { triggers.append(("update", "AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(moved)) BEGIN \(updated) END")) }
+        if !shape.rules.policies.isEmpty { triggers.append(("obey", obey)) }
         return triggers.flatMap { trigger in
             let name = "ubiquity_\(trigger.name)_\(shape.number)"
             return ["DROP TRIGGER IF EXISTS \(name)", "CREATE TRIGGER \(name) \(trigger.body)"]
         }
     }
+}
+
+extension CaptureTriggers {
+    /// No import or correction of ours is under way.
+    private var idle: String { "(SELECT active FROM ubiquity_import) = 0" }
+
+    private var capture: String { "INSERT INTO \(shape.captureTable)" }
+
+    /// The row changed its key, and so is another record.
+    private var rekeyed: String { keys.map(differs).joined(separator: " OR ") }
+
+    /// The row changed its place.
+    private var moved: String { shape.hasRowid ? "OLD.rowid <> NEW.rowid OR \(rekeyed)" : rekeyed }
+
+    /// An update that could take other rows, as REPLACE.
+    private var mayReplace: String {
+        let unique = Set(shape.uniques.flatMap(\.columns)).sorted().map { differs($0.quotedDatabaseIdentifier) }
+        return ([moved] + unique).joined(separator: " OR ")
+    }
+
+    private var isOldRow: String {
+        shape.hasRowid ? "rowid = OLD.rowid" : shape.keyCondition { _, column in "OLD.\(column.quotedDatabaseIdentifier)" }
+    }
+
+    /// The rows that REPLACE may take: that with the new key, that with the new rowid (-1 where SQLite is to choose it), and those that a
+    /// UNIQUE rule forbids beside the new one.
+    private var victims: String {
+        var conditions = ["(\(shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }))"]
+        if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
+        for unique in shape.uniques {
+            let parts = zip(unique.columns.map(\.quotedDatabaseIdentifier), unique.collations).map { "\($0) COLLATE \($1) = NEW.\($0)" }
+            conditions.append("(\(parts.joined(separator: " AND ")))")
+        }
+        return conditions.joined(separator: " OR ")
+    }
+
+    private var valueList: String { shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)" }
+
+    /// `OLD.a, OLD.b` and the like: place and key first, then every column that syncs.
+    private func whole(_ prefix: String) -> String {
+        let place = shape.hasRowid ? "\(prefix)rowid" : "NULL"
+        return ([place] + (keys + shape.columns.map(\.quotedDatabaseIdentifier)).map { prefix + $0 }).joined(separator: ", ")
+    }
+
+    private var born: String {
+        if shape.hasRowid { return "\(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid);" }
+        let key = keys.map { "NEW.\($0)" }.joined(separator: ", ")
+        return "\(capture) (operation, \(shape.ownKeyColumns)) VALUES (\(Operation.inserted.rawValue), \(key));"
+    }
+
+    private func ended(_ operation: String) -> String {
+        "\(capture) (operation, rid, \(shape.ownKeyColumns)\(valueList)) VALUES (\(operation), \(whole("OLD.")));"
+    }
+
+    /// A row that only changes its rowid stays the record that it was.
+    private var left: String {
+        ended("CASE WHEN \(rekeyed) THEN \(Operation.deleted.rawValue) ELSE \(Operation.challenged.rawValue) END")
+    }
+
+    private func challenge(_ condition: String) -> String {
+        """
+        \(capture) (operation, rid, \(shape.ownKeyColumns)\(valueList))
+        SELECT \(Operation.challenged.rawValue), \(whole("")) FROM \(table) WHERE \(condition);
+        """
+    }
+
+    private var updated: String {
+        let mask = shape.columns.indices.map { "((\(writes($0))) << \($0))" }.joined(separator: " | ")
+        let before = shape.columns.enumerated()
+            .map { "CASE WHEN mask >> \($0) & 1 THEN OLD.\($1.quotedDatabaseIdentifier) END" }.joined(separator: ", ")
+        let (names, place) =
+            shape.hasRowid ? ("rid", "NEW.rowid") : (shape.ownKeyColumns, keys.map { "NEW.\($0)" }.joined(separator: ", "))
+        return """
+            \(capture) (operation, \(names), columns\(valueList))
+            SELECT \(Operation.updated.rawValue), \(place), mask, \(before) FROM (SELECT \(mask) AS mask) WHERE mask <> 0;
+            """
+    }
 
     /// `IS NOT` alone would miss `x` → `X` under NOCASE, and `1` → `1.0`.
-    private static func differs(_ column: String) -> String {
-        let name = column.quotedDatabaseIdentifier
-        return "OLD.\(name) COLLATE BINARY IS NOT NEW.\(name) COLLATE BINARY OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
+    private func differs(_ name: String) -> String {
+        "OLD.\(name) COLLATE BINARY IS NOT NEW.\(name) COLLATE BINARY OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
+    }
+
+    /// Whether an update writes a column: it differs, and its policy lets the new value stay.
+    private func writes(_ column: Int) -> String {
+        let name = shape.columns[column].quotedDatabaseIdentifier
+        guard let violation = violation(of: column) else { return differs(name) }
+        return "(\(differs(name))) AND NOT (\(violation))"
+    }
+}
+
+extension CaptureTriggers {
+    /// Puts back what a policy does not let go, in the statement that changed it.
+    ///
+    /// The value is put back as an import's would be, so that nothing is noted.
+    private var obey: String {
+        let columns = shape.columns.indices.compactMap { column in
+            violation(of: column).map { (shape.columns[column].quotedDatabaseIdentifier, $0) }
+        }
+        let sets = columns.map { "\($0) = CASE WHEN \($1) THEN OLD.\($0) ELSE \($0) END" }.joined(separator: ", ")
+        let place = shape.hasRowid ? "rowid = NEW.rowid" : shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }
+        return """
+            AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(rekeyed)) AND (\(columns.map { "(\($1))" }.joined(separator: " OR "))) BEGIN
+            UPDATE ubiquity_import SET active = 2;
+            UPDATE \(table) SET \(sets) WHERE \(place);
+            UPDATE ubiquity_import SET active = 0;
+            END
+            """
+    }
+
+    /// Whether a column's policy keeps the old value; nil where it has none of its own.
+    private func violation(of column: Int) -> String? {
+        let name = shape.columns[column].quotedDatabaseIdentifier
+        let condition: String
+        switch shape.rules.policy(of: column) {
+        case .lastWriter: return nil
+        case .maximum: condition = "NEW.\(name) IS NULL AND OLD.\(name) IS NOT NULL OR \(Self.isBelow("NEW.\(name)", "OLD.\(name)"))"
+        case .minimum: condition = "OLD.\(name) IS NOT NULL AND (NEW.\(name) IS NULL OR \(Self.isBelow("OLD.\(name)", "NEW.\(name)")))"
+        case .firstWriter: condition = "(\(differs(name))) AND \(isWritten(column))"
+        }
+        // A comparison with NULL is neither.
+        return "(\(condition)) IS TRUE"
+    }
+
+    /// Whether a column has a stamp; until its save is sealed, a value has none and may still change.
+    private func isWritten(_ column: Int) -> String {
+        let others = shape.columns.indices.map { "substr(others, \($0 * RecordClock.otherSize + 1), 1) = x'\(Self.hexadecimal(column))'" }
+        let place = shape.hasRowid ? "rid = OLD.rowid" : shape.keyColumns.indices.map { "k\($0) = OLD.\(keys[$0])" }.joined(separator: " AND ")
+        let isStamped = "columns >> \(column) & 1 OR \(others.joined(separator: " OR "))"
+        return "EXISTS (SELECT 1 FROM \(shape.clockTable) WHERE \(place) AND (\(isStamped)))"
+    }
+
+    /// The order of `RecordValue`, in SQL.
+    private static func isBelow(_ left: String, _ right: String) -> String {
+        "\(left) COLLATE BINARY < \(right) COLLATE BINARY OR (\(left) = \(right) AND typeof(\(left)) = 'integer' AND typeof(\(right)) = 'real')"
+    }
+
+    private static func hexadecimal(_ byte: Int) -> String {
+        let digits = String(byte, radix: 16)
+        return digits.count == 1 ? "0\(digits)" : digits
     }
 }

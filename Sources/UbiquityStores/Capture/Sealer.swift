@@ -54,18 +54,20 @@ struct Sealer: Sendable {
 
     /// The notes of one table; nil where there are none.
     private func notes(of shape: TableShape, _ db: Database) throws -> CaptureFold? {
-        let statement = try RawStatement("SELECT operation, rid, columns, \(shape.ownKeyColumns) FROM \(shape.captureTable) ORDER BY id", db)
+        let statement = try RawStatement(
+            "SELECT id, operation, rid, columns, \(shape.ownKeyColumns) FROM \(shape.captureTable) ORDER BY id", db)
         defer { statement.reset() }
         guard try statement.step() else { return nil }
-        var fold = CaptureFold()
+        var fold = CaptureFold(allColumns: shape.allColumns)
         repeat {
-            let rid = statement.integer(1)
-            func key() -> [RecordValue] { shape.keyColumns.indices.map { statement.value(3 + $0) } }
-            switch CaptureTriggers.Operation(rawValue: statement.integer(0)) {
-            case .inserted: fold.inserted(rid)
-            case .updated: fold.updated(rid, ColumnSet(rawValue: statement.integer(2)))
-            case .challenged: fold.challenged(rid, key: key())
-            case .deleted: fold.deleted(rid, key: key())
+            let note = statement.integer(0)
+            func key() -> [RecordValue] { shape.keyColumns.indices.map { statement.value(4 + $0) } }
+            let place = shape.hasRowid ? Place.rowid(statement.integer(2)) : .key(key())
+            switch CaptureTriggers.Operation(rawValue: statement.integer(1)) {
+            case .inserted: fold.inserted(place)
+            case .updated: fold.updated(place, ColumnSet(rawValue: statement.integer(3)), note: note)
+            case .challenged: fold.challenged(place, key: key(), note: note)
+            case .deleted: fold.deleted(place, key: key(), note: note)
             case nil: throw UbiquitousStoreError(.malformed, "\(shape.captureTable) holds a note of an unknown kind.")
             }
         } while try statement.step()

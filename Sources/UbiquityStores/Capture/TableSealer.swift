@@ -2,8 +2,16 @@ internal import GRDB
 
 /// Gives the changes of one table their stamps, and writes them as a log's rows.
 struct TableSealer {
+    /// A record that lost its row, by its key.
+    private struct Former {
+        var clock: RecordClock
+        var replaced: Bool
+        var past: [CaptureFold.Past]
+    }
+
     private let shape: TableShape
     private let stamp: Stamp
+    private let db: Database
     private let clocks: ClockTable
     private let row: RawStatement
     private(set) var rows = WireWriter()
@@ -12,58 +20,77 @@ struct TableSealer {
     init(shape: TableShape, stamp: Stamp, _ db: Database) throws {
         self.shape = shape
         self.stamp = stamp
+        self.db = db
         clocks = try ClockTable(shape: shape, db)
         let columns = (shape.keyColumns + shape.columns).map(\.quotedDatabaseIdentifier).joined(separator: ", ")
-        row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedDatabaseIdentifier) WHERE rowid = ?", db)
+        row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
     }
 
     mutating func seal(_ captured: CaptureFold) throws {
         var fold = captured
-        for (rid, key) in captured.challenged {
-            row.bind(1, rid)
-            let isThere = try row.step() && shape.keyColumns.indices.allSatisfy { row.value($0) == key[$0] }
+        for (place, taken) in captured.challenged {
+            place.bind(to: row)
+            let isThere = try row.step() && shape.keyColumns.indices.allSatisfy { row.value($0) == taken.key[$0] }
             row.reset()
-            fold.resolveChallenge(of: rid, tookPlace: !isThere)
+            fold.resolveChallenge(of: place, tookPlace: !isThere)
         }
-        var ended: [[RecordValue]: (life: Int64, replaced: Bool)] = [:]
+        var ended: [[RecordValue]: Former] = [:]
         for end in fold.ended {
-            let life = try clocks.take(rid: end.rid)?.life ?? 1
-            ended[end.key] = (life, end.replaced)
+            let clock = try clocks.take(end.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+            ended[end.key] = Former(clock: clock, replaced: end.replaced, past: end.past)
         }
-        for rid in fold.order {
-            guard let change = fold.take(rid) else { continue }
-            row.bind(1, rid)
+        for place in fold.order {
+            guard let change = fold.take(place) else { continue }
+            place.bind(to: row)
             defer { row.reset() }
             guard try row.step() else { continue }
             switch change {
-            case .born: try born(rid, &ended)
-            case .changed(let columns): try changed(rid, columns)
+            case .born: try born(place, &ended)
+            case .changed(let first, let later): try changed(place, first, later)
             }
         }
-        for (key, end) in ended { try died(key, life: end.life + 1) }
+        for (key, former) in ended { try died(key, life: former.clock.life + 1) }
     }
 
-    private mutating func born(_ rid: Int64, _ ended: inout [[RecordValue]: (life: Int64, replaced: Bool)]) throws {
-        var life: Int64
-        var columns: ColumnSet = []
-        for column in shape.columns.indices where !row.isNull(shape.keyColumns.count + column) { columns.insert(ColumnSet(column: column)) }
+    private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
         let key = shape.keyColumns.indices.map { row.value($0) }
-        if let end = ended.isEmpty ? nil : ended.removeValue(forKey: key) {
-            life = end.replaced ? end.life : end.life + 2
-            // A NULL that took the place of a value was written; one at an insert was not.
-            if end.replaced { columns = shape.allColumns }
-        } else {
-            life = try clocks.revive(key) + 1
-        }
-        if life % 2 == 0 { life += 1 }
-        try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), rid: rid)
+        if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(place, former) }
+        try begin(place, life: try clocks.revive(key) + 1)
+    }
+
+    /// A record whose row went and is there again.
+    private mutating func returned(_ place: Place, _ former: Former) throws {
+        var changed = try differences(shape.allColumns, former.past)
+        if former.replaced { changed = try obey(changed, place, former) }
+        guard former.replaced || changed.isEmpty else { return try begin(place, life: former.clock.life + 2) }
+        var clock = former.clock
+        changed = shape.rules.completed(changed)
+        clock.set(changed, to: stamp)
+        try clocks.set(clock, at: place)
+        if !changed.isEmpty { emit(life: clock.life, columns: changed) }
+    }
+
+    private mutating func begin(_ place: Place, life: Int64) throws {
+        var columns: ColumnSet = []
+        // A NULL at an insert is nobody's value.
+        for column in shape.columns.indices where !row.isNull(shape.keyColumns.count + column) { columns.insert(ColumnSet(column: column)) }
+        columns = shape.rules.completed(columns)
+        let life = life % 2 == 0 ? life + 1 : life
+        try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), at: place)
         emit(life: life, columns: columns)
     }
 
-    private mutating func changed(_ rid: Int64, _ columns: ColumnSet) throws {
-        var clock = try clocks.clock(rid: rid) ?? RecordClock(life: 1, stamp: .least, columns: [])
+    private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
+        var columns = first.columns
+        if !later.isEmpty {
+            // What was changed and changed back is as it was.
+            columns = try differences(later.reduce(columns) { $0.union($1.columns) }, [first] + later)
+            guard !columns.isEmpty else { return }
+        }
+        columns = shape.rules.completed(columns)
+        var clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         clock.set(columns, to: stamp)
-        try clocks.set(clock, rid: rid)
+        try clocks.set(clock, at: place)
         emit(life: clock.life, columns: columns)
     }
 
@@ -81,5 +108,64 @@ struct TableSealer {
         rows.varint(UInt64(columns.rawValue))
         columns.forEach { row.write(shape.keyColumns.count + $0, to: &rows) }
         count += 1
+    }
+}
+
+extension TableSealer {
+    /// Which of the columns hold another value than before the first of the notes.
+    private func differences(_ columns: ColumnSet, _ past: [CaptureFold.Past]) throws -> ColumnSet {
+        var differing = columns
+        var open = columns
+        for note in past {
+            let told = open.intersection(note.columns)
+            guard !told.isEmpty else { continue }
+            let before = try values(of: told, in: note)
+            for (column, value) in zip(told.numbers, before) where row.value(shape.keyColumns.count + column) == value {
+                differing.remove(ColumnSet(column: column))
+            }
+            open.subtract(told)
+        }
+        return differing
+    }
+
+    private func values(of columns: ColumnSet, in note: CaptureFold.Past) throws -> [RecordValue] {
+        let statement = try RawStatement("SELECT \(shape.ownValueColumns) FROM \(shape.captureTable) WHERE id = ?", db)
+        defer { statement.reset() }
+        statement.bind(1, note.note)
+        guard try statement.step() else { throw UbiquitousStoreError(.malformed, "\(shape.captureTable) lost a note while it was being sealed.") }
+        return columns.numbers.map { statement.value($0) }
+    }
+
+    /// Puts back what a policy does not let a REPLACE change.
+    ///
+    /// An UPDATE is put right by a trigger; REPLACE has no old row that a trigger could see.
+    private mutating func obey(_ changed: ColumnSet, _ place: Place, _ former: Former) throws -> ColumnSet {
+        var kept = changed
+        for column in changed.numbers {
+            let policy = shape.rules.policy(of: column)
+            guard policy != .lastWriter else { continue }
+            let alone = ColumnSet(column: column)
+            let old = try former.past.first { $0.columns.contains(alone) }.map { try values(of: alone, in: $0)[0] }
+            let new = row.value(shape.keyColumns.count + column)
+            let order = policy.order(stamp, against: former.clock.stamp(of: column), peers: PeerTable(), values: { (new, old ?? .null) })
+            guard order == .less, let old else { continue }
+            kept.remove(ColumnSet(column: column))
+            try putBack(old, column, place)
+        }
+        return kept
+    }
+
+    private func putBack(_ value: RecordValue, _ column: Int, _ place: Place) throws {
+        row.reset()
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 2")
+        let update = try RawStatement(
+            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(shape.columns[column].quotedDatabaseIdentifier) = ? WHERE \(shape.placeCondition)",
+            db)
+        update.bind(1, value)
+        place.bind(to: update, from: 2)
+        try update.run()
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        place.bind(to: row)
+        _ = try row.step()
     }
 }

@@ -42,11 +42,12 @@ final class TableImporter {
         isIdentity = table.columns == shape.columns
         clocks = try ClockTable(shape: shape, db)
         let name = shape.name.quotedDatabaseIdentifier
-        find = try RawStatement("SELECT rowid FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        find = try RawStatement("SELECT \(place) FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
         let written = shape.keyColumns + shape.columns.indices.filter { known.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
         let places = Array(repeating: "?", count: written.count).joined(separator: ",")
         insert = try RawStatement("INSERT INTO \(name) (\(written.map(\.quotedDatabaseIdentifier).joined(separator: ", "))) VALUES (\(places))", db)
-        delete = try RawStatement("DELETE FROM \(name) WHERE rowid = ?", db)
+        delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
     }
 
     /// Joins one change, which is put into this store's column numbers first.
@@ -54,10 +55,10 @@ final class TableImporter {
     /// - Returns: what it did to the record, or nil where it did nothing.
     func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
         if !isIdentity { renumber(&change) }
-        let rid = try rowid(of: change.key)
+        let place = try place(of: change.key)
         let local: RecordClock?
-        if let rid {
-            local = try clocks.clock(rid: rid) ?? RecordClock(life: 1, stamp: .least, columns: [])
+        if let place {
+            local = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         } else {
             let death = try clocks.death(change.key)
             local = death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
@@ -65,42 +66,45 @@ final class TableImporter {
         guard change.life <= max(Self.soundLife, (local?.life ?? 0) + 2) else {
             throw LogFault.damaged("it holds a record of more lives than can have been lived")
         }
-        let outcome = try RecordJoin.join(life: change.life, columns: change.columns, stamp: stamp, into: local, peers: peers) { column in
-            guard let rid else { return false }
-            return value(of: column, in: change).compare(try self.value(of: column, rid: rid)) == .greater
+        let outcome = try RecordJoin.join(
+            life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
+        ) { column in
+            // Only a living record is asked for its values.
+            (value(of: column, in: change), try self.value(of: column, at: place!))
         }
         switch outcome {
         case .superseded: return nil
         case .begins(let clock):
-            if let rid {
+            if let place {
                 // A new life is a new row: columns that the log does not know begin with their defaults.
-                delete.bind(1, rid)
-                try delete.run()
-                _ = try clocks.take(rid: rid)
+                try remove(place)
             } else if local != nil {
                 _ = try clocks.revive(change.key)
             }
-            try clocks.set(clock, rid: try insert(change))
-            return rid == nil ? .insert : .update
+            try clocks.set(clock, at: try insert(change))
+            return place == nil ? .insert : .update
         case .ends(let life):
-            if let rid {
-                delete.bind(1, rid)
-                try delete.run()
-                _ = try clocks.take(rid: rid)
-            }
+            if let place { try remove(place) }
             try clocks.bury(change.key, life: life)
-            return rid == nil ? nil : .delete
+            return place == nil ? nil : .delete
         case .merges(let winning, let clock):
-            try update(rid!, winning, change)
-            try clocks.set(clock, rid: rid!)
-            return .update
+            try update(place!, winning, change)
+            try clocks.set(clock, at: place!)
+            return winning.isEmpty ? nil : .update
         }
     }
 
-    private func rowid(of key: [RecordValue]) throws -> Int64? {
+    private func remove(_ place: Place) throws {
+        place.bind(to: delete)
+        try delete.run()
+        _ = try clocks.take(place)
+    }
+
+    private func place(of key: [RecordValue]) throws -> Place? {
         for (index, value) in key.enumerated() { find.bind(index + 1, value) }
         defer { find.reset() }
-        return try find.step() ? find.integer(0) : nil
+        guard try find.step() else { return nil }
+        return shape.hasRowid ? .rowid(find.integer(0)) : .key(shape.keyColumns.indices.map { find.value($0) })
     }
 
     private func renumber(_ change: inout LogBody.Change) {
@@ -120,37 +124,42 @@ final class TableImporter {
         return change.columns.contains(ColumnSet(column: column)) ? change.values[below.nonzeroBitCount] : .null
     }
 
-    private func value(of column: Int, rid: Int64) throws -> RecordValue {
+    private func value(of column: Int, at place: Place) throws -> RecordValue {
         let statement = try RawStatement(
-            "SELECT \(shape.columns[column].quotedDatabaseIdentifier) FROM \(shape.name.quotedDatabaseIdentifier) WHERE rowid = ?", db)
-        statement.bind(1, rid)
+            "SELECT \(shape.columns[column].quotedDatabaseIdentifier) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
+        place.bind(to: statement)
         defer { statement.reset() }
         return try statement.step() ? statement.value(0) : .null
     }
 
-    private func insert(_ change: LogBody.Change) throws -> Int64 {
-        var place = 1
+    private func insert(_ change: LogBody.Change) throws -> Place {
+        var index = 1
         for value in change.key {
-            insert.bind(place, value)
-            place += 1
+            insert.bind(index, value)
+            index += 1
         }
         known.forEach {
-            insert.bind(place, value(of: $0, in: change))
-            place += 1
+            insert.bind(index, value(of: $0, in: change))
+            index += 1
         }
         try insert.run()
-        return sqlite3_last_insert_rowid(db.sqliteConnection)
+        guard shape.hasRowid else {
+            // As it is stored: a column's affinity may have changed its type.
+            guard let place = try place(of: change.key) else { throw LogFault.damaged("it holds a key that this store's schema does not keep") }
+            return place
+        }
+        return .rowid(sqlite3_last_insert_rowid(db.sqliteConnection))
     }
 
-    private func update(_ rid: Int64, _ written: ColumnSet, _ change: LogBody.Change) throws {
+    private func update(_ place: Place, _ written: ColumnSet, _ change: LogBody.Change) throws {
         guard !written.isEmpty else { return }
         let statement = try updates[written] ?? prepareUpdate(of: written)
-        var place = 1
+        var index = 1
         written.forEach {
-            statement.bind(place, value(of: $0, in: change))
-            place += 1
+            statement.bind(index, value(of: $0, in: change))
+            index += 1
         }
-        statement.bind(place, rid)
+        place.bind(to: statement, from: index)
         try statement.run()
     }
 
@@ -158,7 +167,7 @@ final class TableImporter {
         var names: [String] = []
         written.forEach { names.append("\(shape.columns[$0].quotedDatabaseIdentifier) = ?") }
         let statement = try RawStatement(
-            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE rowid = ?", db)
+            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE \(shape.placeCondition)", db)
         updates[written] = statement
         return statement
     }

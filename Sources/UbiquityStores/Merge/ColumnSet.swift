@@ -19,3 +19,19 @@ package struct ColumnSet: OptionSet, Hashable, Sendable {
 
     package var count: Int { rawValue.nonzeroBitCount }
 }
+
+extension ColumnSet {
+    /// The columns' numbers, lowest first.
+    package var numbers: Numbers { Numbers(rest: rawValue) }
+
+    /// The numbers of a set's columns, lowest first.
+    package struct Numbers: Sequence, IteratorProtocol {
+        fileprivate var rest: Int64
+
+        package mutating func next() -> Int? {
+            guard rest != 0 else { return nil }
+            defer { rest &= rest - 1 }
+            return rest.trailingZeroBitCount
+        }
+    }
+}

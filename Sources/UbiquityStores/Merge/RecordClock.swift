@@ -43,7 +43,7 @@ package struct RecordClock: Hashable, Sendable {
 }
 
 extension RecordClock {
-    private static let otherSize = 1 + 8 + 8
+    static let otherSize = 1 + 8 + 8
 
     /// `others` as stored: column, time, peer, little-endian, 17 bytes each; nil where there are none.
     package var packedOthers: [UInt8]? {

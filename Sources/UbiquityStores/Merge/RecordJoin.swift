@@ -9,7 +9,7 @@ package enum RecordJoin: Hashable, Sendable {
     case begins(RecordClock)
     /// The change's life is larger, and dead.
     case ends(life: Int64)
-    /// Same life: these columns are written, the others stay.
+    /// Same life: these columns are written, the others stay; none where only the stamps become later.
     case merges(ColumnSet, RecordClock)
 
     /// Joins a change into a record.
@@ -19,13 +19,14 @@ package enum RecordJoin: Hashable, Sendable {
     ///   - columns: the columns that the change writes; empty for a death.
     ///   - stamp: the stamp of all of these.
     ///   - local: the record's clock here; nil where it has never lived here. A dead record's clock has no columns.
+    ///   - rules: the policies and groups of the table's columns.
     ///   - peers: orders stamps.
-    ///   - outranks: whether the change's value of a column is above the record's, asked only where the stamps are equal.
+    ///   - values: the change's value of a column and the record's, asked only where the stamps do not decide.
     /// - Returns: what is to be done to the record.
-    /// - Throws: what `outranks` throws.
+    /// - Throws: what `values` throws.
     package static func join<Failure>(
-        life: Int64, columns: ColumnSet, stamp: Stamp, into local: RecordClock?, peers: PeerTable,
-        outranks: (_ column: Int) throws(Failure) -> Bool
+        life: Int64, columns: ColumnSet, stamp: Stamp, into local: RecordClock?, rules: ColumnRules = .plain, peers: PeerTable,
+        values: (_ column: Int) throws(Failure) -> (new: RecordValue, old: RecordValue)
     ) throws(Failure) -> RecordJoin {
         let known = local?.life ?? 0
         if life < known { return .superseded }
@@ -35,15 +36,24 @@ package enum RecordJoin: Hashable, Sendable {
         }
         guard var clock = local, life % 2 == 1 else { return .superseded }
         var winning: ColumnSet = []
-        try columns.forEach { column throws(Failure) in
-            switch peers.compare(stamp, clock.stamp(of: column)) {
-            case .less: break
-            case .greater: winning.insert(ColumnSet(column: column))
-            case .equal: if try outranks(column) { winning.insert(ColumnSet(column: column)) }
+        // Equal values under a policy that compares values: the later stamp stays, so that clocks come to the same everywhere.
+        var restamped: ColumnSet = []
+        try rules.forEachRegister(of: columns) { register throws(Failure) in
+            // A register's columns were written together; the first that differs decides for all.
+            var isLater = false
+            for column in register.numbers {
+                let policy = rules.policy(of: column)
+                let old = clock.stamp(of: column)
+                switch try policy.order(stamp, against: old, peers: peers, values: { () throws(Failure) in try values(column) }) {
+                case .greater: return winning.formUnion(register)
+                case .less: return
+                case .equal: isLater = isLater || peers.compare(stamp, old) == .greater
+                }
             }
+            if isLater { restamped.formUnion(register) }
         }
-        guard !winning.isEmpty else { return .superseded }
-        clock.set(winning, to: stamp)
+        guard !winning.isEmpty || !restamped.isEmpty else { return .superseded }
+        clock.set(winning.union(restamped), to: stamp)
         return .merges(winning, clock)
     }
 }

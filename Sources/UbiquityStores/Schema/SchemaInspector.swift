@@ -49,55 +49,66 @@ struct SchemaInspector {
         if name.lowercased().hasPrefix("ubiquity_") {
             violations.append("Table “\(name)” begins with “ubiquity_”, which is kept for the store's own tables: rename it.")
         }
+        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil
         var key: [(place: Int, name: String)] = []
         var columns: [String] = []
         var nullable: [String] = []
+        var excluded: [String: Bool] = [:]
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
-            if ["rowid", "oid", "_rowid_"].contains(columnName.lowercased()) {
+            if hasRowid, ["rowid", "oid", "_rowid_"].contains(columnName.lowercased()) {
                 violations.append("Column “\(columnName)” of “\(name)” hides SQLite's own rowid, which capture needs: rename it.")
             }
             if place > 0 {
                 key.append((place, columnName))
                 checkKeyColumn(columnName, type: column["type"], of: name)
                 if column["notnull"] == 0 { nullable.append(columnName) }
+            } else if table.excluded.contains(columnName) {
+                excluded[columnName] = column["notnull"] == 0 || column["dflt_value"] != nil || column["hidden"] != 0
             } else if column["hidden"] == 0 {
                 columns.append(columnName)
             }
         }
         key.sort { $0.place < $1.place }
-        if try isNamed(key.map(\.name), of: name) {
+        let keyColumns = key.map(\.name)
+        let isRowidKey = try hasRowid && isRowidAlias(keyColumns, of: name)
+        if isNamed(keyColumns, isRowidKey: isRowidKey, table), !isRowidKey {
             for column in nullable {
                 violations.append(
                     "Column “\(column)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
             }
         }
-        try checkIndexes(of: name)
+        let uniques = try uniques(of: name)
+        var reader = ColumnRulesReader(table, keyColumns: keyColumns, columns: columns, excluded: excluded)
+        let rules = reader.rules()
+        violations += reader.violations
         if columns.count > ColumnSet.capacity {
             violations.append("Table “\(name)” has \(columns.count) columns beside its key: at most \(ColumnSet.capacity) can sync; split it.")
         }
-        return TableShape(number: number, name: name, keyColumns: key.map(\.name), columns: columns)
+        return TableShape(
+            number: number, name: name, keyColumns: keyColumns, columns: columns, rules: rules, hasRowid: hasRowid, isRowidKey: isRowidKey,
+            uniques: uniques)
     }
 
     /// Whether a table has a key of its own, which names its rows on other devices too.
-    private mutating func isNamed(_ key: [String], of name: String) throws -> Bool {
+    private mutating func isNamed(_ key: [String], isRowidKey: Bool, _ table: SyncedTable) -> Bool {
         if key.isEmpty {
-            violations.append("Table “\(name)” has no primary key, so that its rows have no name on other devices: give it a UUID key.")
+            violations.append("Table “\(table.name)” has no primary key, so that its rows have no name on other devices: give it a UUID key.")
             return false
         }
-        guard (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil else {
-            violations.append("Table “\(name)” is WITHOUT ROWID, which cannot sync yet: make it an ordinary table.")
-            return false
-        }
-        // A rowid alias has no index of its own (sqlite.org/lang_createtable.html#rowid).
-        guard try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])! else {
+        if isRowidKey, !table.assignsIntegerKeys {
             violations.append(
-                "The key “\(key[0])” of “\(name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB) or a natural key."
+                "The key “\(key[0])” of “\(table.name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB) or a natural key, or declare assignsIntegerKeys if the app gives the keys."
             )
             return false
         }
         return true
+    }
+
+    /// A rowid alias has no index of its own (sqlite.org/lang_createtable.html#rowid).
+    private func isRowidAlias(_ key: [String], of name: String) throws -> Bool {
+        try key.count == 1 && !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])!
     }
 
     private mutating func checkKeyColumn(_ column: String, type: String, of table: String) {
@@ -116,17 +127,23 @@ struct SchemaInspector {
         if collation.uppercased() != "BINARY", !violations.contains(violation) { violations.append(violation) }
     }
 
-    private mutating func checkIndexes(of name: String) throws {
+    /// The UNIQUE rules beside the key, each a violation as long as none can be merged.
+    private mutating func uniques(of name: String) throws -> [TableShape.Unique] {
+        var uniques: [TableShape.Unique] = []
         for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [name]) where index["unique"] == 1 {
             let indexName: String = index["name"]
             let columns = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName])
             if index["origin"] == "pk" {
                 for column in columns { checkCollation(column["coll"], of: column["name"], in: name) }
-            } else {
-                let names = columns.map { ($0["name"] as String?) ?? "an expression" }.joined(separator: ", ")
-                violations.append("Table “\(name)” has a UNIQUE rule over (\(names)), which cannot sync yet: drop the rule.")
+                continue
             }
+            let names = columns.map { $0["name"] as String? }
+            violations.append(
+                "Table “\(name)” has a UNIQUE rule over (\(names.map { $0 ?? "an expression" }.joined(separator: ", "))), which cannot sync yet: drop the rule."
+            )
+            uniques.append(TableShape.Unique(columns: names.compactMap { $0 }, collations: columns.filter { $0["name"] != nil }.map { $0["coll"] }))
         }
+        return uniques.filter { !$0.columns.isEmpty }
     }
 
     private mutating func checkForeignKeys(to synced: Set<String>) throws {

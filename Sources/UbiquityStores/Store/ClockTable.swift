@@ -1,10 +1,11 @@
 internal import GRDB
 
-/// The lives and stamps of one table's records: of the living by rowid, of the dead by key.
+/// The lives and stamps of one table's records: of the living by place, of the dead by key.
 ///
-/// An integer key costs a third of what the record's own key would: rows and clocks grow at the same end.
+/// A rowid costs a third of what the record's own key would: rows and clocks grow at the same end.
 struct ClockTable {
     private let keyCount: Int
+    private let placeCount: Int
     private let get: RawStatement
     private let put: RawStatement
     private let drop: RawStatement
@@ -16,16 +17,18 @@ struct ClockTable {
         keyCount = shape.keyColumns.count
         let condition = shape.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
         let places = Array(repeating: "?", count: keyCount + 1).joined(separator: ",")
-        get = try RawStatement("SELECT life, time, peer, columns, others FROM \(shape.clockTable) WHERE rid = ?", db)
-        put = try RawStatement("INSERT OR REPLACE INTO \(shape.clockTable) VALUES (?,?,?,?,?,?)", db)
-        drop = try RawStatement("DELETE FROM \(shape.clockTable) WHERE rid = ?", db)
+        placeCount = shape.hasRowid ? 1 : keyCount
+        let parameters = Array(repeating: "?", count: placeCount + 5).joined(separator: ",")
+        get = try RawStatement("SELECT life, time, peer, columns, others FROM \(shape.clockTable) WHERE \(shape.ownPlaceCondition)", db)
+        put = try RawStatement("INSERT OR REPLACE INTO \(shape.clockTable) VALUES (\(parameters))", db)
+        drop = try RawStatement("DELETE FROM \(shape.clockTable) WHERE \(shape.ownPlaceCondition)", db)
         dead = try RawStatement("SELECT life FROM \(shape.deadTable) WHERE \(condition)", db)
         deadPut = try RawStatement("INSERT OR REPLACE INTO \(shape.deadTable) VALUES (\(places))", db)
         deadDrop = try RawStatement("DELETE FROM \(shape.deadTable) WHERE \(condition)", db)
     }
 
-    func clock(rid: Int64) throws -> RecordClock? {
-        get.bind(1, rid)
+    func clock(at place: Place) throws -> RecordClock? {
+        place.bind(to: get)
         defer { get.reset() }
         guard try get.step() else { return nil }
         var clock = RecordClock(
@@ -40,20 +43,20 @@ struct ClockTable {
         return clock
     }
 
-    func set(_ clock: RecordClock, rid: Int64) throws {
-        put.bind(1, rid)
-        put.bind(2, clock.life)
-        put.bind(3, clock.stamp.time.rawValue)
-        put.bind(4, clock.stamp.peer.rawValue)
-        put.bind(5, clock.columns.rawValue)
-        put.bind(6, clock.packedOthers)
+    func set(_ clock: RecordClock, at place: Place) throws {
+        let next = place.bind(to: put)
+        put.bind(next, clock.life)
+        put.bind(next + 1, clock.stamp.time.rawValue)
+        put.bind(next + 2, clock.stamp.peer.rawValue)
+        put.bind(next + 3, clock.columns.rawValue)
+        put.bind(next + 4, clock.packedOthers)
         try put.run()
     }
 
     /// Removes a living record's clock and returns it.
-    func take(rid: Int64) throws -> RecordClock? {
-        let clock = try clock(rid: rid)
-        drop.bind(1, rid)
+    func take(_ place: Place) throws -> RecordClock? {
+        let clock = try clock(at: place)
+        place.bind(to: drop)
         try drop.run()
         return clock
     }

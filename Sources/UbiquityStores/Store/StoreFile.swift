@@ -122,20 +122,56 @@ struct StoreFile {
         }
     }
 
+    /// Whether the triggers of a table are there as they should be, and no others of ours.
+    private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
+        let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
+        let found = try Set(
+            String.fetchAll(
+                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
+        return found == expected
+    }
+
     /// Makes triggers that somebody has dropped or changed anew, and notes the rows that came meanwhile.
     ///
     /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
     private static func reinstall(_ shape: TableShape, _ db: Database) throws {
-        let expected = Set(CaptureTriggers.triggers(for: shape).filter { $0.hasPrefix("CREATE") })
-        let found = try Set(
-            String.fetchAll(
-                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
-        guard found != expected else { return }
-        for statement in CaptureTriggers.triggers(for: shape) { try db.execute(sql: statement) }
+        guard try !hasTriggers(shape, db) else { return }
+        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         try db.execute(
             sql: """
-                INSERT INTO \(shape.captureTable) (operation, rid) SELECT \(CaptureTriggers.Operation.inserted.rawValue), rowid
-                FROM \(shape.name.quotedDatabaseIdentifier) WHERE rowid NOT IN (SELECT rid FROM \(shape.clockTable))
+                INSERT INTO \(shape.captureTable) (operation, \(shape.ownPlaceColumns)) SELECT \(CaptureTriggers.Operation.inserted.rawValue), \(place)
+                FROM \(shape.name.quotedDatabaseIdentifier) WHERE (\(place)) NOT IN (SELECT \(shape.ownPlaceColumns) FROM \(shape.clockTable))
+                """)
+    }
+
+    /// Puts clocks back beside their rows where the rows have been given other numbers.
+    ///
+    /// A dump that is read back (and VACUUM, by its documentation) may number the rows of a table anew, from 1 and in their order. So the
+    /// greatest numbers differ where any do, and the order says which clock is whose.
+    private static func reconcile(_ shape: TableShape, _ db: Database) throws {
+        guard shape.hasRowid, !shape.isRowidKey else { return }
+        let table = shape.name.quotedDatabaseIdentifier
+        guard try Bool.fetchOne(db, sql: "SELECT (SELECT max(rowid) FROM \(table)) IS NOT (SELECT max(rid) FROM \(shape.clockTable))")!,
+            try Bool.fetchOne(db, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(shape.captureTable))")!
+        else { return }
+        let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
+        guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
+            // Where a trigger is missing, that is why.
+            guard try hasTriggers(shape, db) else { return }
+            throw UbiquitousStoreError(
+                .malformed,
+                "The rows of “\(shape.name)” have been changed where no trigger saw it, so that their stamps fit no more. Move the store file aside and open again: it is filled anew from the container."
+            )
+        }
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE ubiquity_renumbered AS SELECT * FROM
+                (SELECT rowid AS new, row_number() OVER (ORDER BY rowid) AS place FROM \(table))
+                JOIN (SELECT *, row_number() OVER (ORDER BY rid) AS place FROM \(shape.clockTable)) USING (place);
+                DELETE FROM \(shape.clockTable);
+                INSERT INTO \(shape.clockTable) SELECT new, life, time, peer, columns, others FROM ubiquity_renumbered;
+                DROP TABLE ubiquity_renumbered;
                 """)
     }
 
@@ -151,13 +187,14 @@ struct StoreFile {
                         .unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
                 }
                 shape.number = row["number"]
+                try reconcile(shape, db)
                 try reinstall(shape, db)
             } else {
                 try checkEmpty(shape, db)
                 try db.execute(sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, key, columns])
                 shape.number = db.lastInsertedRowID
-                for statement in CaptureTriggers.tables(for: shape) { try db.execute(sql: statement) }
-                for statement in CaptureTriggers.triggers(for: shape) { try db.execute(sql: statement) }
+                for statement in CaptureTriggers(shape).tables { try db.execute(sql: statement) }
+                for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
             }
             numbered.append(shape)
         }

@@ -1,0 +1,84 @@
+/// Which of several values of one column stays, within one life of a record (DESIGN §5).
+///
+/// All devices must declare the same; a policy is part of the app's schema, like a column's type.
+public enum MergePolicy: Sendable, Hashable, CaseIterable {
+    /// The value that was written last.
+    case lastWriter
+    /// The value that was written first; later writes, local ones too, change nothing.
+    case firstWriter
+    /// The greatest value, whenever it was written; NULL is below all.
+    case maximum
+    /// The least value, whenever it was written; any value stays before NULL.
+    case minimum
+}
+
+/// How a table's columns are merged: the policies, and which columns are one register.
+package struct ColumnRules: Hashable, Sendable {
+    /// Columns with another policy than the last writer's.
+    package var policies: [Int: MergePolicy]
+    /// Columns that are written and merged as one value.
+    package var groups: [ColumnSet]
+
+    package init(policies: [Int: MergePolicy] = [:], groups: [ColumnSet] = []) {
+        self.policies = policies.filter { $0.value != .lastWriter }
+        self.groups = groups
+    }
+
+    /// Every column is a register of its own, and the last writer wins.
+    package static let plain = ColumnRules()
+
+    package func policy(of column: Int) -> MergePolicy { policies.isEmpty ? .lastWriter : policies[column] ?? .lastWriter }
+
+    /// The columns, with all others of their groups.
+    package func completed(_ columns: ColumnSet) -> ColumnSet {
+        groups.reduce(columns) { $0.isDisjoint(with: $1) ? $0 : $0.union($1) }
+    }
+
+    /// Calls the body with each register that has some of the columns, and with these.
+    package func forEachRegister<Failure>(of columns: ColumnSet, _ body: (ColumnSet) throws(Failure) -> Void) throws(Failure) {
+        var rest = columns
+        for group in groups {
+            let part = rest.intersection(group)
+            guard !part.isEmpty else { continue }
+            rest.subtract(group)
+            try body(part)
+        }
+        try rest.forEach { column throws(Failure) in try body(ColumnSet(column: column)) }
+    }
+}
+
+extension MergePolicy {
+    /// Orders a new value against the one that is there: the greater stays.
+    ///
+    /// - Parameters:
+    ///   - new: the stamp of the new value.
+    ///   - old: the stamp of the value that is there.
+    ///   - peers: orders stamps.
+    ///   - values: the two values, asked only where the stamps do not decide.
+    /// - Returns: equal only where the values are equal and the policy looks at values, or the stamps are equal too.
+    /// - Throws: what `values` throws.
+    func order<Failure>(
+        _ new: Stamp, against old: Stamp, peers: PeerTable, values: () throws(Failure) -> (new: RecordValue, old: RecordValue)
+    ) throws(Failure) -> Ordering {
+        switch self {
+        case .lastWriter:
+            let order = peers.compare(new, old)
+            return order == .equal ? try Self.compare(values()) : order
+        case .firstWriter:
+            // The least stamp counts as unwritten.
+            if new.time == .least || old.time == .least {
+                if new.time != old.time { return new.time == .least ? .less : .greater }
+                return try Self.compare(values())
+            }
+            let order = peers.compare(old, new)
+            return order == .equal ? try Self.compare(values()) : order
+        case .maximum: return try Self.compare(values())
+        case .minimum:
+            let (new, old) = try values()
+            if new == .null || old == .null { return new.compare(old) }
+            return old.compare(new)
+        }
+    }
+
+    private static func compare(_ values: (new: RecordValue, old: RecordValue)) -> Ordering { values.new.compare(values.old) }
+}
