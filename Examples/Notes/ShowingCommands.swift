@@ -113,6 +113,9 @@ struct Line: Encodable {
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"
+        case .didFindConflicts(let count):
+            event = "conflicts"
+            reason = "\(count) of the values written apart lost to others"
         }
     }
 

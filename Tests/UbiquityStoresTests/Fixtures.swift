@@ -37,11 +37,13 @@ struct TestDevice: Sendable {
     func container() async throws -> UbiquityContainer { try await UbiquityContainer("org.example.test", home: home) }
 
     func open(
-        _ schema: SyncedSchema = personSchema, contentName: String = "People", automatically: Bool = false
+        _ schema: SyncedSchema = personSchema, contentName: String = "People", automatically: Bool = false,
+        conflictRetention: ConflictRetention = ConflictRetention()
     ) async throws -> UbiquitousStore {
-        try await UbiquitousStore.open(
-            at: directory.appending("People.sqlite"), options: .init(contentName: contentName, exchangesAutomatically: automatically),
-            in: container(), schema: schema, now: { [clock] in clock.now })
+        var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
+        options.conflictRetention = conflictRetention
+        return try await UbiquitousStore.open(
+            at: directory.appending("People.sqlite"), options: options, in: container(), schema: schema, now: { [clock] in clock.now })
     }
 }
 

@@ -14,10 +14,13 @@ struct ReadyLog {
 struct LogImporter {
     let shapes: [TableShape]
     let sealer: Sealer
+    let conflictRetention: ConflictRetention
 
     /// What a transaction did.
     struct Outcome {
         var notice = ImportNotice()
+        /// How many values lost, and are listed.
+        var conflicts = 0
         /// The log that this store cannot hold, after which none was joined.
         var refused: (log: ReadyLog, reason: String)?
     }
@@ -32,14 +35,17 @@ struct LogImporter {
         var state = try StoreState.read(db)
         var peers = try StoreKnowledge.peers(db)
         var outcome = Outcome()
+        let conflicts = try ConflictRecorder(now: sealer.now(), db)
         for ready in logs {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
             for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             var notice = outcome.notice
             do {
                 try db.inSavepoint {
+                    let news = ready.log.header.news.positions.map { (peer: $0.key, position: $0.value) }
+                    try conflicts.begin(peers[ready.peer]!, news: news, peers: peers)
                     for group in ready.contents.groups {
-                        try join(group, of: ready, stamp: Stamp(group.time, peers[group.peer ?? ready.peer]!), peers: peers, &notice, db)
+                        try join(group, of: ready, stamp: Stamp(group.time, peers[group.peer ?? ready.peer]!), peers: peers, conflicts, &notice, db)
                     }
                     return .commit
                 }
@@ -60,6 +66,8 @@ struct LogImporter {
                 sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [ready.peer.description, ready.name.description])
         }
         try state.update(db)
+        outcome.conflicts = conflicts.count
+        if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
         for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
@@ -67,11 +75,11 @@ struct LogImporter {
     }
 
     private func join(
-        _ group: LogBody.Group, of ready: ReadyLog, stamp: Stamp, peers: PeerTable, _ notice: inout ImportNotice, _ db: Database
+        _ group: LogBody.Group, of ready: ReadyLog, stamp: Stamp, peers: PeerTable, _ conflicts: ConflictRecorder, _ notice: inout ImportNotice, _ db: Database
     ) throws {
         for rows in group.rows {
             let table = ready.contents.tables[rows.table]
-            let importer = try TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, db)
+            let importer = try TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, db)
             try rows.forEach(in: table) { change in
                 if let kind = try importer.join(&change, stamp: stamp) {
                     notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))

@@ -5,7 +5,8 @@ internal import GRDBSQLite
 ///
 /// The outcome of each comes from `RecordJoin`; here it is carried out on the row and its clock.
 final class TableImporter {
-    private let shape: TableShape
+    let shape: TableShape
+    let conflicts: ConflictRecorder
     /// For each column of the log's list, its number here.
     private let columns: [Int]
     private let isIdentity: Bool
@@ -31,8 +32,9 @@ final class TableImporter {
         return unknown.isEmpty ? nil : "it names the columns \(unknown.joined(separator: ", ")) of “\(table.name)”, which are unknown here"
     }
 
-    init(shape: TableShape, table: LogBody.Table, peers: PeerTable, _ db: Database) throws {
+    init(shape: TableShape, table: LogBody.Table, peers: PeerTable, conflicts: ConflictRecorder, _ db: Database) throws {
         self.shape = shape
+        self.conflicts = conflicts
         self.peers = peers
         self.db = db
         let columns = table.columns.map { shape.columns.firstIndex(of: $0)! }
@@ -72,6 +74,7 @@ final class TableImporter {
             // Only a living record is asked for its values.
             (value(of: column, in: change), try self.value(of: column, at: place!))
         }
+        try noteConflicts(outcome, change, stamp, local, place)
         switch outcome {
         case .superseded: return nil
         case .begins(let clock):
@@ -91,6 +94,18 @@ final class TableImporter {
             try update(place!, winning, change)
             try clocks.set(clock, at: place!)
             return winning.isEmpty ? nil : .update
+        }
+    }
+
+    private func noteConflicts(_ outcome: RecordJoin, _ change: LogBody.Change, _ stamp: Stamp, _ local: RecordClock?, _ place: Place?) throws {
+        guard let local else { return }
+        switch outcome {
+        case .superseded where change.life < local.life: try noteTooLate(change, stamp: stamp)
+        case .superseded: if let place { try noteLosing(change.columns, of: change, stamp: stamp, to: local, at: place) }
+        case .begins, .ends: if let place { try noteEnded(change, stamp: stamp, clock: local, at: place) }
+        case .merges(let winning, _):
+            try noteOverwritten(winning, by: change, stamp: stamp, clock: local, at: place!)
+            try noteLosing(change.columns.subtracting(winning), of: change, stamp: stamp, to: local, at: place!)
         }
     }
 
@@ -119,12 +134,12 @@ final class TableImporter {
         change.values = pairs.map(\.value)
     }
 
-    private func value(of column: Int, in change: LogBody.Change) -> RecordValue {
+    func value(of column: Int, in change: LogBody.Change) -> RecordValue {
         let below = change.columns.rawValue & ((1 << Int64(column)) - 1)
         return change.columns.contains(ColumnSet(column: column)) ? change.values[below.nonzeroBitCount] : .null
     }
 
-    private func value(of column: Int, at place: Place) throws -> RecordValue {
+    func value(of column: Int, at place: Place) throws -> RecordValue {
         let statement = try RawStatement(
             "SELECT \(shape.columns[column].quotedDatabaseIdentifier) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
         place.bind(to: statement)

@@ -16,6 +16,7 @@ actor StoreEngine {
     private let sealer: Sealer
     private let notices: StoreNotices.Hub
     private let files: any FileLayer
+    private let conflictRetention: ConflictRetention
     private let now: @Sendable () -> Date
     private let executor = QueueExecutor(label: "Ubiquity store engine")
 
@@ -38,13 +39,14 @@ actor StoreEngine {
 
     init(
         file: StoreFile, container: UbiquityContainer, contentName: String, sealer: Sealer, notices: StoreNotices.Hub, state: StoreState,
-        now: @escaping @Sendable () -> Date
+        conflictRetention: ConflictRetention, now: @escaping @Sendable () -> Date
     ) {
         self.file = file
         self.container = container
         self.contentName = contentName
         self.sealer = sealer
         self.notices = notices
+        self.conflictRetention = conflictRetention
         self.now = now
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
@@ -246,7 +248,7 @@ extension StoreEngine {
     private func importAll() throws {
         var planner = ImportPlanner(
             layout: layout, contentName: contentName, epoch: epoch, own: peer, shapes: file.shapes, files: files, clock: try clock())
-        let importer = LogImporter(shapes: file.shapes, sealer: sealer)
+        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention)
         var isFull = true
         while isFull {
             let knowledge = try knowledge()
@@ -263,6 +265,7 @@ extension StoreEngine {
             let outcome = try file.importing { db in try importer.join(plan.ready, db) }
             Waypoint.importCommitted.pass()
             if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
+            if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
             if let (log, reason) = outcome.refused {
                 inventory!.markFaulty(log.name, of: log.peer)
                 try quarantine([QuarantinedLog(peer: log.peer.description, file: log.name.description, reason: reason)])

@@ -12,6 +12,8 @@ public enum StoreNotice: Sendable, Hashable {
     case didResume
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
+    /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.
+    case didFindConflicts(Int)
 }
 
 /// The records that an import touched, never empty: reading these again brings an observer up to date.

@@ -21,6 +21,8 @@ enum StoreTables {
         // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL)",
+        ConflictHistory.statement,
+        ConflictRecorder.statement,
         "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
     ]
 }

@@ -25,6 +25,8 @@ public final class UbiquitousStore: Sendable {
         ///
         /// Without it, both wait for `publish()` and `settled()`.
         public var exchangesAutomatically: Bool
+        /// How long values that lost a conflict are kept.
+        public var conflictRetention = ConflictRetention()
 
         /// Options.
         ///
@@ -99,7 +101,8 @@ public final class UbiquitousStore: Sendable {
         let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now)
         let hub = StoreNotices.Hub()
         let engine = StoreEngine(
-            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state, now: now)
+            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state,
+            conflictRetention: options.conflictRetention, now: now)
         try await engine.start()
         let runner: StoreRunner? =
             if options.exchangesAutomatically {
@@ -154,6 +157,24 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; nothing is lost by that.
     public func settled() async throws {
         try await engine.settle()
+    }
+
+    /// The values that lost against others, written apart from them, oldest first.
+    ///
+    /// Every device lists what it sees lose, so that all list the same but for the retention.
+    ///
+    /// - Returns: the conflicts that are kept.
+    /// - Throws: GRDB's errors.
+    public func conflicts() async throws -> [Conflict] {
+        try await pool.read { db in try ConflictHistory(db).list() }
+    }
+
+    /// Writes back what lost, as a save of its own, and takes the conflict off this device's list.
+    ///
+    /// - Parameter conflict: one that `conflicts()` listed.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value.
+    public func restore(_ conflict: Conflict) async throws {
+        try await write { db in try ConflictHistory(db).restore(conflict) }
     }
 
     /// How the store stands now.

@@ -1,0 +1,59 @@
+/// What an import's changes take from each other, told to the recorder.
+extension TableImporter {
+    /// Columns of an arriving change that lose to what is here.
+    func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, at place: Place) throws {
+        let lost = try columns.numbers.filter { column in
+            guard isListed(column), clock.stamp(of: column) != stamp else { return false }
+            return try value(of: column, in: change) != value(of: column, at: place)
+        }
+        guard let first = lost.first else { return }
+        try conflicts.record(
+            id(change), reason(first), lost: lost.map { field($0, value(of: $0, in: change)) }, written: stamp, winner: clock.stamp(of: first).peer,
+            others: try lost.map { field($0, try value(of: $0, at: place)) })
+    }
+
+    /// Columns here that an arriving change is about to overwrite.
+    func noteOverwritten(_ columns: ColumnSet, by change: LogBody.Change, stamp: Stamp, clock: RecordClock, at place: Place) throws {
+        var byStamp: [Stamp: [Int]] = [:]
+        for column in conflicts.unseen(clock, among: columns).numbers where isListed(column) {
+            guard try value(of: column, in: change) != value(of: column, at: place) else { continue }
+            byStamp[clock.stamp(of: column), default: []].append(column)
+        }
+        for (written, lost) in byStamp {
+            try conflicts.record(
+                id(change), reason(lost[0]), lost: try lost.map { field($0, try value(of: $0, at: place)) }, written: written, winner: stamp.peer,
+                others: lost.map { field($0, value(of: $0, in: change)) })
+        }
+    }
+
+    /// A record here that an arriving deletion, or a later life, is about to end, with what its author had not seen.
+    func noteEnded(_ change: LogBody.Change, stamp: Stamp, clock: RecordClock, at place: Place) throws {
+        let lost = conflicts.unseen(clock, among: shape.allColumns)
+        guard let first = lost.numbers.first(where: { _ in true }) else { return }
+        let rest = shape.allColumns.subtracting(lost)
+        func fields(_ columns: ColumnSet) throws -> [Conflict.Field] {
+            try columns.numbers.compactMap { column in
+                let value = try value(of: column, at: place)
+                return value == .null ? nil : field(column, value)
+            }
+        }
+        try conflicts.record(
+            id(change), .deletion, lost: try fields(lost), written: clock.stamp(of: first), winner: stamp.peer, others: try fields(rest))
+    }
+
+    /// An arriving change of a record that has been deleted here, or lives again.
+    func noteTooLate(_ change: LogBody.Change, stamp: Stamp) throws {
+        guard !change.columns.isEmpty else { return }
+        let lost = change.columns.numbers.map { field($0, value(of: $0, in: change)) }
+        try conflicts.record(id(change), .deletion, lost: lost, written: stamp, winner: nil, others: [])
+    }
+
+    /// Whether a value of a column that loses is listed: a maximum leaves behind what it is meant to.
+    private func isListed(_ column: Int) -> Bool { [.lastWriter, .firstWriter].contains(shape.rules.policy(of: column)) }
+
+    private func reason(_ column: Int) -> Conflict.Reason { shape.rules.policy(of: column) == .firstWriter ? .earlierWrite : .laterWrite }
+
+    private func id(_ change: LogBody.Change) -> ObjectID { ObjectID(table: shape.name, key: change.key) }
+
+    private func field(_ column: Int, _ value: RecordValue) -> Conflict.Field { Conflict.Field(column: shape.columns[column], value: value) }
+}
