@@ -116,6 +116,9 @@ struct Line: Encodable {
         case .didFindConflicts(let count):
             event = "conflicts"
             reason = "\(count) of the values written apart lost to others"
+        case .didBreakChecks(let broken):
+            event = "broken"
+            reason = broken.map { "\($0.record): \($0.reason)" }.joined(separator: "; ")
         }
     }
 

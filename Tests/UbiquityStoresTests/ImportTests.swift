@@ -32,8 +32,8 @@ struct ImportTests {
             let plan = planner.plan(knowledge: known, inventory: &inventory)
             #expect(plan.ready.count == 1)
             let clock = devices[1].clock
-            let importer = LogImporter(
-                shapes: file.shapes, sealer: Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now }), conflictRetention: ConflictRetention())
+            let sealer = Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now })
+            let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: ConflictRetention())
             let outcome = try file.importing { db in try importer.join(plan.ready, db) }
             #expect(outcome.notice.isEmpty && outcome.refused == nil)
             try file.pool.close()

@@ -140,6 +140,7 @@ struct SyncTests {
             #expect(expected.first?.inserted == ids("d"))
             #expect(expected.first?.updated == ids("a"))
             #expect(expected.first?.deleted == ids("b"))
+            #expect(await notices.next(isolation: nil) == .didFindConflicts(1))
             try await left.execute("UPDATE person SET age = 4 WHERE id = 'a'")
             try await settle(left, right)
             guard case .didImport(let next) = await notices.next(isolation: nil) else {
@@ -335,25 +336,42 @@ struct SyncTests {
         }
     }
 
-    @Test("CHECKs of the app do not hold up an import")
+    @Test("S-074: CHECKs of the app do not hold up an import, and what merging breaks is reported until it is put right")
     func checks() async throws {
         let schema = SyncedSchema(
             migrator: migrator(
-                "CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, email TEXT, age, CHECK (first IS NULL OR last IS NULL))")
-        ) { SyncedTable("person") }
+                """
+                CREATE TABLE "per(son" (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, CONSTRAINT one CHECK (first IS NULL OR last IS NULL));
+                CREATE TABLE history (id TEXT);
+                CREATE TRIGGER note AFTER UPDATE ON "per(son" BEGIN INSERT INTO history VALUES (NEW.id); END;
+                """)
+        ) { SyncedTable("per(son") }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
-            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            var notices = right.notices.makeAsyncIterator()
+            try await left.execute("INSERT INTO \"per(son\" (id) VALUES ('a'), ('b')")
             try await settle(left, right)
-            try await left.execute("UPDATE person SET first = 'F'")
-            try await right.execute("UPDATE person SET last = 'L'")
+            try await left.execute("UPDATE \"per(son\" SET first = 'F' WHERE id = 'a'")
+            try await right.execute("UPDATE \"per(son\" SET last = 'L'")
             try await settle(left, right)
-            for store in [left, right] { #expect(try await store.rows()[0][1...2] == ["'F'", "'L'"]) }
-            await #expect(throws: DatabaseError.self) { try await left.execute("INSERT INTO person VALUES ('b', 'F', 'L', NULL, 1)") }
+            let broken = [BrokenRecord(record: ObjectID(table: "per(son", key: [.text("a")]), reason: "CHECK constraint failed: one")]
+            for store in [left, right] {
+                #expect(try await store.rows("SELECT first, last FROM \"per(son\" WHERE id = 'a'") == [["F", "L"]])
+                #expect(try await store.status().broken == broken)
+            }
+            _ = await notices.next(isolation: nil)
+            _ = await notices.next(isolation: nil)
+            #expect(await notices.next(isolation: nil) == .didBreakChecks(broken))
+            // Looking at the rows ran no trigger of the app's.
+            #expect(try await right.rows("SELECT count(*) FROM history") == [["3"]])
+            await #expect(throws: DatabaseError.self) { try await left.execute("INSERT INTO \"per(son\" VALUES ('c', 'F', 'L')") }
+            try await left.execute("UPDATE \"per(son\" SET last = NULL WHERE id = 'a'")
+            try await settle(left, right)
+            for store in [left, right] { #expect(try await store.status().broken.isEmpty) }
         }
     }
 
-    @Test("a trigger of the app can ask whether a change is imported")
+    @Test("S-072: a trigger of the app can ask whether a change is local or imported")
     func importFlag() async throws {
         let schema = SyncedSchema(
             migrator: migrator(
@@ -369,6 +387,34 @@ struct SyncTests {
             try await settle(left, right)
             #expect(try await left.rows("SELECT quote(id), quote(imported) FROM history") == [["'a'", "0"]])
             #expect(try await right.rows("SELECT quote(id), quote(imported) FROM history") == [["'a'", "1"]])
+        }
+    }
+
+    @Test("S-176: an object id has a text form that names the same record on another device")
+    func objectIDText() async throws {
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            var notices = right.notices.makeAsyncIterator()
+            try await left.execute("INSERT INTO person (id) VALUES ('a/b, %ü')")
+            try await settle(left, right)
+            guard case .didImport(let notice) = await notices.next(isolation: nil), let id = notice.inserted.first else {
+                Issue.record("nothing was imported")
+                return
+            }
+            let text = id.text
+            #expect(text == "person/t:a%2Fb%2C%20%25%C3%BC")
+            #expect(ObjectID(text: text) == ObjectID(table: "person", key: [.text("a/b, %ü")]))
+        }
+        let values: [RecordValue] = [
+            .integer(-7), .integer(.max), .real(Double(1.5).bitPattern), .text(""), .text([0xFF, 0, 0x2F][...]), .blob([]), .blob([0, 255][...]),
+            .null,
+        ]
+        for value in values {
+            let id = ObjectID(table: "a/b:c", key: [value, .text("x")])
+            #expect(ObjectID(text: id.text) == id, "\(id.text)")
+        }
+        for text in ["", "person", "person/", "person/x:1", "person/i:one", "person/i:1/", "person/t:%4", "person/t:%zz", "person/b:%00%0", "/t:a"] {
+            #expect(ObjectID(text: text) == nil, "\(text)")
         }
     }
 }

@@ -93,7 +93,7 @@ extension ConflictHistory {
         return writer.bytes
     }
 
-    private static func fields(_ data: Data) throws -> [Conflict.Field] {
+    static func fields(_ data: Data) throws -> [Conflict.Field] {
         var reader = WireReader([UInt8](data)[...])
         var fields: [Conflict.Field] = []
         while !reader.isAtEnd {

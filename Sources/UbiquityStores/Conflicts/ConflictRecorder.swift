@@ -36,6 +36,7 @@ final class ConflictRecorder {
     ///   - author: the log's author.
     ///   - news: the positions that the log names.
     ///   - peers: the peers' numbers.
+    /// - Throws: GRDB's errors.
     func begin(_ author: PeerNumber, news: [(peer: PeerIdentifier, position: Knowledge.Position)], peers: PeerTable) throws {
         if seen[author] == nil {
             let rows = try Row.fetchAll(

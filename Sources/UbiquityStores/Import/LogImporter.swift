@@ -21,6 +21,8 @@ struct LogImporter {
         var notice = ImportNotice()
         /// How many values lost, and are listed.
         var conflicts = 0
+        /// The records that break a CHECK now, and did not before.
+        var broken: [BrokenRecord] = []
         /// The log that this store cannot hold, after which none was joined.
         var refused: (log: ReadyLog, reason: String)?
     }
@@ -68,14 +70,29 @@ struct LogImporter {
         try state.update(db)
         outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
+        outcome.broken = try broken(outcome.notice, db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
         for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
         return outcome
     }
 
+    /// Looks at what an import touched, with the app's CHECKs on.
+    private func broken(_ notice: ImportNotice, _ db: Database) throws -> [BrokenRecord] {
+        var broken: [BrokenRecord] = []
+        for shape in shapes where notice.touches(shape.name) {
+            guard let inspector = try CheckInspector(shape, db) else { continue }
+            try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
+            for record in notice.inserted.union(notice.updated).union(notice.deleted) where record.table == shape.name {
+                if let found = try inspector.inspect(record) { broken.append(found) }
+            }
+        }
+        return broken
+    }
+
     private func join(
-        _ group: LogBody.Group, of ready: ReadyLog, stamp: Stamp, peers: PeerTable, _ conflicts: ConflictRecorder, _ notice: inout ImportNotice, _ db: Database
+        _ group: LogBody.Group, of ready: ReadyLog, stamp: Stamp, peers: PeerTable, _ conflicts: ConflictRecorder, _ notice: inout ImportNotice,
+        _ db: Database
     ) throws {
         for rows in group.rows {
             let table = ready.contents.tables[rows.table]

@@ -96,6 +96,7 @@ actor StoreEngine {
     func exchange() throws {
         try leased { _ in
             try publish()
+            try recheck()
             try importAll()
             try publishReceipt()
         }
@@ -143,7 +144,7 @@ actor StoreEngine {
                 .map { QuarantinedLog(peer: $0["peer"], file: $0["file"], reason: $0["reason"]) }
             return StoreStatus(
                 suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: knowledge, unpublished: unpublished, waiting: waiting,
-                quarantined: quarantined, failure: failure ?? watchFault)
+                quarantined: quarantined, broken: try CheckInspector.list(db), failure: failure ?? watchFault)
         }
     }
 }
@@ -240,6 +241,17 @@ extension StoreEngine {
         }
     }
 
+    /// Takes records off the list of the broken that a save has put right.
+    private func recheck() throws {
+        guard try file.pool.read({ db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)")! }) else { return }
+        try file.pool.write { db in
+            for broken in try CheckInspector.list(db) {
+                guard let shape = file.shapes.first(where: { $0.name == broken.record.table }) else { continue }
+                _ = try CheckInspector(shape, db)?.inspect(broken.record)
+            }
+        }
+    }
+
     private func publish() throws {
         try file.pool.write { db in _ = try sealer.seal(db) }
         _ = try publisher.publish(from: file.pool)
@@ -265,6 +277,7 @@ extension StoreEngine {
             let outcome = try file.importing { db in try importer.join(plan.ready, db) }
             Waypoint.importCommitted.pass()
             if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
+            if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
             if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
             if let (log, reason) = outcome.refused {
                 inventory!.markFaulty(log.name, of: log.peer)

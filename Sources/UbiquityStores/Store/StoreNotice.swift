@@ -14,6 +14,8 @@ public enum StoreNotice: Sendable, Hashable {
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.
     case didFindConflicts(Int)
+    /// Rows break a CHECK since columns were merged; they are shown all the same, and `StoreStatus` lists them until they are put right.
+    case didBreakChecks([BrokenRecord])
 }
 
 /// The records that an import touched, never empty: reading these again brings an observer up to date.

@@ -16,6 +16,8 @@ public struct StoreStatus: Sendable {
     public var waiting: [WaitingPeer]
     /// Files that could not be used.
     public var quarantined: [QuarantinedLog]
+    /// Records whose rows break a CHECK of the schema since columns were merged.
+    public var broken: [BrokenRecord]
     /// Why the last exchange in the background failed, such as a full disk; nil where it did not.
     ///
     /// It is tried again at every change.

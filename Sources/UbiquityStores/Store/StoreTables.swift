@@ -23,6 +23,7 @@ enum StoreTables {
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL)",
         ConflictHistory.statement,
         ConflictRecorder.statement,
+        CheckInspector.statement,
         "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
     ]
 }

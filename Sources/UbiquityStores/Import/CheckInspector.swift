@@ -1,0 +1,103 @@
+internal import GRDB
+
+/// A record whose row breaks a CHECK of the app's schema, since merging takes each column from where it was written last.
+public struct BrokenRecord: Sendable, Hashable {
+    /// The record.
+    public var record: ObjectID
+    /// The constraint, in SQLite's words.
+    public var reason: String
+
+    package init(record: ObjectID, reason: String) {
+        self.record = record
+        self.reason = reason
+    }
+}
+
+/// Finds rows that break a table's CHECKs, which imports do not enforce.
+///
+/// A row is inserted into a temporary table with the same constraints and none of the app's triggers: SQLite itself says what fails.
+struct CheckInspector {
+    static let statement =
+        "CREATE TABLE ubiquity_broken (name TEXT NOT NULL, key BLOB NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID"
+
+    private let shape: TableShape
+    private let db: Database
+    private let copy: RawStatement
+    private let clear: RawStatement
+
+    /// An inspector of a table; nil where it has no CHECKs.
+    init?(_ shape: TableShape, _ db: Database) throws {
+        guard let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [shape.name]),
+            sql.uppercased().contains("CHECK"), let definition = Self.definition(sql)
+        else { return nil }
+        self.shape = shape
+        self.db = db
+        let mirror = "ubiquity_checked_\(shape.number)"
+        if try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = ?)", arguments: [mirror])! {
+            try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
+        }
+        let columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [shape.name])
+            .map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        copy = try RawStatement(
+            "INSERT INTO temp.\(mirror) (\(columns)) SELECT \(columns) FROM main.\(shape.name.quotedDatabaseIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })",
+            db)
+        clear = try RawStatement("DELETE FROM temp.\(mirror)", db)
+    }
+
+    /// Looks at a record again, and lists it or takes it off the list.
+    ///
+    /// - Parameter record: a record of the table; it may be gone.
+    /// - Returns: it, if it is broken and was not listed so.
+    /// - Throws: GRDB's errors.
+    func inspect(_ record: ObjectID) throws -> BrokenRecord? {
+        let key = ConflictHistory.packed(record.key.map { Conflict.Field(column: "", value: $0) })
+        let reason = try reason(record)
+        guard let reason else {
+            let statement = try RawStatement("DELETE FROM ubiquity_broken WHERE name = ? AND key = ?", db)
+            statement.bind(1, .text(shape.name))
+            statement.bind(2, key)
+            try statement.run()
+            return nil
+        }
+        let statement = try RawStatement("INSERT INTO ubiquity_broken VALUES (?,?,?) ON CONFLICT DO NOTHING", db)
+        statement.bind(1, .text(shape.name))
+        statement.bind(2, key)
+        statement.bind(3, .text(reason))
+        try statement.run()
+        return db.changesCount > 0 ? BrokenRecord(record: record, reason: reason) : nil
+    }
+
+    private func reason(_ record: ObjectID) throws -> String? {
+        for (index, value) in record.key.enumerated() { copy.bind(index + 1, value) }
+        do {
+            try copy.run()
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_CHECK {
+            return error.message ?? "a CHECK fails"
+        }
+        try clear.run()
+        return nil
+    }
+
+    /// The records that are listed, by table and key.
+    static func list(_ db: Database) throws -> [BrokenRecord] {
+        try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_broken").map {
+            BrokenRecord(record: ObjectID(table: $0["name"], key: try ConflictHistory.fields($0["key"]).map(\.value)), reason: $0["reason"])
+        }
+    }
+
+    /// What stands behind the name in CREATE TABLE; nil where it cannot be found.
+    private static func definition(_ sql: String) -> Substring? {
+        var closing: Character?
+        for index in sql.indices {
+            let character = sql[index]
+            if let end = closing {
+                if character == end { closing = nil }
+            } else if character == "(" {
+                return sql[index...]
+            } else {
+                closing = ["\"": "\"", "`": "`", "[": "]", "'": "'"][character]
+            }
+        }
+        return nil
+    }
+}
