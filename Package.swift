@@ -75,7 +75,7 @@ let package = Package(
         .systemLibrary(name: "CInotifyTools"),
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
         .executableTarget(
-            name: "ubcontrol", dependencies: ["UbiquityContainers", arguments, rainbow, system], swiftSettings: settings),
+            name: "ubcontrol", dependencies: ["UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
         .executableTarget(

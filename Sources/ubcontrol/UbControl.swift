@@ -7,8 +7,8 @@ import UbiquityContainers
 struct UbControl: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubcontrol",
-        abstract: "Control accounts and containers on this device.",
-        subcommands: [SignInCommand.self, SignOutCommand.self, AccountCommand.self]
+        abstract: "Control accounts, containers and stores on this device.",
+        subcommands: [SignInCommand.self, SignOutCommand.self, AccountCommand.self, StoreCommand.self]
     )
 }
 

@@ -47,6 +47,34 @@ struct CommandTests {
         }
     }
 
+    @Test("ubcontrol store lists what lost a conflict, and restores it for every device")
+    func conflicts() async throws {
+        try await withDevices(2) { devices in
+            let id = try await devices[0].run("notes", "add", "Milk").output.trimmingCharacters(in: .newlines)
+            _ = try await devices[1].list()
+            // Two devices that do not hear of each other.
+            try await devices[0].apart { try await devices[0].run("notes", "edit", id, "--body", "mine") }
+            try await devices[1].run("notes", "edit", id, "--body", "theirs")
+            for device in devices + devices { _ = try await device.list() }
+            let store = try devices[0].storeFile()
+            let app = store.removingLastComponent().removingLastComponent().removingLastComponent().removingLastComponent().removingLastComponent()
+                .appending("Notes.sqlite")
+            let listed = try await Tool.run("ubcontrol", ["store", "conflicts", app.string])
+            let body = try #require(try await devices[0].list().first?.body)
+            let (lost, number) = (body == "mine" ? "theirs" : "mine", "1")
+            #expect(listed.output == "\(number)  note/t:\(id)  lost to a later write: body=\(lost) (now body=\(body))\n")
+            let json = try await Tool.run("ubcontrol", ["store", "conflicts", store.string, "--json"]).output
+            #expect(json.contains(#""lost":{"body":"\#(lost)"}"#) && json.contains(#""reason":"laterWrite""#))
+            #expect(try await Tool.run("ubcontrol", ["store", "restore", store.string, number]).output == "Restored note/t:\(id).\n")
+            #expect(try await Tool.run("ubcontrol", ["store", "conflicts", store.string]).output.isEmpty)
+            for device in devices + devices { _ = try await device.list() }
+            #expect(try await devices[1].list().first?.body == lost)
+            expectRefusal(try await Tool.run("ubcontrol", ["store", "restore", store.string, "9"]), "no conflict 9")
+            expectRefusal(try await Tool.run("ubcontrol", ["store", "conflicts", "/nowhere/Notes.sqlite"]), "/nowhere")
+            expectRefusal(try await Tool.run("ubcontrol", ["store", "conflicts", "/etc/passwd"]), "/etc/passwd")
+        }
+    }
+
     @Test("notes run prints each import, and ends on SIGTERM with status 0")
     func run() async throws {
         try await withDevices(2) { devices in

@@ -30,6 +30,14 @@ struct ToolDevice: Sendable {
         return try JSONDecoder().decode([Note].self, from: Data(outcome.output.utf8))
     }
 
+    /// Runs a body while this device finds no container.
+    func apart(_ body: () async throws -> Void) async throws {
+        let away = FilePath(container.string + "-away")
+        try FileManager.default.moveItem(atPath: container.string, toPath: away.string)
+        try await body()
+        try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
+    }
+
     /// This device's store file.
     func storeFile() throws -> FilePath {
         let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/Notes.sqlite") })

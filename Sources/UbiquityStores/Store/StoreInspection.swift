@@ -1,0 +1,86 @@
+internal import Foundation
+internal import GRDB
+package import SystemPackage
+
+/// A connection to a store file beside the app that uses it, for tools.
+///
+/// It runs no migration, makes nothing, and exchanges nothing. What it writes is captured, and goes out with the app's next exchange.
+package struct StoreInspection: Sendable {
+    /// The SQLite file.
+    package let file: FilePath
+    private let queue: DatabaseQueue
+
+    /// Opens a store file, or the store that an app keeps at a path.
+    ///
+    /// - Parameters:
+    ///   - path: the SQLite file below `CoreDataUbiquitySupport`, or the path that the app gave its store.
+    ///   - readOnly: whether nothing may be written.
+    /// - Throws: `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
+    package init(_ path: FilePath, readOnly: Bool) throws {
+        file = try Self.resolve(path)
+        var configuration = Configuration()
+        configuration.readonly = readOnly
+        configuration.busyMode = .timeout(30)
+        do {
+            queue = try DatabaseQueue(path: file.string, configuration: configuration)
+            try queue.read { [file] db in
+                guard try db.tableExists("ubiquity_state") else {
+                    throw UbiquitousStoreError(.notADatabase, "\(file) is an SQLite database, but no store of this package.", path: file)
+                }
+                let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
+                guard format <= StoreTables.format else {
+                    throw UbiquitousStoreError(
+                        .newerFormat, "\(file) was written by a newer version (format \(format)); update this program. The file is untouched.",
+                        path: file)
+                }
+            }
+        } catch let error as DatabaseError {
+            throw UbiquitousStoreError(.notADatabase, "\(file) cannot be read as a store: \(error.message ?? "SQLite refuses it").", path: file)
+        }
+    }
+
+    /// The values that lost a conflict, oldest first.
+    ///
+    /// - Parameter limit: the most that are returned, the newest; nil for all.
+    /// - Returns: the conflicts.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    package func conflicts(limit: Int? = nil) throws -> [Conflict] { try queue.read { db in try ConflictHistory(db).list(limit: limit) } }
+
+    /// Writes back what lost, and takes it off the list.
+    ///
+    /// - Parameter id: the conflict's number.
+    /// - Returns: the conflict that was restored.
+    /// - Throws: `UbiquitousStoreError` where there is no such conflict, or it cannot be restored.
+    package func restore(_ id: Int64) throws -> Conflict {
+        try queue.write { db in
+            let history = ConflictHistory(db)
+            guard let conflict = try history[id] else {
+                throw UbiquitousStoreError(.unsupported, "\(file) lists no conflict \(id); see `ubcontrol store conflicts`.", path: file)
+            }
+            try history.restore(conflict)
+            return conflict
+        }
+    }
+
+    /// Runs a body with the database.
+    func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
+
+    /// The store file that a path means.
+    private static func resolve(_ path: FilePath) throws -> FilePath {
+        if FileManager.default.fileExists(atPath: path.string) { return path }
+        guard let name = path.lastComponent?.string else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
+        let support = path.removingLastComponent().appending("CoreDataUbiquitySupport")
+        let found = (FileManager.default.enumerator(atPath: support.string)?.allObjects as? [String] ?? [])
+            .filter { FilePath($0).components.count == 4 && FilePath($0).components.suffix(2).map(\.string) == ["store", name] }
+        guard let only = found.first, found.count == 1 else {
+            let list = found.sorted().map { "\n  \(support.appending($0))" }.joined()
+            throw UbiquitousStoreError(
+                .fileSystem,
+                found.isEmpty
+                    ? "There is no store at \(path), nor any below \(support)."
+                    : "\(path) has \(found.count) stores, one for each account; name one of them:\(list)",
+                path: path)
+        }
+        return support.appending(only)
+    }
+}

@@ -1,0 +1,143 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityStores
+
+/// Groups what is about one store.
+struct StoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store",
+        abstract: "Look at a store and mend it.",
+        subcommands: [ConflictsCommand.self, RestoreCommand.self]
+    )
+}
+
+/// Names a store on the command line.
+struct StoreArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp(
+            "The store: the path that the app gave it, or the SQLite file below CoreDataUbiquitySupport.", valueName: "store"),
+        completion: .file())
+    var path: String
+
+    /// Opens the store beside the app that uses it.
+    func open(readOnly: Bool) throws -> StoreInspection { try StoreInspection(FilePath(path), readOnly: readOnly) }
+}
+
+/// Runs `ubcontrol store conflicts`.
+struct ConflictsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "conflicts",
+        abstract: "List the values that lost against others, written apart from them.",
+        discussion: """
+            One line a conflict, oldest first: its number, the record, why it lost, what lost, and what stands there instead (of a deletion: what else \
+            the record held). Values are shown as they are in the store. `ubcontrol store restore` writes one back. Exit status 0, also where there are none.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: "Show the newest so many.")
+    var limit: Int?
+
+    @Flag(help: "Print a JSON object a line: id, record, reason, lost, others, author, written, winner, noticed.")
+    var json = false
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1.") }
+    }
+
+    func run() async throws {
+        for conflict in try store.open(readOnly: true).conflicts(limit: limit) {
+            if json {
+                try printJSON(Report(conflict))
+            } else {
+                print("\(conflict.id)  \(conflict.record.text)  \(words(conflict)): \(list(conflict.lost))\(instead(conflict))")
+            }
+        }
+    }
+
+    private func words(_ conflict: Conflict) -> String {
+        switch conflict.reason {
+        case .laterWrite: "lost to a later write"
+        case .earlierWrite: "lost to an earlier write"
+        case .deletion: "lost to a deletion"
+        }
+    }
+
+    private func instead(_ conflict: Conflict) -> String {
+        if conflict.others.isEmpty { return "" }
+        return conflict.reason == .deletion ? " (with \(list(conflict.others)))" : " (now \(list(conflict.others)))"
+    }
+
+    private func list(_ fields: [Conflict.Field]) -> String { fields.map { "\($0.column)=\($0.value)" }.joined(separator: ", ") }
+
+    private struct Report: Encodable {
+        var id: Int64
+        var record: String
+        var reason: String
+        var lost: [String: String]
+        var others: [String: String]
+        var author: String
+        var written: Date
+        var winner: String?
+        var noticed: Date
+
+        init(_ conflict: Conflict) {
+            id = conflict.id
+            record = conflict.record.text
+            reason = "\(conflict.reason)"
+            lost = Dictionary(conflict.lost.map { ($0.column, $0.value.description) }) { $1 }
+            others = Dictionary(conflict.others.map { ($0.column, $0.value.description) }) { $1 }
+            author = conflict.author
+            written = conflict.written
+            winner = conflict.winner
+            noticed = conflict.noticed
+        }
+    }
+}
+
+/// Runs `ubcontrol store restore`.
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Write back values that lost a conflict.",
+        discussion: """
+            It is an ordinary change, made now: it wins here at once, and on the other devices after the app's next exchange. A record that was \
+            deleted is inserted anew. What is restored leaves the list of `ubcontrol store conflicts`.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: ArgumentHelp("The conflict's number.", valueName: "number"))
+    var conflicts: [Int64]
+
+    @Flag(help: "Print a JSON object for each: id, record.")
+    var json = false
+
+    func run() async throws {
+        let inspection = try store.open(readOnly: false)
+        for id in conflicts {
+            let conflict = try inspection.restore(id)
+            if json {
+                try printJSON(Restored(id: id, record: conflict.record.text))
+            } else {
+                print("Restored \(conflict.record.text).")
+            }
+        }
+    }
+
+    private struct Restored: Encodable {
+        var id: Int64
+        var record: String
+    }
+}
+
+/// Prints an object on a line of its own.
+func printJSON(_ object: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.dateEncodingStrategy = .iso8601
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    print(String(decoding: try encoder.encode(object), as: UTF8.self))
+}
