@@ -225,6 +225,8 @@ extension StoreFile {
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
+            try db.execute(sql: "PRAGMA cache_size = -65536")
+            defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
             var result: Result?
             try db.inTransaction(.immediate) {
                 result = try body(db)

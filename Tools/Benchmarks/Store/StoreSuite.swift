@@ -7,8 +7,16 @@ import UbiquityStores
 /// Stores against plain GRDB with the same pragmas.
 enum StoreSuite: Suite {
     static func run(_ report: Report) async throws {
-        if report.wants("write_1000_rows") { try await writeThousand(report) }
-        if report.wants("write_1_row") { try await writeOne(report) }
+        let metrics: [(prefix: String, measure: (Report) async throws -> Void)] = [
+            ("write_1000_rows", writeThousand), ("write_1_row", writeOne), ("publish_1", publishOne), ("log_bytes_per_row", logBytes),
+            ("import_100k", { try await importing($0, "import_100k", rows: 100_000) }),
+            ("import_1m", { try await importing($0, "import_1m", rows: 1_000_000) }),
+            ("import_peak_rss", importMemory), ("update_1_of_1m", updateOne), ("propagation_p", propagation), ("peers_50", fiftyPeers),
+            ("logs_100k", manyLogs), ("encoding_", encodings),
+        ]
+        for metric in metrics where report.wants(metric.prefix) || metric.prefix.hasSuffix("_") && report.prefix.hasPrefix(metric.prefix) {
+            try await metric.measure(report)
+        }
     }
 
     /// Saves of 1,000 rows, without publishing: inserts of random UUID keys, then an update of one column of each.
@@ -61,78 +69,4 @@ enum StoreSuite: Suite {
         report.line(
             "write_1_row", variant: "insert, random UUID keys", unit: "µs", ours: median(ours), reference: median(plain), referenceName: "plain GRDB")
     }
-}
-
-/// A row as apps have them: a key, some text, a number, a date, and something empty.
-struct Item: Codable, FetchableRecord, PersistableRecord {
-    static let databaseTableName = "item"
-
-    var id: String
-    var title: String
-    var body: String
-    var rating: Int
-    var price: Double
-    var created: String
-    var note: String?
-
-    init(random index: Int) {
-        id = UUID().uuidString.lowercased()
-        title = "Item number \(index)"
-        body = "Some words about item \(index), as long as a line of a letter would be, or nearly."
-        rating = index % 5
-        price = Double(index) * 0.25
-        created = "2026-11-21T06:26:45Z"
-    }
-
-    /// The same with another title.
-    var renamed: Item {
-        var item = self
-        item.title += ", renamed"
-        return item
-    }
-
-    static let migrator: DatabaseMigrator = {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("v1") { db in
-            try db.create(table: "item") { table in
-                table.primaryKey("id", .text)
-                table.column("title", .text).notNull()
-                table.column("body", .text).notNull()
-                table.column("rating", .integer).notNull()
-                table.column("price", .double).notNull()
-                table.column("created", .text).notNull()
-                table.column("note", .text)
-            }
-        }
-        return migrator
-    }()
-}
-
-/// A device of its own in a temporary directory.
-struct BenchDevice {
-    let directory: FilePath
-    let container: UbiquityContainer
-
-    func store() async throws -> UbiquitousStore {
-        try await UbiquitousStore.open(
-            at: directory.appending("Items.sqlite"), options: .init(contentName: "Items", exchangesAutomatically: false), in: container,
-            schema: SyncedSchema(migrator: Item.migrator) { SyncedTable("item") })
-    }
-
-    /// Plain GRDB with the same pragmas.
-    func plain() throws -> DatabasePool {
-        let pool = try DatabasePool(path: directory.appending("Plain.sqlite").string)
-        try Item.migrator.migrate(pool)
-        return pool
-    }
-}
-
-/// Runs a body with a device, and removes it.
-func withDevice(_ body: (BenchDevice) async throws -> Void) async throws {
-    let directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-bench-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory.string) }
-    let home = DeviceHome(directory.appending("home"))
-    try home.signIn(AccountName("bench"))
-    try await body(BenchDevice(directory: directory, container: UbiquityContainer("org.example.bench", home: home)))
 }
