@@ -26,7 +26,9 @@ struct ExhaustiveTests {
     }
 }
 
-/// A change as a log tells it. Its value is its number, so that no two writes are alike.
+/// A change as a log tells it.
+///
+/// Its value is its number, so that no two writes are alike.
 private struct Change {
     var life: Int64
     var columns: ColumnSet

@@ -30,35 +30,34 @@ struct LogImporter {
     /// Joins logs in the order given, each of which is next for its author.
     ///
     /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
-    /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself.
-    func join(_ logs: [ReadyLog], _ db: Database) throws -> Outcome {
+    /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
+    /// ``Refusal`` and everything is to be undone. A savepoint a log makes SQLite keep a copy of each page that the log touches, which costs as
+    /// much as all the rest, and refusals are rare.
+    func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
         try sealer.seal(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         var state = try StoreState.read(db)
         var peers = try StoreKnowledge.peers(db)
         var outcome = Outcome()
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
+        var importers: [LogBody.Table: TableImporter] = [:]
         for ready in logs {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
             for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
-            var notice = outcome.notice
-            do {
+            let before = isolating ? outcome.notice : ImportNotice()
+            let reason = try refusal {
+                guard isolating else { return try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db) }
                 try db.inSavepoint {
-                    let news = ready.log.header.news.positions.map { (peer: $0.key, position: $0.value) }
-                    try conflicts.begin(peers[ready.peer]!, news: news, peers: peers)
-                    for group in ready.contents.groups {
-                        try join(group, of: ready, stamp: Stamp(group.time, peers[group.peer ?? ready.peer]!), peers: peers, conflicts, &notice, db)
-                    }
+                    try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db)
                     return .commit
                 }
-            } catch let fault as LogFault {
-                outcome.refused = (ready, fault.description)
-                break
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
-                outcome.refused = (ready, "this store's schema refuses it: \(error.message ?? "a constraint fails")")
+            }
+            if let reason {
+                guard isolating else { throw Refusal() }
+                outcome.notice = before
+                outcome.refused = (ready, reason)
                 break
             }
-            outcome.notice = notice
             let time = ready.contents.groups.reduce(HybridTime.least) { max($0, $1.time) }
             state.clock = max(state.clock, time)
             let position = Knowledge.Position(sequence: ready.name.sequence, hash: ready.name.hash)
@@ -90,16 +89,40 @@ struct LogImporter {
         return broken
     }
 
+    /// A log among several cannot be held by this store.
+    struct Refusal: Error {}
+
+    /// Why the store refuses what a body does; nil where it does not.
+    private func refusal(_ body: () throws -> Void) throws -> String? {
+        do {
+            try body()
+            return nil
+        } catch let fault as LogFault {
+            return fault.description
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
+            return "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        }
+    }
+
     private func join(
-        _ group: LogBody.Group, of ready: ReadyLog, stamp: Stamp, peers: PeerTable, _ conflicts: ConflictRecorder, _ notice: inout ImportNotice,
-        _ db: Database
+        _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ importers: inout [LogBody.Table: TableImporter],
+        _ notice: inout ImportNotice, _ db: Database
     ) throws {
-        for rows in group.rows {
-            let table = ready.contents.tables[rows.table]
-            let importer = try TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, db)
-            try rows.forEach(in: table) { change in
-                if let kind = try importer.join(&change, stamp: stamp) {
-                    notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))
+        let news = ready.log.header.news.positions.map { (peer: $0.key, position: $0.value) }
+        try conflicts.begin(peers[ready.peer]!, news: news, peers: peers)
+        for group in ready.contents.groups {
+            let stamp = Stamp(group.time, peers[group.peer ?? ready.peer]!)
+            for rows in group.rows {
+                let table = ready.contents.tables[rows.table]
+                let importer =
+                    try importers[table]
+                    ?? TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, db)
+                importers[table] = importer
+                importer.peers = peers
+                try rows.forEach(in: table) { change in
+                    if let kind = try importer.join(&change, stamp: stamp) {
+                        notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))
+                    }
                 }
             }
         }

@@ -10,7 +10,8 @@ final class TableImporter {
     /// For each column of the log's list, its number here.
     private let columns: [Int]
     private let isIdentity: Bool
-    private let peers: PeerTable
+    /// Orders stamps; it grows with the logs of a batch.
+    var peers: PeerTable
     private let db: Database
     private let clocks: ClockTable
     private let find: RawStatement
@@ -18,6 +19,7 @@ final class TableImporter {
     private let delete: RawStatement
     private var updates: [ColumnSet: RawStatement] = [:]
     private let known: ColumnSet
+    private let onConflict: String
 
     /// Lives up to here are taken as they come.
     ///
@@ -48,8 +50,24 @@ final class TableImporter {
         find = try RawStatement("SELECT \(place) FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
         let written = shape.keyColumns + shape.columns.indices.filter { known.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
         let places = Array(repeating: "?", count: written.count).joined(separator: ",")
-        insert = try RawStatement("INSERT INTO \(name) (\(written.map(\.quotedDatabaseIdentifier).joined(separator: ", "))) VALUES (\(places))", db)
+        let names = written.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        onConflict = try Self.onConflict(shape.name, db)
+        insert = try RawStatement("INSERT\(onConflict) INTO \(name) (\(names)) VALUES (\(places))", db)
         delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
+    }
+
+    /// ` OR FAIL`, or nothing where the app has triggers on the table.
+    ///
+    /// With ABORT a statement that has triggers keeps a journal of every page it touches; what FAIL leaves behind is undone with its log. But
+    /// a policy of the statement takes the place of those in triggers (sqlite.org/lang_createtrigger.html), and an app's are its own.
+    private static func onConflict(_ table: String, _ db: Database) throws -> String {
+        let hasTriggers = try Bool.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM (SELECT * FROM main.sqlite_master UNION ALL SELECT * FROM temp.sqlite_master)
+                    WHERE type = 'trigger' AND lower(tbl_name) = lower(?) AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\')
+                    """), arguments: [table])!
+        return hasTriggers ? "" : " OR FAIL"
     }
 
     /// Joins one change, which is put into this store's column numbers first.
@@ -182,7 +200,7 @@ final class TableImporter {
         var names: [String] = []
         written.forEach { names.append("\(shape.columns[$0].quotedDatabaseIdentifier) = ?") }
         let statement = try RawStatement(
-            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE \(shape.placeCondition)", db)
+            "UPDATE\(onConflict) \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE \(shape.placeCondition)", db)
         updates[written] = statement
         return statement
     }

@@ -13,6 +13,17 @@ public enum RecordValue: Hashable, Sendable {
     /// A blob.
     case blob(ArraySlice<UInt8>)
 
+    /// Text and blobs go to the hasher as one piece: their own way, byte by byte, costs an import a tenth of its time.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(rank)
+        switch self {
+        case .null: break
+        case .integer(let value): hasher.combine(value)
+        case .real(let bits): hasher.combine(bits)
+        case .text(let bytes), .blob(let bytes): bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
+
     /// Text of a Swift string.
     public static func text(_ string: String) -> RecordValue { .text(ArraySlice(string.utf8)) }
 }

@@ -274,7 +274,7 @@ extension StoreEngine {
             isFull = plan.isFull
             try quarantine(plan.quarantined)
             guard !plan.ready.isEmpty else { break }
-            let outcome = try file.importing { db in try importer.join(plan.ready, db) }
+            let outcome = try join(plan.ready, by: importer)
             Waypoint.importCommitted.pass()
             if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
             if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
@@ -287,6 +287,15 @@ extension StoreEngine {
         }
         // An import seals foreign writes: out with them.
         _ = try publisher.publish(from: file.pool)
+    }
+
+    /// Joins logs in one transaction; where one is refused, once more with each by itself.
+    private func join(_ logs: [ReadyLog], by importer: LogImporter) throws -> LogImporter.Outcome {
+        do {
+            return try file.importing { db in try importer.join(logs, isolating: false, db) }
+        } catch is LogImporter.Refusal {
+            return try file.importing { db in try importer.join(logs, isolating: true, db) }
+        }
     }
 
     private func quarantine(_ logs: [QuarantinedLog]) throws {

@@ -16,6 +16,7 @@ struct BenchDevice {
     ///   - name: names its directory.
     ///   - directory: where to make that.
     ///   - root: a containers root that it shares with others; its own unless given.
+    /// - Throws: `ContainerError`.
     init(_ name: String, in directory: FilePath, root: FilePath? = nil) async throws {
         self.directory = directory.appending(name)
         home = DeviceHome(self.directory.appending("home"))

@@ -51,7 +51,8 @@ extension StoreSuite {
             precondition(count == changes.count && values == expected, "\(encoding.name) lost something: \(count), \(values) of \(expected)")
         }
         let count = Double(changes.count)
-        return Figures(size: Double(bytes.count) / count, zipped: try Double(gzipped(bytes)) / count, encode: median(encodes), decode: median(decodes))
+        return Figures(
+            size: Double(bytes.count) / count, zipped: try Double(gzipped(bytes)) / count, encode: median(encodes), decode: median(decodes))
     }
 
     /// What gzip makes of it: how much of the difference is only repetition.

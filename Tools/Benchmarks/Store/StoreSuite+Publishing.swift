@@ -77,7 +77,8 @@ extension StoreSuite {
         var ours: [Double] = []
         var plain: [Double] = []
         try await withDevices(2) { devices in
-            let (writer, reader) = (try await devices[0].store(exchangesAutomatically: true), try await devices[1].store(exchangesAutomatically: true))
+            let writer = try await devices[0].store(exchangesAutomatically: true)
+            let reader = try await devices[1].store(exchangesAutomatically: true)
             var notices = reader.notices.makeAsyncIterator()
             try await writer.settled()
             try await reader.settled()
