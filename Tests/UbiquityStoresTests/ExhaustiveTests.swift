@@ -48,7 +48,7 @@ private struct Replica {
         seen = max(seen, change.stamp.time)
         let values = values
         let outcome = RecordJoin.join(life: change.life, columns: change.columns, stamp: change.stamp, into: clock, peers: peers) {
-            change.value > values[$0]
+            (.integer(Int64(change.value)), .integer(Int64(values[$0])))
         }
         switch outcome {
         case .superseded: break
