@@ -73,3 +73,11 @@ extension TreeWatcher {
         }
     }
 }
+
+extension Duration {
+    /// The whole nanoseconds: none below zero, and a century at most, so that they can be added to an instant.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = Swift.min(Swift.max(self, .zero), .seconds(3_155_760_000)).components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

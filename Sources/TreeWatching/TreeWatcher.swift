@@ -30,6 +30,8 @@ public final class TreeWatcher: Sendable {
     /// - Throws: ``TreeWatchingError`` where there is no directory at `root`, it cannot be read, or no inotify instance is left. What vanishes
     ///   after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
     public init(_ root: FilePath, options: Options = .init()) throws(TreeWatchingError) {
+        // First, so that a refusal leaves no helper program behind.
+        try options.validate()
         let root = try Self.absolute(root)
         switch options.source {
         case .kernel:
@@ -41,7 +43,6 @@ public final class TreeWatcher: Sendable {
         case .custom(let source):
             hub = try TreeHub(source: source, outlivesWatchers: false)
         }
-        try options.validate()
         self.root = root
         readerLimit = options.readerLimit
         identifier = Self.lastIdentifier.add(1, ordering: .relaxed).newValue

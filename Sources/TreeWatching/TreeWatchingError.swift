@@ -64,6 +64,9 @@ extension TreeWatchingError {
             .init(.notFound, "cannot watch \(path): there is nothing at this path; create the directory first", cause: errno, path: path)
         case .notDirectory:
             .init(.notADirectory, "cannot watch \(path): it is not a directory; give the directory that holds it", cause: errno, path: path)
+        case .permissionDenied, .notPermitted:
+            .init(
+                .permissionDenied, "cannot watch \(path): permission denied; make it readable (r and x) for this user", cause: errno, path: path)
         default: subtree(path, errno)
         }
     }

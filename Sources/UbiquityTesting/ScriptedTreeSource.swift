@@ -231,14 +231,14 @@ public final class ScriptedTreeSource: TreeEventSource {
     ///   - pause: Called once, before the entries are read.
     /// - Throws: No entry, not a directory, permission denied.
     public func list(_ path: UnsafePointer<CChar>, into listing: inout DirectoryListing, pause: () -> Void) throws(Errno) {
-        let entries = try state.withLock { state throws(Errno) -> [(String, EntryStatus, Int64)] in
+        let (inode, entries) = try state.withLock { state throws(Errno) -> (Int, [(String, EntryStatus, Int64)]) in
             guard let inode = state.find(components(FilePath(platformString: path))) else { throw Errno.noSuchFileOrDirectory }
             guard state.inodes[inode]!.isDirectory else { throw Errno.notDirectory }
             if state.unreadable.contains(inode) { throw Errno.permissionDenied }
-            return state.inodes[inode]!.children.sorted { $0.key < $1.key }.map { name, number in
-                (name, state.status(number), Int64(state.inodes[number]!.version))
-            }
+            let children = state.inodes[inode]!.children.sorted { $0.key < $1.key }
+            return (inode, children.map { name, number in (name, state.status(number), Int64(state.inodes[number]!.version)) })
         }
+        listing.identity = UInt32(inode)
         for (name, status, changed) in entries {
             var name = name
             name.withUTF8 { listing.append(UnsafeRawBufferPointer($0), isDirectory: status.isDirectory, stamp: status.stamp, changed: changed) }

@@ -9,6 +9,8 @@ final class MachineFixture {
     let tree = ScriptedTreeSource(root: "/t")
     var machine: TreeStateMachine
     private var held: [UInt8] = []
+    /// Done once, between watching a directory and listing it.
+    var beforeListing: (path: String, action: () -> Void)?
 
     init(exclude: [String] = []) {
         machine = TreeStateMachine(root: Array("/t".utf8), exclude: exclude, seed: 1)
@@ -53,6 +55,14 @@ final class MachineFixture {
         }
     }
 
+    /// What is known below the root, with a slash behind directories.
+    var known: Set<String> {
+        Set(
+            machine.index.postorder(.root).dropLast().map { node in
+                String(decoding: machine.path(of: node), as: UTF8.self) + (machine.index.isDirectory(node) ? "/" : "")
+            })
+    }
+
     private func work() {
         while let work = machine.nextWork() {
             switch work {
@@ -72,6 +82,10 @@ final class MachineFixture {
         }
         guard case .list(let mode) = next else { return }
         var listing = DirectoryListing()
+        if let (path, action) = beforeListing, machine.path(of: node) == Array(path.utf8) {
+            beforeListing = nil
+            action()
+        }
         do throws(Errno) {
             try tree.list(absolute(machine.path(of: node)), into: &listing) {}
             machine.listed(node, listing, mode: mode)
@@ -162,6 +176,21 @@ struct TreeStateMachineTests {
         fixture.tree.write("z/new/f")
         fixture.tree.write("a/new/impostor")
         #expect(fixture.take() == ["modified z/new/f", "modified a/new/impostor"])
+    }
+
+    @Test("W-04: where another directory takes a new one's place before it is listed, nothing of the other stays known below it")
+    func listingOfAnother() {
+        let fixture = MachineFixture()
+        fixture.tree.write("old/f")
+        fixture.take()
+        fixture.tree.createDirectory("new")
+        fixture.beforeListing = ("new", { fixture.tree.exchange("new", "old") })
+        while !fixture.take().isEmpty {}
+        #expect(fixture.known == ["new/", "new/f", "old/"])
+        fixture.tree.write("old/g")
+        fixture.tree.remove("new/f")
+        while !fixture.take().isEmpty {}
+        #expect(fixture.known == ["new/", "old/", "old/g"])
     }
 
     @Test("W-05: an exchange of two entries is two moves, of a file and a directory too")

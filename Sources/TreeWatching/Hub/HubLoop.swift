@@ -17,7 +17,8 @@ final class HubLoop {
     private var ahead: [UInt8] = []
     /// When the read that last emptied the queue began.
     private var emptiedAt: Int64 = 0
-    private var isFailed = false
+    /// Why the source gives nothing any more.
+    private var failure: TreeWatchingError?
     /// Whether the queue was empty and nothing was left to do when the last round ended.
     private var isSettled = true
     /// The tick of the next change of any watcher here.
@@ -56,9 +57,10 @@ final class HubLoop {
             for command in takeCommands() { command(self) }
             pump()
             let now = Clock.monotonic()
-            for runner in runners { runner.expire(at: now) }
-            // What held a barrier up may have come to its end just now, and work may have read ahead.
-            if !ahead.isEmpty || runners.contains(where: \.awaitsBarrier) { pump() }
+            var hasExpired = false
+            for runner in runners where runner.expire(at: now) { hasExpired = true }
+            // What was given up on is looked at, what held a barrier up may have come to its end, and work may have read ahead.
+            if hasExpired || !ahead.isEmpty || runners.contains(where: \.awaitsBarrier) { pump() }
             if runners.isEmpty {
                 if hadWatchers, !outlivesWatchers, end() { break }
             } else {
@@ -69,6 +71,7 @@ final class HubLoop {
     }
 
     func add(_ runner: TreeRunner) {
+        if let failure { return runner.fail(failure) }
         runners.append(runner)
         runner.begin()
     }
@@ -86,7 +89,7 @@ final class HubLoop {
 
     /// Waits for events, commands and deadlines; where the source allows it, events are in `buffer` on return, and their size is returned.
     private func wait() -> Int {
-        var timeout: Int64 = !isFailed && (!isSettled || source.hasEvents) ? 0 : -1
+        var timeout: Int64 = failure == nil && (!isSettled || source.hasEvents) ? 0 : -1
         for runner in runners {
             guard let deadline = runner.deadline else { continue }
             let left = max(0, deadline - Clock.monotonic())
@@ -98,7 +101,8 @@ final class HubLoop {
             if count > 0 { return count }
         }
         var descriptors = (
-            pollfd(fd: isFailed ? -1 : source.descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+            pollfd(fd: failure != nil ? -1 : source.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
         )
         let isWoken = withUnsafeMutableBytes(of: &descriptors) { bytes in
             let array = bytes.assumingMemoryBound(to: pollfd.self)
@@ -113,7 +117,7 @@ final class HubLoop {
 
     /// Reads and takes in events until the queue is empty and nothing is left to do, or for a while.
     func pump() {
-        if isFailed { return }
+        if failure != nil { return }
         var rounds = 0
         while true {
             let began = Clock.wall()
@@ -121,8 +125,9 @@ final class HubLoop {
             do throws(TreeWatchingError) {
                 count = try source.read(into: buffer)
             } catch {
-                isFailed = true
+                failure = error
                 for runner in runners { runner.fail(error) }
+                runners = []
                 return
             }
             isSettled = takeIn(count, at: began)
@@ -170,7 +175,7 @@ final class HubLoop {
 
     /// Reads events aside, in the middle of work, so that the kernel's queue does not fill.
     func readAhead() {
-        if isFailed || ahead.count > Self.aheadLimit { return }
+        if failure != nil || ahead.count > Self.aheadLimit { return }
         while true {
             let began = Clock.wall()
             guard let count = try? source.read(into: aside), count > 0 else {

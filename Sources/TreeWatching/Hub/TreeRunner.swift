@@ -13,7 +13,7 @@ final class TreeRunner {
     private let sweepInterval: Int64
 
     private var listing = DirectoryListing()
-    private var path: [CChar] = []
+    private var path: RootedPath
     /// The root's identity when it was last watched.
     private var rootIdentity: UInt64 = 0
 
@@ -25,10 +25,7 @@ final class TreeRunner {
     private var housekeepAt: Int64?
     private var unflushedSince: Int64?
 
-    private var readers: [any ChangeReader] = []
-    private var history: ChangeHistory
-    private var barriers: [@Sendable (TreeWatchingError?) -> Void] = []
-    private var reduction: ChangeReduction?
+    private var delivery: ChangeDelivery
 
     /// How long the descriptor is idle before half a move counts as whole, and how long it may take at most.
     private static let movePatience: Int64 = 3_000_000
@@ -39,12 +36,12 @@ final class TreeRunner {
         self.hub = hub
         self.root = root
         self.report = report
-        reduction = ChangeReduction(root: root, options: options)
+        path = RootedPath(root: root)
+        delivery = ChangeDelivery(root: root, options: options)
         machine = TreeStateMachine(
-            root: root, attributes: options.attributes, reportsCloses: reduction != nil, exclude: options.exclude,
+            root: root, attributes: options.attributes, reportsCloses: delivery.combines, exclude: options.exclude,
             seed: UInt64.random(in: .min ... .max))
         mask = (options.attributes ? RawEvent.Mask.tree.union(.attributes) : .tree).rawValue
-        history = ChangeHistory(limit: options.historyLimit)
         sweepInterval = max(10_000_000, options.sweepInterval.nanoseconds)
     }
 
@@ -65,17 +62,16 @@ final class TreeRunner {
             }
         }
         for watch in machine.ancestorWatches where !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
-        for reader in readers { reader.finish() }
-        readers = []
-        let closed = TreeWatchingError(.closed, "the watcher of \(filePath) was closed", path: filePath)
-        for barrier in barriers { barrier(closed) }
-        barriers = []
+        delivery.end(TreeWatchingError(.closed, "the watcher of \(filePath) was closed", path: filePath))
     }
 
+    /// The source has failed: the root counts as lost, and everything ends.
     func fail(_ error: TreeWatchingError) {
-        report(error)
+        machine.nextTick = hub.nextTick
         machine.loseRoot(.unwatchable)
         flush()
+        report(error)
+        delivery.end(error)
     }
 
     func receive(_ events: UnsafeRawBufferPointer, at time: Int64) {
@@ -122,8 +118,8 @@ final class TreeRunner {
                 removeStaleWatches()
                 performWork()
             case .probe:
-                makePath(machine.probedPath)
-                let exists = (try? hub.source.status(of: path, followingLinks: false)) != nil
+                path.set(machine.probedPath)
+                let exists = (try? hub.source.status(of: path.text, followingLinks: false)) != nil
                 machine.answer(exists: exists)
             case .stalled:
                 held = Array(events[offset...])
@@ -164,18 +160,18 @@ final class TreeRunner {
     }
 
     private func refresh(_ node: TreeIndex.Node, _ mode: TreeStateMachine.RefreshMode) {
-        makePath(of: node)
+        setPath(to: node)
         var next = machine.watched(node, addWatch(node), mode: mode)
         if case .verify(let known, let watch) = next {
-            makePath(of: known)
+            setPath(to: known)
             let result = addWatch(known)
             next = machine.verified(node, watch, known: known, result, mode: mode)
-            makePath(of: node)
+            setPath(to: node)
         }
         guard case .list(let mode) = next else { return }
         listing.removeAll()
         do throws(Errno) {
-            try hub.source.list(path, into: &listing) { hub.readAhead() }
+            try hub.source.list(path.text, into: &listing) { hub.readAhead() }
             machine.listed(node, listing, mode: mode)
             machine.completed(node)
         } catch {
@@ -185,19 +181,19 @@ final class TreeRunner {
 
     private func addWatch(_ node: TreeIndex.Node) -> Result<Int32, Errno> {
         do throws(Errno) {
-            if node != .root { return .success(try hub.source.addWatch(path, mask: mask)) }
+            if node != .root { return .success(try hub.source.addWatch(path.text, mask: mask)) }
             // The root itself may be a symbolic link, and is followed.
             let mask = (mask | RawEvent.Mask.root.rawValue) & ~RawEvent.Mask.dontFollow.rawValue
-            rootIdentity = try hub.source.status(of: path, followingLinks: true).identity
-            return .success(try hub.source.addWatch(path, mask: mask))
+            rootIdentity = try hub.source.status(of: path.text, followingLinks: true).identity
+            return .success(try hub.source.addWatch(path.text, mask: mask))
         } catch {
             return .failure(error)
         }
     }
 
     private func check(_ parent: TreeIndex.Node, _ name: [UInt8]) {
-        makePath(machine.path(of: parent), name)
-        let status = try? hub.source.status(of: path, followingLinks: false)
+        path.set(machine.path(of: parent), name)
+        let status = try? hub.source.status(of: path.text, followingLinks: false)
         // What came meanwhile may have changed the path that was looked at.
         if hub.hasUnreadEvents, machine.postpone(parent, name) { return }
         machine.looked(at: name, in: parent, status)
@@ -222,12 +218,12 @@ final class TreeRunner {
     private func checkRoot() {
         var status: EntryStatus?
         while true {
-            makePath([])
-            status = try? hub.source.status(of: path, followingLinks: true)
+            path.set([])
+            status = try? hub.source.status(of: path.text, followingLinks: true)
             let waited = watchAncestors(isLost: status?.isDirectory != true)
             // What came between the look and the watch raised no event.
-            makePath([])
-            let again = try? hub.source.status(of: path, followingLinks: true)
+            path.set([])
+            let again = try? hub.source.status(of: path.text, followingLinks: true)
             if again?.isDirectory == status?.isDirectory, waited { break }
             status = again
             if waited, again?.isDirectory == true { break }
@@ -269,11 +265,14 @@ final class TreeRunner {
 
     /// The next instant at which ``expire(at:)`` has something to do.
     var deadline: Int64? {
-        [heldUntil, sweepAt, housekeepAt, reduction?.deadline].compactMap { $0 }.min()
+        [heldUntil, sweepAt, housekeepAt, delivery.deadline].compactMap { $0 }.min()
     }
 
-    func expire(at now: Int64) {
+    /// Does what is due; true where that may have left something to look at when the queue is drained.
+    func expire(at now: Int64) -> Bool {
+        var hasActed = false
         if let heldUntil, heldUntil <= now {
+            hasActed = true
             self.heldUntil = nil
             heldSince = nil
             takeInHeld(at: Clock.wall(), givingUp: true)
@@ -282,7 +281,10 @@ final class TreeRunner {
         if let sweepAt, sweepAt <= now {
             self.sweepAt = nil
             machine.now = .init(wall: Clock.wall())
-            if machine.sweep() { perform() }
+            if machine.sweep() {
+                perform()
+                hasActed = true
+            }
             // A large part that cannot be watched takes at most a twentieth of the time.
             let took = Clock.monotonic() - now
             if machine.needsSweep { self.sweepAt = Clock.monotonic() + max(sweepInterval, took * 20) } else { self.sweepAt = nil }
@@ -292,7 +294,8 @@ final class TreeRunner {
             self.housekeepAt = nil
             takeStamps()
         }
-        if let due = reduction?.deadline, due <= now { flush() }
+        if let due = delivery.deadline, due <= now { flush() }
+        return hasActed
     }
 
     private static let housekeepingDelay: Int64 = 50_000_000
@@ -302,8 +305,8 @@ final class TreeRunner {
         var taken: [(TreeIndex.Node, FileStamp)] = []
         while taken.count < 64, let node = machine.dirtyFiles.popLast() {
             guard machine.index.isAlive(node), !machine.index.isDirectory(node), machine.index.isDirty(node) else { continue }
-            makePath(of: node)
-            if let status = try? hub.source.status(of: path, followingLinks: false), !status.isDirectory { taken.append((node, status.stamp)) }
+            setPath(to: node)
+            if let status = try? hub.source.status(of: path.text, followingLinks: false), !status.isDirectory { taken.append((node, status.stamp)) }
         }
         // A stamp counts only if the events of what it shows are not still to come.
         if !hub.hasUnreadEvents {
@@ -334,30 +337,16 @@ final class TreeRunner {
         unflushedSince = nil
         let meetsBarriers = isSettled && awaitsBarrier && held.isEmpty && machine.wasReady
         reportDiagnostics()
-        if reduction != nil {
-            let now = Clock.monotonic()
-            if !machine.changes.isEmpty { reduction!.take(machine.changes.take(), at: now, lookAt: closesAfterWriting) }
-            reduction!.expire(at: now)
-            if meetsBarriers { reduction!.expire(at: .max) }
-            if let batch = reduction!.taken() { deliver(batch) }
-        } else if !machine.changes.isEmpty {
-            deliver(machine.changes.take())
-        }
-        guard meetsBarriers else { return }
-        let met = barriers
-        barriers = []
-        for barrier in met { barrier(nil) }
-    }
-
-    private func deliver(_ batch: TreeChangeBatch) {
-        history.append(batch)
-        for reader in readers { reader.take(batch) }
+        var nextTick = max(hub.nextTick, machine.nextTick)
+        delivery.deliver(&machine.changes, nextTick: &nextTick, meetsBarriers: meetsBarriers, lookAt: closesAfterWriting)
+        machine.nextTick = nextTick
+        hub.nextTick = nextTick
     }
 
     /// Whether a regular file that was just created is held open by its writer, so that a close is to come.
-    private func closesAfterWriting(_ path: [UInt8]) -> Bool {
-        makePath(path)
-        guard let status = try? hub.source.status(of: self.path, followingLinks: false) else { return true }
+    private func closesAfterWriting(_ relative: [UInt8]) -> Bool {
+        path.set(relative)
+        guard let status = try? hub.source.status(of: path.text, followingLinks: false) else { return true }
         return status.closesAfterWriting
     }
 
@@ -366,7 +355,6 @@ final class TreeRunner {
     /// Adds a reader, which is told first where the tree stands.
     func add(_ reader: any ChangeReader) {
         flush()
-        readers.append(reader)
         var present = TreeChangeBuffer(root: root)
         let tick = hub.nextTick - 1
         if case .lost(let loss) = machine.phase {
@@ -374,13 +362,10 @@ final class TreeRunner {
         } else if machine.wasReady {
             present.append(.ready, tick: tick, time: Clock.wall())
         }
-        if !present.isEmpty { reader.take(present.take()) }
+        delivery.add(reader, present: present.isEmpty ? nil : present.take())
     }
 
-    func removeReader(_ reader: any ChangeReader) {
-        readers.removeAll { $0 === reader }
-        reader.finish()
-    }
+    func removeReader(_ reader: any ChangeReader) { delivery.remove(reader) }
 
     /// Every entry that is known, parents before their children, as created.
     func entries() -> TreeChangeBatch {
@@ -395,39 +380,20 @@ final class TreeRunner {
     /// Calls back when everything that was raised before is delivered.
     func addBarrier(_ barrier: @escaping @Sendable (TreeWatchingError?) -> Void) {
         hub.source.synchronise()
-        barriers.append(barrier)
+        delivery.add(barrier)
     }
 
-    var awaitsBarrier: Bool { !barriers.isEmpty }
+    var awaitsBarrier: Bool { delivery.awaitsBarrier }
 
-    func changes(since tick: UInt64) -> [TreeChangeBatch]? { history.changes(since: tick, last: hub.nextTick - 1) }
+    func changes(since tick: UInt64) -> [TreeChangeBatch]? { delivery.changes(since: tick, last: hub.nextTick - 1) }
 
     // MARK: Paths
 
     private var filePath: FilePath { TreeChangeBatch.filePath(root) }
 
-    private func makePath(of node: TreeIndex.Node) {
+    private func setPath(to node: TreeIndex.Node) {
         var bytes: [UInt8] = []
         machine.index.appendPath(of: node, to: &bytes)
-        makePath(bytes)
-    }
-
-    private func makePath(_ relative: [UInt8], _ name: [UInt8] = []) {
-        path.removeAll(keepingCapacity: true)
-        path.append(contentsOf: root.lazy.map { CChar(bitPattern: $0) })
-        for part in [relative, name] where !part.isEmpty {
-            if path.last != 0x2F { path.append(0x2F) }
-            path.append(contentsOf: part.lazy.map { CChar(bitPattern: $0) })
-        }
-        path.append(0)
-    }
-}
-
-extension Duration {
-    /// The whole nanoseconds, as many as 64 bits hold.
-    var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max : product + attoseconds / 1_000_000_000
+        path.set(bytes)
     }
 }

@@ -152,7 +152,7 @@ extension TreeStateMachine {
 
     /// Before a directory goes: bindings made in its future are made again.
     private mutating func noteRemoval(of directory: Node) {
-        fresh.removeAll { index.isAlive($0) && index.isNode($0, atOrBelow: directory) }
+        fresh.removeAll { index.isAlive($0.directory) && index.isNode($0.directory, atOrBelow: directory) }
         vanished.removeAll { index.isAlive($0) && index.isNode($0, atOrBelow: directory) }
     }
 

@@ -8,7 +8,8 @@ extension TreeStateMachine {
         case .success(let watch):
             if index.watch(of: node) == watch {
                 announce(node, mode)
-                return !mode.isDisjoint(with: [.recursive, .lossy]) ? .list(mode.subtracting(.announce)) : .skip
+                if mode.isDisjoint(with: [.recursive, .lossy, .verifying]) { return .skip }
+                return .list(mode.subtracting(.announce))
             }
             if let known = index.node(watching: watch) { return .verify(known, watch: watch) }
             return bind(node, to: watch, mode)
@@ -33,9 +34,11 @@ extension TreeStateMachine {
             return .skip
         case .success(let other):
             // Another directory stands at the known path, so the binding was wrong.
-            if let third = index.node(watching: other) { index.setWatch(nil, of: third) }
+            if let third = index.node(watching: other) {
+                index.setWatch(nil, of: third)
+                vanished.append(third)
+            }
             index.setWatch(other, of: known)
-            fresh.append(known)
             work.append(.refresh(known, [.recursive, .lossy]))
             return bind(node, to: watch, mode)
         case .failure:
@@ -75,10 +78,9 @@ extension TreeStateMachine {
             mode.formUnion([.recursive, .lossy])
         }
         index.setWatch(watch, of: node)
-        fresh.append(node)
         incomplete[node] = nil
         announce(node, mode)
-        return .list(mode.union(.recursive).subtracting(.announce))
+        return .list(mode.union(.recursive).subtracting([.announce, .verifying]))
     }
 
     private mutating func unwatched(_ node: Node, _ errno: Errno, _ mode: RefreshMode) -> AfterWatch {
@@ -110,6 +112,9 @@ extension TreeStateMachine {
 
     /// Takes in a listing of `node`.
     mutating func listed(_ node: Node, _ listing: borrowing DirectoryListing, mode: RefreshMode) {
+        fresh.append(Listed(directory: node, identity: listing.identity))
+        // The same directory as before: of what has changed in it, the events are still to be read.
+        if mode == .verifying, listedBefore[node] == listing.identity { return }
         let hadChildren = index.hasChildren(node)
         let below = mode.subtracting(.announce)
         for position in listing.entries.indices {
@@ -126,7 +131,7 @@ extension TreeStateMachine {
             if let child = listing.withName(of: entry, { index.child(of: node, named: $0) }) { index.setSeen(child, false) }
         }
         // Where no events were lost, the queue still holds what tells of these.
-        guard mode.contains(.lossy) else { return }
+        guard !mode.isDisjoint(with: .comparing) else { return }
         for child in gone {
             index.setMissing(child, true)
             missing.append(child)
@@ -143,7 +148,7 @@ extension TreeStateMachine {
                 if entry.isDirectory {
                     if mode.contains(.recursive) || index.watch(of: known) == nil { work.append(.refresh(known, mode)) }
                 } else {
-                    compare(known, entry.stamp, changed: entry.changed, lossy: mode.contains(.lossy))
+                    compare(known, entry.stamp, changed: entry.changed, mode)
                 }
                 return
             }
@@ -165,9 +170,11 @@ extension TreeStateMachine {
     ///
     /// A file that changed since the queue was last drained counts as changed, since nobody can tell whether its events came before the
     /// loss.
-    private mutating func compare(_ file: Node, _ stamp: FileStamp, changed: Int64, lossy: Bool) {
-        guard lossy else { return }
+    private mutating func compare(_ file: Node, _ stamp: FileStamp, changed: Int64, _ mode: RefreshMode) {
+        if mode.isDisjoint(with: .comparing) { return }
         if index.isDirty(file) {
+            // What changed it has been reported, or is still to be read.
+            if !mode.contains(.lossy) { return }
             if changed > quietSince - Self.clockSlack { emit(.modified, file) }
         } else {
             let known = index.stamp(of: file)
@@ -185,6 +192,7 @@ extension TreeStateMachine {
 
     /// Takes in that `node` could not be listed.
     mutating func unlisted(_ node: Node, _ errno: Errno) {
+        fresh.append(Listed(directory: node, identity: 0))
         switch errno {
         case .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels:
             if node == .root { requestRootCheck() } else { vanished.append(node) }

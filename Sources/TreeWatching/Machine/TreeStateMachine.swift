@@ -47,6 +47,12 @@ struct TreeStateMachine {
         var name: [UInt8]
     }
 
+    /// A directory that was listed, and which one that was: ``DirectoryListing/identity``.
+    struct Listed {
+        var directory: Node
+        var identity: UInt32
+    }
+
     struct RefreshMode: OptionSet, Sendable {
         let rawValue: UInt8
         init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -56,6 +62,10 @@ struct TreeStateMachine {
         static let announce = RefreshMode(rawValue: 2)
         /// Differences are reported, because no event will tell them.
         static let lossy = RefreshMode(rawValue: 4)
+        /// What was listed before may have been another directory; if so, what does not stand here is taken back.
+        static let verifying = RefreshMode(rawValue: 8)
+        /// The modes that compare what is known with what is there.
+        static let comparing: RefreshMode = [.lossy, .verifying]
     }
 
     /// What to do after a watch was added, or not.
@@ -102,10 +112,12 @@ struct TreeStateMachine {
     var quietSince: Int64 = 0
     var work: [Work] = []
     var missing: [Node] = []
-    /// Directories bound to a watch since the queue was last drained.
+    /// Directories watched and listed since the queue was last drained.
     ///
-    /// A rename or removal that was queued before that may have led their paths astray.
-    var fresh = Recent<Node>()
+    /// A rename or removal that was queued before that may have led their paths astray, and one in between may have made the listing another directory's.
+    var fresh = Recent<Listed>()
+    /// What the directories that are being verified were listed as before.
+    var listedBefore: [Node: UInt32] = [:]
     /// Names at which what is known may differ from what is there; looked at when the queue is drained.
     var doubts = Recent<Place>()
     /// How often looks were put off since there was nothing left to look at.
@@ -188,10 +200,14 @@ struct TreeStateMachine {
         index.remove(node)
     }
 
-    /// Directories below `node` that were bound while an event about their path was still unread are watched again under the path they have now.
+    /// Directories below `node` that were watched and listed while an event about their path was still unread are so again under the path they have now.
     mutating func verifyFresh(below node: Node) {
-        for directory in fresh.all where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
-            work.append(.refresh(directory, []))
+        // Listing them again notes them again.
+        fresh.removeAll { note in
+            let directory = note.directory
+            guard index.isAlive(directory), index.isDirectory(directory), index.isNode(directory, atOrBelow: node) else { return false }
+            if listedBefore.updateValue(note.identity, forKey: directory) == nil { work.append(.refresh(directory, [.verifying])) }
+            return true
         }
         for directory in vanished.all where index.isAlive(directory) && index.isDirectory(directory) && index.isNode(directory, atOrBelow: node) {
             work.append(.refresh(directory, [.recursive]))
@@ -263,6 +279,7 @@ struct TreeStateMachine {
             if case .check(let parent, _) = next, !index.isAlive(parent) || !index.isDirectory(parent) { continue }
             return next
         }
+        if !listedBefore.isEmpty { listedBefore = [:] }
         for node in missing where index.isAlive(node) && index.isMissing(node) { drop(node, unwatch: true) }
         missing.removeAll()
         switch phase {

@@ -27,7 +27,8 @@ struct ChangeReduction {
     private var removals: [[UInt8]: Removals] = [:]
     private var output: TreeChangeBuffer
     private var nextDue: Int64 = .max
-    private var lastTick: UInt64 = 0
+    /// The tick of the last change that was given out.
+    private(set) var lastTick: UInt64 = 0
 
     /// How long a deletion is watched for its top, after the last removal, and at most.
     private static let removalQuiet: Int64 = 50_000_000

@@ -116,9 +116,12 @@ public enum FileSystem {
             let size = Int(buffer.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
             let type = buffer[offset + 18]
             let start = buffer.baseAddress! + offset + 19
-            offset += size
             let text = start.assumingMemoryBound(to: CChar.self)
             let name = UnsafeRawBufferPointer(start: start, count: strlen(text))
+            if name[0] == 0x2E, name.count == 1 {
+                listing.identity = UInt32(truncatingIfNeeded: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            }
+            offset += size
             if name[0] == 0x2E, name.count == 1 || (name.count == 2 && name[1] == 0x2E) { continue }
             if type == UInt8(DT_DIR) {
                 listing.append(name, isDirectory: true, stamp: .unknown, changed: 0)

@@ -108,6 +108,8 @@ public struct DirectoryListing: Sendable {
 
     private(set) var entries: ContiguousArray<Entry> = []
     private var names: ContiguousArray<UInt8> = []
+    /// What tells the listed directory from others: the low bits of its inode number.
+    public var identity: UInt32 = 0
 
     /// An empty listing.
     public init() {}
