@@ -1,28 +1,38 @@
-/// Many changes folded to their net effect, path by path, for a reader that fell behind.
+/// Many changes folded to their net effect, for a reader that fell behind.
 ///
-/// Its size is bounded by the paths that the reader knows and those that exist now, however many changes there were. For each touched path it
-/// holds whether the reader knows an entry there, and where the entry that stands there now comes from.
+/// Two trees over the same entries: as the reader knows them, and as they are now. Only what was touched is kept, so the size is bounded by the entries that
+/// the reader knows and those that exist now, however many changes there were.
 struct NetChanges {
-    private struct Place {
-        /// The reader knows an entry here that has not moved away.
-        var isKnown: Bool
-        /// Something stands here now.
-        var isPresent = false
-        var isDirectory = false
-        /// The path by which the reader knows what stands here; nil for what is new.
-        var origin: [UInt8]?
+    /// An entry's position in ``entries``; the root's is 0.
+    typealias Number = Int
+
+    struct Entry {
+        /// Where it is now; no parent where it is gone.
+        var parent: Number?
+        var name: [UInt8]
+        var children: [[UInt8]: Number] = [:]
+        /// Where the reader knows it; no parent where the reader does not.
+        var knownParent: Number?
+        var knownName: [UInt8] = []
+        var knownChildren: [[UInt8]: Number] = [:]
+        var isDirectory = true
         var isModified = false
         var hasAttributes = false
+        /// When it was last touched.
         var order = 0
+        /// While it is told: it stands where it is now.
+        var isPlaced = false
     }
 
-    private let root: [UInt8]
-    private var places: [[UInt8]: Place] = [:]
+    static let top: Number = 0
+    let root: [UInt8]
+    var entries: [Entry] = [Entry(parent: nil, name: [])]
+    private var free: [Number] = []
     private var order = 0
-    private var tick: UInt64 = 0
-    private var time: Int64 = 0
+    private(set) var tick: UInt64 = 0
+    private(set) var time: Int64 = 0
     /// What the reader must be told of the tree as a whole, last.
-    private var rootState: TreeChangeRecord?
+    private(set) var rootState: TreeChangeRecord?
 
     init(root: [UInt8]) { self.root = root }
 
@@ -36,25 +46,25 @@ struct NetChanges {
             order += 1
             let path = batch.relativePath(of: record)
             switch record.code {
-            case .created, .arrived:
-                places[path] = Place(isKnown: places[path]?.isKnown ?? false, isPresent: true, isDirectory: record.isDirectory, order: order)
+            case .created, .arrived: create(path, isDirectory: record.isDirectory)
             case .modified:
-                guard let source = batch.relativeSource(of: record) else {
-                    change(path) { $0.isModified = true }
-                    break
+                if let source = batch.relativeSource(of: record) {
+                    remove(find(path, isDirectory: false))
+                    move(source, to: path, isDirectory: false)
+                } else {
+                    entries[find(path, isDirectory: false)].isModified = true
                 }
-                remove(path, false)
-                move(source, to: path, false)
-            case .attributes: change(path) { $0.hasAttributes = true }
-            case .removed: remove(path, record.isDirectory)
+            case .attributes: entries[find(path, isDirectory: record.isDirectory)].hasAttributes = true
+            case .removed: remove(find(path, isDirectory: record.isDirectory))
             case .moved:
                 guard let source = batch.relativeSource(of: record) else { break }
                 if record.isExchange, position < batch.records.count, isWayBack(batch.records[position], in: batch, from: source, to: path) {
-                    tick = batch.records[position].tick
+                    let back = batch.records[position]
+                    tick = back.tick
                     position += 1
-                    exchange(source, path)
+                    exchange(find(source, isDirectory: record.isDirectory), find(path, isDirectory: back.isDirectory))
                 } else {
-                    move(source, to: path, record.isDirectory)
+                    move(source, to: path, isDirectory: record.isDirectory)
                 }
             case .rootLost, .rootBack, .ready: rootState = record
             case .overflow, .rescanned, .closed: break
@@ -62,106 +72,95 @@ struct NetChanges {
         }
     }
 
-    private mutating func change(_ path: [UInt8], _ body: (inout Place) -> Void) {
-        var place = places[path] ?? Place(isKnown: true, isPresent: true, origin: path)
-        body(&place)
-        place.order = order
-        places[path] = place
-    }
-
-    private mutating func remove(_ path: [UInt8], _ isDirectory: Bool) {
-        var place = places[path] ?? Place(isKnown: true, isPresent: true, origin: path)
-        if place.isPresent, let origin = place.origin, origin != path {
-            // What is gone is what the reader knows at its origin.
-            var old = places[origin] ?? Place(isKnown: true)
-            old.isKnown = true
-            if !old.isPresent { old.isDirectory = isDirectory }
-            old.order = order
-            places[origin] = old
-        }
-        place = Place(isKnown: place.isKnown, isDirectory: isDirectory, order: order)
-        places[path] = place.isKnown ? place : nil
-    }
-
-    private mutating func move(_ source: [UInt8], to target: [UInt8], _ isDirectory: Bool) {
-        let moving = leave(source, isDirectory)
-        arrive(moving, at: target, isDirectory)
-        if isDirectory { rekey([(source, target)]) }
-    }
-
-    private mutating func exchange(_ a: [UInt8], _ b: [UInt8]) {
-        let (first, second) = (leave(a, false), leave(b, false))
-        arrive(first, at: b, first.isDirectory)
-        order += 1
-        arrive(second, at: a, second.isDirectory)
-        rekey([(a, b), (b, a)])
-    }
-
-    /// Takes away what stands at a path, and leaves what the reader must still be told about it.
-    private mutating func leave(_ path: [UInt8], _ isDirectory: Bool) -> Place {
-        var place = places[path] ?? Place(isKnown: true, isPresent: true, isDirectory: isDirectory, origin: path)
-        let staysKnown = place.isKnown && place.origin != path
-        places[path] = staysKnown ? Place(isKnown: true, isDirectory: place.isDirectory, order: order) : nil
-        place.isKnown = false
-        return place
-    }
-
-    private mutating func arrive(_ place: Place, at path: [UInt8], _ isDirectory: Bool) {
-        var place = place
-        place.isKnown = places[path]?.isKnown ?? false || place.origin == path
-        place.isDirectory = isDirectory
-        place.order = order
-        places[path] = place
-    }
-
     private func isWayBack(_ record: TreeChangeRecord, in batch: TreeChangeBatch, from source: [UInt8], to target: [UInt8]) -> Bool {
         record.code == .moved && record.isExchange && batch.relativePath(of: record) == source && batch.relativeSource(of: record) == target
     }
 
-    /// Below directories that moved, everything has another path, and is told after the move.
-    private mutating func rekey(_ moves: [(source: [UInt8], target: [UInt8])]) {
-        func renamed(_ path: [UInt8]) -> [UInt8]? {
-            for move in moves where path.count > move.source.count && path[move.source.count] == 0x2F && path.starts(with: move.source) {
-                return move.target + path.dropFirst(move.source.count)
-            }
-            return nil
-        }
-        let touched = places.filter { renamed($0.key) != nil || $0.value.origin.flatMap(renamed) != nil }.sorted { $0.value.order < $1.value.order }
-        for (path, _) in touched { places[path] = nil }
-        for (path, place) in touched {
-            var place = place
-            order += 1
-            place.order = order
-            place.origin = place.origin.map { renamed($0) ?? $0 }
-            places[renamed(path) ?? path] = place
-        }
-    }
+    // MARK: As it is now
 
-    /// The net changes, between markers.
-    consuming func batch() -> TreeChangeBatch {
-        var buffer = TreeChangeBuffer(root: root)
-        buffer.append(.overflow, tick: tick, time: time)
-        for (path, place) in places.sorted(by: { $0.value.order < $1.value.order }) {
-            func tell(_ code: TreeChangeRecord.Code, source: [UInt8]? = nil) {
-                var record = TreeChangeRecord(tick: tick, time: time, code: code)
-                record.isDirectory = place.isDirectory
-                buffer.append(record, path: path, source: source)
-            }
-            let isReplaced = place.isKnown && place.isPresent && place.origin != path
-            if !place.isPresent {
-                if place.isKnown { tell(.removed) }
+    func isKnown(_ number: Number) -> Bool { number == Self.top || entries[number].knownParent != nil }
+
+    /// What stands at a path now; what was not touched before is as the reader knows it.
+    private mutating func find(_ path: [UInt8], isDirectory: Bool) -> Number {
+        let names = path.split(separator: 0x2F).map { Array($0) }
+        var number = Self.top
+        for (position, name) in names.enumerated() {
+            if let child = entries[number].children[name] {
+                number = child
                 continue
             }
-            if isReplaced, place.isDirectory { tell(.removed) }
-            if let origin = place.origin {
-                if origin != path { tell(isReplaced && !place.isDirectory ? .modified : .moved, source: origin) }
-                if place.isModified { tell(.modified) } else if place.hasAttributes { tell(.attributes) }
-            } else {
-                tell(isReplaced && !place.isDirectory ? .modified : .created)
+            let child = add(name, in: number, isDirectory: position < names.count - 1 || isDirectory)
+            if isKnown(number), entries[number].knownChildren[name] == nil {
+                entries[child].knownParent = number
+                entries[child].knownName = name
+                entries[number].knownChildren[name] = child
             }
+            number = child
         }
-        buffer.append(.rescanned, tick: tick, time: time)
-        if let state = rootState, state.code != .ready { buffer.append(state.code, tick: tick, time: time, loss: state.loss) }
-        return buffer.take()
+        entries[number].order = order
+        return number
+    }
+
+    private mutating func add(_ name: [UInt8], in parent: Number, isDirectory: Bool) -> Number {
+        var entry = Entry(parent: parent, name: name)
+        entry.isDirectory = isDirectory
+        entry.order = order
+        let number = free.popLast() ?? entries.count
+        if number == entries.count { entries.append(entry) } else { entries[number] = entry }
+        entries[parent].children[name] = number
+        return number
+    }
+
+    private mutating func split(_ path: [UInt8]) -> (parent: Number, name: [UInt8]) {
+        let slash = path.lastIndex(of: 0x2F)
+        return (slash.map { find(Array(path[..<$0]), isDirectory: true) } ?? Self.top, Array(path[(slash.map { $0 + 1 } ?? 0)...]))
+    }
+
+    private mutating func create(_ path: [UInt8], isDirectory: Bool) {
+        let (parent, name) = split(path)
+        if let present = entries[parent].children[name] { remove(present) }
+        _ = add(name, in: parent, isDirectory: isDirectory)
+    }
+
+    private mutating func move(_ source: [UInt8], to target: [UInt8], isDirectory: Bool) {
+        let moving = find(source, isDirectory: isDirectory)
+        let (parent, name) = split(target)
+        if let replaced = entries[parent].children[name], replaced != moving { remove(replaced) }
+        detach(moving)
+        attach(moving, to: parent, name)
+    }
+
+    private mutating func exchange(_ a: Number, _ b: Number) {
+        guard let first = entries[a].parent, let second = entries[b].parent else { return }
+        let (name, other) = (entries[a].name, entries[b].name)
+        detach(a)
+        detach(b)
+        attach(a, to: second, other)
+        attach(b, to: first, name)
+    }
+
+    private mutating func detach(_ number: Number) {
+        if let parent = entries[number].parent { entries[parent].children[entries[number].name] = nil }
+        entries[number].parent = nil
+    }
+
+    private mutating func attach(_ number: Number, to parent: Number, _ name: [UInt8]) {
+        entries[number].parent = parent
+        entries[number].name = name
+        entries[number].order = order
+        entries[parent].children[name] = number
+    }
+
+    /// An entry is gone, and whatever lies below it; what the reader does not know never was.
+    private mutating func remove(_ number: Number) {
+        if number == Self.top { return }
+        detach(number)
+        var stack = [number]
+        while let next = stack.popLast() {
+            stack += entries[next].children.values
+            entries[next].children = [:]
+            entries[next].parent = nil
+            if !isKnown(next) { free.append(next) }
+        }
     }
 }
