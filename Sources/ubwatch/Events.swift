@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Glibc
+import Synchronization
 import SystemPackage
 import TreeWatching
 
@@ -8,24 +9,48 @@ import TreeWatching
 struct EventsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
-        abstract: "Print every change below a directory, one line each, until interrupted.",
+        abstract: "Print every change below directories, one line each, until interrupted.",
         discussion: """
-            The first line is "ready": everything is watched. Then come created, modified, removed, moved, attributes, and markers: overflow and
-            rescanned (events were lost; the differences stand between), rootLost and rootBack (the directory itself).
+            OUTPUT
+            A line is the time (UTC), what happened, and the path, with a slash behind directories. The first line of each DIRECTORY is "ready":
+            everything below it is watched. Then come created, modified, removed, moved (OLD -> NEW), modified (OLD -> NEW) where a file was renamed
+            over another, and attributes. Markers: overflow and rescanned (events were lost; the differences stand between them), rootLost with the reason
+            and rootBack (DIRECTORY itself). In names, control characters, backslashes and what is not UTF-8 are escapes: \\n, \\t, \\\\, \\xNN.
 
-            Symbolic links below the directory are not followed. Writes through mmap(2) raise no event.
+            Several directories share one inotify instance and one order of changes, for instance a container and the CoreDataUbiquitySupport
+            directory beside a store.
+
+            Nothing is lost below directories that are created, moved in or renamed, nor when the kernel's queue overflows. What cannot be watched is
+            named in a warning and looked through every second. Symbolic links below a directory are not followed. Writes through mmap(2), and changes
+            that other machines make to a network file system, raise no event.
+
+            SIGNALS AND STATUS
+            SIGINT, SIGTERM and SIGHUP end it, after what happened before is printed; SIGUSR1 prints the summary so far. The status is 0 then and when
+            nobody reads the output any more; 1 where a directory cannot be watched, or the helper of --source inotifytools ended; 64 for bad usage.
+
+            EXAMPLES
+            ubwatch events ~/Documents
+            ubwatch events --collapse --settle 500ms --exclude '*.tmp' --exclude .git/ ~/Documents
+            ubwatch events --json ~/Documents | jq -r 'select(.kind == "removed").path'
+            timeout 60 ubwatch events --summary ~/Documents
             """)
 
-    @Argument(help: "The directory to watch.", completion: .directory)
-    var directory: String
+    @Argument(help: "The directories to watch.", completion: .directory)
+    var directories: [String]
 
     @Flag(name: .long, help: "One JSON object a line: tick, time, kind, path, from, isDirectory; pathBytes (base64) where a name is not UTF-8.")
     var json = false
 
-    @Option(name: .long, help: ArgumentHelp("Leave out entries that match; may be given again. With a slash: from DIRECTORY on.", valueName: "glob"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Leave out entries whose name matches; with a slash inside, whose path from DIRECTORY matches; with one at the end, directories. May be given again.",
+            valueName: "glob"))
     var exclude: [String] = []
 
-    @Option(name: .long, help: ArgumentHelp("Report a file when it was quiet for that long: 250ms, 2s, 1m.", valueName: "duration"))
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Report a file when it was quiet for that long, or after ten times that at most: 250ms, 2s, 1m.", valueName: "duration"))
     var settle: EventsDuration?
 
     @Flag(name: .long, help: "One line for what belongs together: create + write + close; a removed directory and all below it.")
@@ -47,36 +72,81 @@ struct EventsCommand: ParsableCommand {
         options.attributes = attributes
         if let settle { options.settling = .init(quiet: settle.value) }
         if source == .inotifytools { options.source = .inotifytools(helper: EventsSource.helper) }
-        options.diagnostics = { printError("ubwatch: warning: \($0.message)") }
+        let end = EventsEnd()
+        options.diagnostics = { error in
+            printError("ubwatch: warning: \(error.message)")
+            if error.code == .sourceFailed { end.come(status: 1) }
+        }
 
         signal(SIGPIPE, SIG_IGN)
         let output = EventsOutput()
         let printer: any EventsPrinter = summary ? EventsSummary(json: json) : EventsLines(json: json)
         // Signals are set up first, so that one that comes while the tree is scanned ends the program cleanly too.
-        let ended = DispatchSemaphore(value: 0)
         let signals = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
-                if number == SIGUSR1 { output.write(printer.summarise()) } else { ended.signal() }
+                if number == SIGUSR1 { output.write(printer.summarise()) } else { end.come(status: 0) }
             }
             source.resume()
             return source
         }
-        output.onGone = { ended.signal() }
-        let watcher: TreeWatcher
-        do {
-            watcher = try TreeWatcher(FilePath(directory), options: options)
+        output.onGone = { end.come(status: 0) }
+        let isQuiet = summary
+        let watchers = try watch(options) { batch in
+            // A summary has no line that tells that everything is watched.
+            if isQuiet { for change in batch where change.kind == .ready { printError("ubwatch: watching \(change.path)") } }
+            output.write(printer.lines(for: batch))
+        }
+        let status = end.wait()
+        if status == 0 { EventsEnd.settle(watchers) }
+        for watcher in watchers { watcher.close() }
+        output.write(printer.summarise())
+        output.finish()
+        withExtendedLifetime(signals) {}
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    private func watch(_ options: TreeWatcher.Options, _ body: @escaping @Sendable (TreeChangeBatch) -> Void) throws -> [TreeWatcher] {
+        do throws(TreeWatchingError) {
+            var watchers: [TreeWatcher] = []
+            for directory in directories {
+                let watcher = try TreeWatcher(FilePath(directory), options: options)
+                watcher.tap(body)
+                watchers.append(watcher)
+            }
+            return watchers
         } catch {
             printError("ubwatch: \(error.message)")
             throw ExitCode(1)
         }
-        watcher.tap { batch in output.write(printer.lines(for: batch)) }
-        ended.wait()
-        watcher.close()
-        output.write(printer.summarise())
-        output.finish()
-        withExtendedLifetime(signals) {}
+    }
+}
+
+/// Waited for until a signal, or the end of the reader or of the source.
+final class EventsEnd: Sendable {
+    private let status = Mutex<Int32?>(nil)
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    /// The first status counts.
+    func come(status: Int32) {
+        self.status.withLock { $0 = $0 ?? status }
+        semaphore.signal()
+    }
+
+    func wait() -> Int32 {
+        semaphore.wait()
+        return status.withLock { $0 ?? 0 }
+    }
+
+    /// Has what happened so far reported, held-back changes included, in a second at most.
+    static func settle(_ watchers: [TreeWatcher]) {
+        let settled = DispatchSemaphore(value: 0)
+        let task = Task {
+            for watcher in watchers { try? await watcher.settled() }
+            settled.signal()
+        }
+        if settled.wait(timeout: .now() + .seconds(1)) == .timedOut { task.cancel() }
     }
 }
 
@@ -99,14 +169,15 @@ struct EventsDuration: ExpressibleByArgument {
 
     init?(argument: String) {
         let digits = argument.prefix { $0.isNumber || $0 == "." }
-        guard let number = Double(digits), number > 0, number < 1e9 else { return nil }
+        guard let number = Double(digits), number > 0, number < 1e6 else { return nil }
         switch argument.dropFirst(digits.count) {
-        case "ms": value = .nanoseconds(Int64(number * 1e6))
-        case "", "s": value = .nanoseconds(Int64(number * 1e9))
-        case "m", "min": value = .nanoseconds(Int64(number * 60e9))
-        case "h": value = .nanoseconds(Int64(number * 3600e9))
+        case "ms": value = .seconds(number / 1000)
+        case "", "s": value = .seconds(number)
+        case "m", "min": value = .seconds(number * 60)
+        case "h": value = .seconds(number * 3600)
         default: return nil
         }
+        if value < .nanoseconds(1) { return nil }
     }
 }
 

@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import Foundation
 import Glibc
 import Synchronization
@@ -142,6 +143,18 @@ final class ChangeRecorder: Sendable {
 }
 
 extension TreeWatcher {
+    /// Makes the hub's thread wait until the semaphore is signalled.
+    func hold() async -> DispatchSemaphore {
+        let gate = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { continuation in
+            hub.post { _ in
+                continuation.resume()
+                gate.wait()
+            }
+        }
+        return gate
+    }
+
     /// What is known below the root, as ``Stage/paths(excluding:)`` writes it.
     func knownPaths() async throws -> Set<String> {
         let prefix = root.string.utf8.count + 1

@@ -12,6 +12,9 @@ import UbiquityTesting
 /// Watchers of the kernel's events, and what only the whole of them shows.
 @Suite("Tree watchers")
 struct TreeWatcherTests {
+    /// Both sources of real events.
+    static let sources: [TreeWatcher.Options.Source] = [.kernel, .inotifytools(helper: Tool.path("inotifytools-source"))]
+
     @Test("W-04: renaming a directory is one change and no new watch, whatever hangs below it")
     func renameOfLargeTree() async throws {
         try await withWatcher { stage, watcher, recorder in
@@ -25,6 +28,25 @@ struct TreeWatcherTests {
         }
     }
 
+    @Test("W-05: an entry exchanged with one outside is told without further events", arguments: sources)
+    func exchangeWithOutside(_ source: TreeWatcher.Options.Source) async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["write", "x", "in"])
+        try stage.perform(["write", "/y", "out"])
+        var options = TreeWatcher.Options()
+        options.source = source
+        let watcher = try TreeWatcher(stage.root, options: options)
+        defer { watcher.close() }
+        let reader = watcher.changes.makeAsyncIterator()
+        #expect(await reader.next()?.map(\.kind) == [.ready])
+        // The arrival comes first, then a departure without a second half: that something stands there is seen by looking.
+        try stage.perform(["exchange", "/y", "x"])
+        var kinds: [TreeChange.Kind] = []
+        while kinds.last != .created, let batch = await reader.next() { kinds += batch.map(\.kind) }
+        #expect(kinds == [.modified, .removed, .created])
+    }
+
     @Test("W-06: a queue that overflows, with the root directory itself busy, loses nothing and reports no difference that is none")
     func overflow() async throws {
         let tree = ScriptedTreeSource(root: "/t")
@@ -36,7 +58,7 @@ struct TreeWatcherTests {
         watcher.tap { recorder.take($0) }
         try await watcher.settled()
         tree.limitQueue(to: 20)
-        let gate = await hold(watcher)
+        let gate = await watcher.hold()
         for number in 0..<100 { tree.write(FilePath("new\(number)")) }
         tree.remove("old/f7")
         tree.write("old/f8")
@@ -200,7 +222,7 @@ struct TreeWatcherTests {
 
     @Test(
         "W-10: paths past PATH_MAX are watched and reported whole",
-        arguments: [TreeWatcher.Options.Source.kernel, .inotifytools(helper: Tool.path("inotifytools-source"))])
+        arguments: sources)
     func longPaths(_ source: TreeWatcher.Options.Source) async throws {
         try await withWatcher(source: source) { stage, watcher, recorder in
             let name = String(repeating: "n", count: 255)
@@ -222,139 +244,9 @@ struct TreeWatcherTests {
         }
     }
 
-    @Test("W-13: changes since a tick are given while they are remembered, and refused by name when they are not")
-    func changesSince() async throws {
-        var options = TreeWatcher.Options()
-        options.historyLimit = 4_000
-        try await withWatcher(options: options) { stage, watcher, recorder in
-            try stage.perform(["write", "a"])
-            try await watcher.settled()
-            let tick = try #require(recorder.all.last?.tick)
-            try stage.perform(["write", "b"])
-            try await watcher.settled()
-            let since = try await watcher.changes(since: tick).flatMap { $0 }
-            #expect(since.map(\.path.lastComponent?.string) == ["b", "b"])
-            #expect(since == recorder.all.filter { $0.tick > tick })
-            for number in 0..<100 {
-                try stage.perform(["write", "c\(number)"])
-                try await watcher.settled()
-            }
-            await #expect(throws: TreeWatchingError.self) { try await watcher.changes(since: tick) }
-        }
-    }
-
-    @Test("W-13: ticks grow over all watchers, and an entry found by a scan follows its directory")
-    func order() async throws {
-        try await withWatcher { stage, watcher, recorder in
-            let gate = await hold(watcher)
-            for number in 0..<20 { try stage.perform(["mkdir", "d\(number)/e/f"]) }
-            gate.signal()
-            try await watcher.settled()
-            let all = recorder.all
-            #expect(zip(all, all.dropFirst()).allSatisfy { $0.tick < $1.tick })
-            let paths = all.map(\.path)
-            for path in paths.dropFirst() where path != stage.root {
-                let parent = path.removingLastComponent()
-                #expect(parent == stage.root || paths.firstIndex(of: parent)! < paths.firstIndex(of: path)!)
-            }
-        }
-    }
-
-    @Test("W-14: a barrier returns when everything before it is delivered, half moves included")
-    func barrier() async throws {
-        try await withWatcher { stage, watcher, recorder in
-            for round in 0..<50 {
-                try stage.perform(["mkdir", "d\(round)"])
-                try stage.perform(["write", "d\(round)/f"])
-                if round % 2 == 0 { try stage.perform(["mv", "d\(round)", "/out\(round)"]) }
-                try await watcher.settled()
-                let last = recorder.all.last
-                #expect(last?.kind == (round % 2 == 0 ? .removed : .modified) || last?.path.lastComponent?.string == "f", "\(round)")
-                #expect(try await watcher.knownPaths() == stage.paths())
-            }
-        }
-    }
-
-    @Test("W-14: a barrier ends with an error when it is cancelled or the watcher closed")
-    func barrierEnds() async throws {
-        try await withWatcher { stage, watcher, _ in
-            let gate = await hold(watcher)
-            let waiting = Task { try await watcher.settled() }
-            waiting.cancel()
-            await #expect(throws: TreeWatchingError.self) { try await waiting.value }
-            gate.signal()
-            watcher.close()
-            await #expect(throws: TreeWatchingError.self) { try await watcher.settled() }
-        }
-    }
-
-    @Test("W-17: all watchers of a process share one inotify instance, and overlapping ones do not disturb each other")
-    func oneInstance() async throws {
-        try await withWatcher { stage, watcher, recorder in
-            try stage.perform(["mkdir", "a/b"])
-            let inner = ChangeRecorder()
-            let other = try TreeWatcher(stage.root.appending("a"))
-            other.tap { inner.take($0) }
-            try await other.settled()
-            let instances = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { descriptor in
-                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")) == "anon_inode:inotify"
-            }
-            #expect(instances == 1)
-            try stage.perform(["write", "a/b/f"])
-            try await other.settled()
-            try await watcher.settled()
-            #expect(inner.all.last?.path == recorder.all.last?.path)
-            other.close()
-            try await watcher.settled()
-            try stage.perform(["write", "a/b/g"])
-            try await watcher.settled()
-            #expect(recorder.all.last?.path.lastComponent?.string == "g")
-            #expect(inner.all.last?.path.lastComponent?.string == "f")
-        }
-    }
-
-    @Test("W-18: a reader that falls behind gets a marker, the net differences and a marker, and then goes on")
-    func slowReader() async throws {
-        var options = TreeWatcher.Options()
-        options.readerLimit = 10
-        try await withWatcher(options: options) { stage, watcher, _ in
-            try stage.perform(["write", "kept"])
-            try stage.perform(["write", "gone"])
-            try await watcher.settled()
-            let reader = watcher.changes.makeAsyncIterator()
-            #expect(await reader.next()?.first?.kind == .ready)
-            for number in 0..<100 {
-                try stage.perform(["write", "new\(number % 5)"])
-                try await watcher.settled()
-                try stage.perform(["rm", "new\(number % 5)"])
-                try await watcher.settled()
-            }
-            try stage.perform(["mkdir", "d"])
-            try await watcher.settled()
-            try stage.perform(["mv", "kept", "d/kept"])
-            try stage.perform(["rm", "gone"])
-            try await watcher.settled()
-            let recorder = ChangeRecorder()
-            recorder.take(try #require(await reader.next()))
-            #expect(recorder.lines(below: stage.root) == ["overflow", "created d/", "moved kept -> d/kept", "removed gone", "rescanned"])
-            try stage.perform(["write", "after"])
-            #expect(await reader.next()?.first?.path.lastComponent?.string == "after")
-        }
-    }
-
-    @Test("A subscription that begins late is told at once that everything is watched, and ends with the watcher")
-    func lateSubscription() async throws {
-        try await withWatcher { stage, watcher, _ in
-            let reader = watcher.changes.makeAsyncIterator()
-            #expect(await reader.next()?.map(\.kind) == [.ready])
-            watcher.close()
-            #expect(await reader.next() == nil)
-        }
-    }
-
     // MARK: Inside
 
-    private func withWatcher(
+    func withWatcher(
         source: TreeWatcher.Options.Source = .kernel, options: TreeWatcher.Options = .init(),
         _ body: (Stage, TreeWatcher, ChangeRecorder) async throws -> Void
     ) async throws {
@@ -368,18 +260,6 @@ struct TreeWatcherTests {
         watcher.tap { recorder.take($0) }
         try await watcher.settled()
         try await body(stage, watcher, recorder)
-    }
-
-    /// Makes the hub's thread wait until the semaphore is signalled.
-    private func hold(_ watcher: TreeWatcher) async -> DispatchSemaphore {
-        let gate = DispatchSemaphore(value: 0)
-        await withCheckedContinuation { continuation in
-            watcher.hub.post { _ in
-                continuation.resume()
-                gate.wait()
-            }
-        }
-        return gate
     }
 }
 

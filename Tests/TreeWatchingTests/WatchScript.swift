@@ -21,6 +21,9 @@ struct WatchScript: CustomTestStringConvertible, Sendable {
     private var when: [[String]] = []
     private var then: [String] = []
 
+    /// The row of the requirements that its name begins with.
+    var row: Substring { name.prefix(4) }
+
     static let folder = FilePath(#filePath).removingLastComponent().appending("Scripts")
 
     /// The scripts of a row of the requirements.
@@ -69,21 +72,8 @@ struct WatchScript: CustomTestStringConvertible, Sendable {
         for command in when {
             switch command[0] {
             case "settle": try await watcher.settled()
-            case "pause": try await Task.sleep(for: .milliseconds(Int(command[1])!))
             case "hold":
-                let (held, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-                watcher.hub.post { _ in
-                    held.signal()
-                    release.wait()
-                }
-                // The hub's thread reaches this at once; nothing else runs on it.
-                await withCheckedContinuation { continuation in
-                    DispatchQueue.global().async {
-                        held.wait()
-                        continuation.resume()
-                    }
-                }
-                gate = release
+                gate = await watcher.hold()
             case "release":
                 gate?.signal()
                 gate = nil

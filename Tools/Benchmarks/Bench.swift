@@ -20,6 +20,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only the metrics whose names begin so.", valueName: "prefix"))
     var metric: String?
 
+    @Option(help: ArgumentHelp("Only the variants whose names begin so, where a suite has any: tmpfs or disk for watching.", valueName: "prefix"))
+    var variant: String?
+
     @Flag(help: "Print one JSON object a line.")
     var json = false
 
@@ -31,7 +34,7 @@ struct Bench: AsyncParsableCommand {
 
     func run() async throws {
         for suite in suites {
-            let report = Report(suite: suite, json: json, prefix: metric ?? "")
+            let report = Report(suite: suite, json: json, prefix: metric ?? "", variantPrefix: variant ?? "")
             try await Suites.all[suite]!.run(report)
         }
     }

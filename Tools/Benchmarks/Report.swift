@@ -5,6 +5,10 @@ struct Report {
     let suite: String
     let json: Bool
     let prefix: String
+    var variantPrefix = ""
+
+    /// Whether a variant was asked for: the whole of it, or its beginning.
+    func wants(variant: String) -> Bool { variant.hasPrefix(variantPrefix) }
 
     /// Whether a metric was asked for.
     func wants(_ metric: String) -> Bool { metric.hasPrefix(prefix) }

@@ -47,7 +47,7 @@ final class WatchingRun {
         process.standardError = errors
         let started = monotonic()
         try process.run()
-        Self.read(output, heard, tool.readyOnErrors || tool.readyText.isEmpty ? nil : tool.readyText)
+        Self.read(output, heard, tool.readyOnErrors || tool.readyText.isEmpty ? nil : tool.readyText, listsNames: tool.listsNames)
         Self.read(errors, heard, tool.readyOnErrors ? tool.readyText : nil)
         if tool.readyText.isEmpty {
             usleep(1_000_000)
@@ -81,7 +81,7 @@ final class WatchingRun {
         return Double(line.split(whereSeparator: \.isWhitespace).dropFirst().first ?? "0") ?? 0
     }
 
-    private static func read(_ pipe: Pipe, _ heard: Heard, _ readyText: String?) {
+    private static func read(_ pipe: Pipe, _ heard: Heard, _ readyText: String?, listsNames: Bool = false) {
         let descriptor = dup(pipe.fileHandleForReading.fileDescriptor)
         Thread.detachNewThread {
             var buffer = [UInt8](repeating: 0, count: 1 << 18)
@@ -93,13 +93,24 @@ final class WatchingRun {
                 rest.append(contentsOf: buffer[..<count])
                 var start = 0
                 while let end = rest[start...].firstIndex(of: 0x0A) {
-                    take(rest[start..<end], at: now, heard, readyText)
+                    if listsNames, heard.isReady {
+                        takeNames(rest[start..<end], at: now, heard)
+                    } else {
+                        take(rest[start..<end], at: now, heard, readyText)
+                    }
                     start = end + 1
                 }
                 rest.removeFirst(start)
             }
             close(descriptor)
         }
+    }
+
+    private struct Names: Decodable { var files: [String]? }
+
+    private static func takeNames(_ line: ArraySlice<UInt8>, at now: Int64, _ heard: Heard) {
+        guard let names = try? JSONDecoder().decode(Names.self, from: Data(line)).files else { return }
+        for name in names { heard.note(name.split(separator: "/").last.map(String.init) ?? name, at: now) }
     }
 
     /// A line: the entry's name is what follows the last slash; a time in front of it counts instead of `now`.

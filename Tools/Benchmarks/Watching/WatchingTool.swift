@@ -10,6 +10,10 @@ struct WatchingTool: Sendable {
     /// Whether a line, or the diagnostics, tell that everything is watched.
     let readyText: String
     let readyOnErrors: Bool
+    /// Whether a line is a JSON object with many names in an array `files`.
+    var listsNames = false
+    /// Whether stopping the process that was started stops the watching.
+    var canBeStopped = true
 
     static let bare = WatchingTool(name: "bare C loop", command: { [bareProgram.string, $0.string] }, readyText: "ready", readyOnErrors: false)
     static let timed = WatchingTool(
@@ -35,7 +39,24 @@ struct WatchingTool: Sendable {
             tools.append(
                 WatchingTool(name: "fswatch", command: { [program, "-r", "-m", "inotify_monitor", $0.string] }, readyText: "", readyOnErrors: false))
         }
+        if let program = find("watchman") { tools.append(watchman(program)) }
         return tools
+    }
+
+    /// A server of its own beside the tree, and a client that subscribes to it.
+    private static func watchman(_ program: String) -> WatchingTool {
+        let script = """
+            S=$1-watchman; mkdir -p "$S"
+            W="$0 --sockname=$S/socket --statefile=$S/state --pidfile=$S/pid --logfile=$S/log"
+            $W --foreground & P=$!
+            trap 'kill $P $C; wait; rm -rf "$S"; exit' TERM
+            until $W --no-spawn watch "$1" > /dev/null 2>&1; do :; done
+            echo '["subscribe", "'"$1"'", "bench", {"fields": ["name"]}]' | $W --no-spawn -j -p --no-pretty & C=$!
+            wait
+            """
+        return WatchingTool(
+            name: "watchman", command: { ["/bin/sh", "-c", script, program, $0.string] }, readyText: "is_fresh_instance", readyOnErrors: false,
+            listsNames: true, canBeStopped: false)
     }
 
     static func beside(_ name: String) -> String {
