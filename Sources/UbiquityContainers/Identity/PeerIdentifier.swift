@@ -7,32 +7,50 @@ public struct PeerIdentifier: Hashable, Sendable, Comparable, CustomStringConver
     /// What stands for the account while signed out.
     package static let localAccount = "local"
 
-    /// The account's name, or `local` while signed out.
-    public let account: String
-    /// What tells this peer from the account's others.
-    public let uuid: UUID
+    /// `<account>~<uuid>`, the uuid in lower case.
+    public let description: String
 
-    package init(account: String, uuid: UUID) {
-        self.account = account
-        self.uuid = uuid
-    }
+    package init(account: String, uuid: UUID) { description = "\(account)~\(uuid.uuidString.lowercased())" }
 
     /// Reads `<account>~<uuid>`.
     ///
     /// - Parameter name: a directory's or a mark's name; nil is returned for anything but a peer's name in its one spelling.
     public init?(_ name: some StringProtocol) {
-        guard let tilde = name.lastIndex(of: "~"), let uuid = UUID(uuidString: String(name[name.index(after: tilde)...])) else { return nil }
-        let account = String(name[..<tilde])
-        guard PathComponentRule.fault(in: account) == nil, account.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
-        self.init(account: account, uuid: uuid)
-        guard description == name else { return nil }
+        var name = String(name)
+        guard name.withUTF8({ Self.isName($0) }) else { return nil }
+        description = name
     }
 
-    /// `<account>~<uuid>`, the uuid in lower case.
-    public var description: String { "\(account)~\(uuid.uuidString.lowercased())" }
+    /// The account's name, or `local` while signed out.
+    public var account: String { String(description.utf8.dropLast(Self.suffix))! }
+
+    /// What tells this peer from the account's others.
+    public var uuid: UUID { UUID(uuidString: String(description.utf8.suffix(Self.suffix - 1))!)! }
 
     /// Orders peers by the bytes of their names.
-    public static func < (left: Self, right: Self) -> Bool {
-        left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
+    public static func < (left: Self, right: Self) -> Bool { left.description.utf8.lexicographicallyPrecedes(right.description.utf8) }
+
+    /// How many bytes stand behind the account.
+    private static let suffix = 37
+
+    /// Stores read names by the hundred in each save and import: no UUID is made of them on the way.
+    private static func isName(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let start = bytes.count - suffix
+        guard start > 0, start <= PathComponentRule.longest, bytes[start] == UInt8(ascii: "~"), bytes[0] != UInt8(ascii: ".") else { return false }
+        for index in 0..<start {
+            switch bytes[index] {
+            case UInt8(ascii: "/"), 0..<0x20, 0x7F...: return false
+            default: break
+            }
+        }
+        if bytes[..<start].suffix(7).elementsEqual(".nosync".utf8) { return false }
+        for (place, byte) in bytes[(start + 1)...].enumerated() {
+            let isDash = [8, 13, 18, 23].contains(place)
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): if isDash { return false }
+            default: if !isDash || byte != UInt8(ascii: "-") { return false }
+            }
+        }
+        return true
     }
 }

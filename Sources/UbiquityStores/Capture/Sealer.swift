@@ -26,8 +26,7 @@ struct Sealer: Sendable {
         // A log names its peer and epoch, which are settled when the store finds its place: until then the notes wait.
         guard state.attached else { return nil }
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
-        var peers = try StoreKnowledge.peers(db)
-        let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, in: &peers, db))
+        let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         var body = LogBodyBuilder()
         for (shape, fold) in folds {
             var table = try TableSealer(shape: shape, stamp: stamp, db)

@@ -15,11 +15,19 @@ enum StoreKnowledge {
     /// A peer's number, given to it now if it has none.
     static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
         if let number = peers[peer] { return number }
-        try db.execute(sql: "INSERT INTO ubiquity_peer (name) VALUES (?) ON CONFLICT DO NOTHING", arguments: [peer.description])
-        let number = PeerNumber(
-            rawValue: try Int64.fetchOne(db, sql: "SELECT number FROM ubiquity_peer WHERE name = ?", arguments: [peer.description])!)
+        let number = try number(of: peer, db)
         peers.insert(peer, as: number)
         return number
+    }
+
+    /// The same without a table of them.
+    static func number(of peer: PeerIdentifier, _ db: Database) throws -> PeerNumber {
+        let statement = try RawStatement("SELECT number FROM ubiquity_peer WHERE name = ?", db)
+        statement.bind(1, .text(peer.description))
+        defer { statement.reset() }
+        if try statement.step() { return PeerNumber(rawValue: statement.integer(0)) }
+        try db.execute(sql: "INSERT INTO ubiquity_peer (name) VALUES (?)", arguments: [peer.description])
+        return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
     /// The knowledge of other peers' logs; with `untold`, only what no log of ours has said.
