@@ -228,8 +228,6 @@ extension StoreFile {
             // Random keys touch pages all over: with SQLite's own 2 MB each would be written out again and again. 2 MB is SQLite's default.
             try db.execute(sql: "PRAGMA cache_size = -65536")
             defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
-            try db.execute(sql: "PRAGMA cache_size = -65536")
-            defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
             var result: Result?
             try db.inTransaction(.immediate) {
                 result = try body(db)
