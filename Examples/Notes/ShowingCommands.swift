@@ -110,6 +110,9 @@ struct Line: Encodable {
             reason = ContainerAttachment.detached(missing).description
         case .didResume: event = "resumed"
         case .didChangeInAnotherProcess: event = "changed"
+        case .didTakeNewIdentifier(let peer):
+            event = "renewed"
+            reason = "this store goes on as \(peer), for another copy of it is in use"
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"

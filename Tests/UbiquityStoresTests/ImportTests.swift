@@ -23,13 +23,7 @@ struct ImportTests {
             let state = try await right.read { db in try StoreState.read(db) }
             let file = try StoreFile.open(right.file, schema: personSchema, newState: state)
             let layout = ContentLayout(container: container.path, contentName: "People")
-            let knowledge = try await right.read { db in try StoreKnowledge.others(db) }
-            var inventory = try ContentInventory(listing: layout, epoch: 1, knowledge: knowledge, except: state.peer, files: LinuxFileLayer())
-            var planner = ImportPlanner(
-                layout: layout, contentName: "People", epoch: 1, own: state.peer, shapes: file.shapes, files: LinuxFileLayer(), clock: state.clock)
-            var known = knowledge
-            known.positions[state.peer] = state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
-            let plan = planner.plan(knowledge: known, inventory: &inventory)
+            let plan = try plan(file, layout)
             #expect(plan.ready.count == 1)
             let clock = devices[1].clock
             let sealer = Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now })
@@ -59,6 +53,15 @@ struct ImportTests {
             try await settle(left, right)
             #expect(try await right.rows().count == 3)
             #expect(try await right.rows("SELECT quote(first) FROM name ORDER BY first") == [["'Ann'"], ["'Cid'"]])
+        }
+    }
+
+    private func plan(_ file: StoreFile, _ layout: ContentLayout) throws -> ImportPlan {
+        let reader = LogReader(layout: layout, contentName: "People", epoch: 1, shapes: file.shapes, files: LinuxFileLayer())
+        return try file.pool.read { db in
+            let own = try StoreState.read(db).peer
+            var inventory = try ContentInventory(listing: layout, epoch: 1, register: LogRegister(own: own, db), files: LinuxFileLayer())
+            return try ImportPlanner(reader: reader).plan(&inventory, db)
         }
     }
 }

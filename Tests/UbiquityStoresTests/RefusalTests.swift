@@ -170,7 +170,7 @@ struct RefusalTests {
             let waiting = try await three.status().waiting
             let peers = try await [devices[0].container().peer.description, devices[1].container().peer.description]
             #expect(Set(waiting.map(\.peer)) == Set(peers))
-            #expect(waiting.first { $0.peer == peers[1] }?.reason.contains(peers[0]) == true)
+            #expect(waiting.first { $0.peer == peers[1] }?.reason.description.contains(peers[0]) == true)
             try FileManager.default.moveItem(atPath: late.string + ".away", toPath: late.string)
             try await three.settled()
             #expect(try await three.rows()[0][4] == "2")
@@ -189,7 +189,7 @@ struct RefusalTests {
             try await old.execute("INSERT INTO person (id, age) VALUES ('o', 7)")
             try await settle(new, old)
             let waiting = try await old.status().waiting
-            #expect(waiting.count == 1 && waiting[0].logs == 1 && waiting[0].reason.contains("shoe"))
+            #expect(waiting.count == 1 && waiting[0].logs == 1 && waiting[0].reason.description.contains("shoe"))
             #expect(try await old.rows().map { $0[0] } == ["'o'"])
             // The other way the narrower log fits.
             #expect(try await new.rows().map { $0[0] } == ["'n'", "'o'"])
@@ -311,29 +311,6 @@ extension RefusalTests {
             #expect(try await reader.rows().map { $0[0] } == ["'good'", "'ok'"])
             let quarantined = try await reader.status().quarantined
             #expect(quarantined.count == 1 && quarantined[0].reason.contains("person.first"))
-        }
-    }
-
-    @Test("a copied home is found out: it exchanges nothing, keeps everything, and says what to do")
-    func clonedHome() async throws {
-        try await withDevices(2) { devices, root in
-            let left = try await devices[0].open()
-            try await left.execute("INSERT INTO person (id) VALUES ('a')")
-            try await left.settled()
-            try await left.close()
-            let copy = devices[0].directory.removingLastComponent().appending("copy")
-            try FileManager.default.copyItem(atPath: devices[0].directory.string, toPath: copy.string)
-            let original = try await devices[0].open()
-            try await original.execute("INSERT INTO person (id) VALUES ('b')")
-            try await original.settled()
-            let clone = try TestDevice("copy", in: devices[0].directory.removingLastComponent(), root: root)
-            await #expect {
-                let store = try await clone.open()
-                try await store.execute("INSERT INTO person (id) VALUES ('c')")
-                try await store.settled()
-            } throws: { error in
-                (error as? UbiquitousStoreError)?.code == .foreignStore && String(describing: error).contains("copy of another")
-            }
         }
     }
 

@@ -5,66 +5,113 @@ internal import UbiquityContainers
 ///
 /// It costs memory for what waits, not for what has been read.
 struct ContentInventory {
-    private var files: [PeerIdentifier: [Int64: [LogFileName]]] = [:]
-    /// Files that could not be used when last read; read again once they change.
-    private var faulty: [PeerIdentifier: Set<LogFileName>] = [:]
+    /// What is known of a file.
+    enum State {
+        /// Nothing: it is to be read.
+        case new
+        /// It has been read, and logs that it follows are missing.
+        case waits(LogHeader)
+        /// It has been read, and names what this schema does not have.
+        case unknown(obstacle: String, schema: String)
+        /// It could not be read, and may be next time.
+        case unreadable(Errno)
+        /// It cannot be used as it is; read again once it changes.
+        case faulty
+    }
+
+    /// The files of one peer, by name; those before `first` have been taken out.
+    private struct Files {
+        var names: [LogFileName] = []
+        var first = 0
+        /// The states of the files that are not new.
+        var states: [LogFileName: State] = [:]
+
+        /// Where a name is or belongs.
+        func place(of name: LogFileName) -> (index: Int, isThere: Bool) {
+            var (low, high) = (first, names.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if names[middle] < name { low = middle + 1 } else { high = middle }
+            }
+            return (low, low < names.count && names[low] == name)
+        }
+    }
+
+    private var files: [PeerIdentifier: Files] = [:]
 
     /// The peers that have logs waiting, by name.
     var peers: [PeerIdentifier] { files.keys.sorted() }
 
+    /// A file that has come, or has changed.
     mutating func insert(_ name: LogFileName, of peer: PeerIdentifier) {
-        faulty[peer]?.remove(name)
-        var names = files[peer]?[name.sequence] ?? []
-        guard !names.contains(name) else { return }
-        names.append(name)
-        files[peer, default: [:]][name.sequence] = names
+        files[peer, default: Files()].states[name] = nil
+        let (index, isThere) = files[peer]!.place(of: name)
+        if !isThere { files[peer]!.names.insert(name, at: index) }
     }
 
     mutating func remove(_ name: LogFileName, of peer: PeerIdentifier) {
-        files[peer]?[name.sequence]?.removeAll { $0 == name }
-        if files[peer]?[name.sequence]?.isEmpty == true { files[peer]?[name.sequence] = nil }
-        if files[peer]?.isEmpty == true { files[peer] = nil }
-        faulty[peer]?.remove(name)
-    }
-
-    mutating func markFaulty(_ name: LogFileName, of peer: PeerIdentifier) { faulty[peer, default: []].insert(name) }
-
-    /// Forgets logs up to a sequence, which have been taken in.
-    mutating func forget(through sequence: Int64, of peer: PeerIdentifier) {
-        guard let known = files[peer] else { return }
-        if known.count < 64 || known.keys.min().map({ $0 <= sequence }) == true {
-            files[peer] = known.filter { $0.key > sequence }
-            if files[peer]?.isEmpty == true { files[peer] = nil }
+        guard let (index, isThere) = files[peer]?.place(of: name), isThere else { return }
+        files[peer]!.states[name] = nil
+        if index == files[peer]!.first { files[peer]!.first += 1 } else { files[peer]!.names.remove(at: index) }
+        let (first, count) = (files[peer]!.first, files[peer]!.names.count)
+        if first == count {
+            files[peer] = nil
+        } else if first > 1024, first * 2 > count {
+            files[peer]!.names.removeFirst(first)
+            files[peer]!.first = 0
         }
     }
 
-    /// The files of a sequence that may be usable: more than one where an identifier has been forked, or one file came twice.
-    func candidates(of peer: PeerIdentifier, sequence: Int64) -> [LogFileName] {
-        (files[peer]?[sequence] ?? []).filter { faulty[peer]?.contains($0) != true }
+    mutating func set(_ state: State, _ name: LogFileName, of peer: PeerIdentifier) { files[peer]?.states[name] = state }
+
+    func state(_ name: LogFileName, of peer: PeerIdentifier) -> State { files[peer]?.states[name] ?? .new }
+
+    /// A peer's file by its place among the waiting; nil behind the last.
+    func name(of peer: PeerIdentifier, at index: Int) -> LogFileName? {
+        guard let files = files[peer], files.first + index < files.names.count else { return nil }
+        return files.names[files.first + index]
     }
 
-    func hasLater(than sequence: Int64, of peer: PeerIdentifier) -> Bool { files[peer]?.keys.contains { $0 > sequence } ?? false }
+    /// The first file of a peer that is not faulty, and how many such there are.
+    func waiting(of peer: PeerIdentifier) -> (name: LogFileName, count: Int)? {
+        guard let files = files[peer] else { return nil }
+        let first = files.names[files.first...].first { if case .faulty = files.states[$0] { false } else { true } }
+        let faulty = files.states.values.count { if case .faulty = $0 { true } else { false } }
+        return first.map { ($0, files.names.count - files.first - faulty) }
+    }
 
-    func count(of peer: PeerIdentifier) -> Int { files[peer]?.count ?? 0 }
+    /// Whether a file of a sequence is there that cannot be used.
+    func isFaulty(_ sequence: Int64, hash: ContentHash?, of peer: PeerIdentifier) -> Bool {
+        files[peer]?.states.contains { name, state in
+            guard name.sequence == sequence, hash == nil || name.hash == hash, case .faulty = state else { return false }
+            return true
+        } ?? false
+    }
 }
 
 extension ContentInventory {
-    /// Lists all logs of an epoch that are above what is known.
-    init(listing layout: ContentLayout, epoch: Int64, knowledge: Knowledge, except own: PeerIdentifier, files: any FileLayer) throws(Errno) {
-        for directory in try files.names(in: layout.directory) {
-            guard let peer = PeerIdentifier(directory), peer != own else { continue }
-            let known = knowledge.sequence(of: peer)
-            let names: [String]
-            do {
-                names = try files.names(in: layout.logs(of: peer, epoch: epoch))
-            } catch .noSuchFileOrDirectory {
-                continue
-            } catch .notDirectory {
-                continue
+    /// Lists all logs of an epoch that have not been taken in.
+    init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer) throws {
+        for directory in try layer.names(in: layout.directory) {
+            guard let peer = PeerIdentifier(directory), peer != register.own else { continue }
+            var names: [LogFileName] = []
+            for name in try layer.namesIfThere(in: layout.logs(of: peer, epoch: epoch)) {
+                if let log = LogFileName(name), try !register.contains(log.position, of: peer) { names.append(log) }
             }
-            for name in names {
-                if let log = LogFileName(name), log.sequence > known { insert(log, of: peer) }
-            }
+            if !names.isEmpty { files[peer] = Files(names: names.sorted()) }
+        }
+    }
+}
+
+extension FileLayer {
+    /// The names in a directory; none where there is no directory.
+    func namesIfThere(in directory: FilePath) throws(Errno) -> [String] {
+        do {
+            return try names(in: directory)
+        } catch .noSuchFileOrDirectory {
+            return []
+        } catch .notDirectory {
+            return []
         }
     }
 }

@@ -48,36 +48,49 @@ struct Publisher {
     /// Publishes a receipt and removes those before it.
     func publish(_ receipt: Receipt, number: Int64, of peer: PeerIdentifier, epoch: Int64) throws {
         let directory = layout.receipts(of: peer, epoch: epoch)
+        let temporary = layout.temporary(of: peer, epoch: epoch)
         try syncWriteAheadLog()
-        try files.makeDirectory(layout.temporary(of: peer, epoch: epoch))
+        try files.makeDirectory(temporary)
         let before = try files.names(in: directory).filter { Receipt.number(ofFile: $0).map { $0 < number } ?? false }
-        try place(try receipt.encoded(), as: String(number), in: directory, by: layout.temporary(of: peer, epoch: epoch))
+        try draft(try receipt.encoded(), as: String(number), by: temporary) { draft in
+            try files.renameNew(draft, to: directory.appending(String(number)))
+        }
         try files.syncDirectory(directory)
         Waypoint.receiptWritten.pass()
         for name in before { try files.remove(directory.appending(name)) }
     }
 
     private func place(_ bytes: [UInt8], as name: String, in directory: FilePath, by temporary: FilePath) throws {
-        let draft = temporary.appending("\(name).\(UUID().uuidString)")
-        try files.writeNew(draft, bytes)
-        Waypoint.publishWritten.pass()
-        do {
-            try giveName(draft, directory.appending(name), bytes)
-        } catch {
-            try? files.remove(draft)
-            throw error
+        let final = directory.appending(name)
+        try draft(bytes, as: name, by: temporary) { draft in
+            Waypoint.publishWritten.pass()
+            do {
+                try files.renameNew(draft, to: final)
+            } catch Errno.fileExists {
+                // A crash came between this rename and the forgetting; or the file has been damaged since, and its owner sends it again.
+                if try files.read(final, limit: .max) == bytes { return try files.remove(draft) }
+                try files.remove(final)
+                try files.renameNew(draft, to: final)
+            }
         }
         Waypoint.publishRenamed.pass()
     }
 
-    private func giveName(_ draft: FilePath, _ final: FilePath, _ bytes: [UInt8]) throws {
-        do {
-            try files.renameNew(draft, to: final)
-        } catch Errno.fileExists {
-            // A crash came between this rename and the forgetting; or the file has been damaged since, and its owner sends it again.
-            if try files.read(final, limit: .max) == bytes { return try files.remove(draft) }
-            try files.remove(final)
-            try files.renameNew(draft, to: final)
+    /// Writes a temporary file and has it named; one that is not named is removed.
+    ///
+    /// Another copy of this store that starts meanwhile may take the file for what a crash left, so a missing one is written again.
+    private func draft(_ bytes: [UInt8], as name: String, by temporary: FilePath, _ giveName: (FilePath) throws -> Void) throws {
+        var attempts = 3
+        while true {
+            attempts -= 1
+            let draft = temporary.appending("\(name).\(UUID().uuidString)")
+            try files.writeNew(draft, bytes)
+            do {
+                return try giveName(draft)
+            } catch {
+                try? files.remove(draft)
+                guard error as? Errno == .noSuchFileOrDirectory, attempts > 0 else { throw error }
+            }
         }
     }
 
@@ -96,30 +109,5 @@ struct Publisher {
     func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
         let temporary = layout.temporary(of: peer, epoch: epoch)
         for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
-    }
-
-    /// Finds logs under this peer's name that this store did not write: its identifier is in use by another copy of it.
-    ///
-    /// - Parameters:
-    ///   - state: the store's state.
-    ///   - pool: where the sealed logs are.
-    /// - Returns: the name of such a log, or nil.
-    /// - Throws: `Errno`, or GRDB's errors.
-    func foreignLog(_ state: StoreState, in pool: DatabasePool) throws -> LogFileName? {
-        let sealed = try pool.read { db in
-            try Dictionary(
-                Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox").map { ($0["sequence"] as Int64, $0["hash"] as Data) }
-            ) { $1 }
-        }
-        let directory = layout.logs(of: state.peer, epoch: state.epoch)
-        for name in try files.names(in: directory).compactMap({ LogFileName($0) }) {
-            let isForeign =
-                name.sequence > state.sequence || (name.sequence == state.sequence && name.hash != state.predecessor)
-                || sealed[name.sequence].map { Array($0) != name.hash.bytes } ?? false
-            // A whole log, that is; anybody can give a file such a name.
-            guard isForeign, let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit) else { continue }
-            if let log = try? LogFile(decoding: bytes, named: name), log.header.peer == state.peer { return name }
-        }
-        return nil
     }
 }

@@ -15,6 +15,10 @@ enum Waypoint: String {
     case importApplied = "import.applied"
     case importCommitted = "import.committed"
     case receiptWritten = "receipt.written"
+    case identityChosen = "identity.chosen"
+    case identityMarked = "identity.marked"
+    case identityPlaced = "identity.placed"
+    case identityAdopted = "identity.adopted"
 
     func pass() {
         #if DEBUG

@@ -1,165 +1,177 @@
+internal import GRDB
 internal import SystemPackage
 internal import UbiquityContainers
 
 /// Finds the logs that can be joined now, in an order in which they can, and says of each other why not.
 ///
-/// A log is ready when its author's log before it and all that its author had taken in have been joined (causal delivery).
+/// A log is ready when its author's log before it, on whichever branch, and exactly those logs that its author had taken in have been
+/// joined (causal delivery).
 struct ImportPlanner {
-    let layout: ContentLayout
-    let contentName: String
-    let epoch: Int64
-    let own: PeerIdentifier
-    let shapes: [TableShape]
-    let files: any FileLayer
-    /// The highest stamp seen.
-    var clock: HybridTime
+    let reader: LogReader
 
     /// How much one transaction takes in, beyond its first log.
-    private static let batchBytes = 4 << 20
-    private static let batchLogs = 512
-
-    struct Plan {
-        var ready: [ReadyLog] = []
-        var waiting: [WaitingPeer] = []
-        var quarantined: [QuarantinedLog] = []
-        /// Whether there may be more that is ready.
-        var isFull = false
-    }
+    static let batchBytes = 4 << 20
+    static let batchLogs = 512
 
     /// Plans one transaction.
     ///
     /// - Parameters:
-    ///   - knowledge: what has been joined, this peer's own logs included.
-    ///   - inventory: the logs that are there; unusable ones are marked in it.
+    ///   - inventory: the logs that are there; those that are planned are taken out of it.
+    ///   - db: what has been joined, at one moment.
     /// - Returns: what can be joined, what waits, and what cannot be used.
-    mutating func plan(knowledge: Knowledge, inventory: inout ContentInventory) -> Plan {
-        var plan = Plan()
-        var planned = knowledge
-        var heads: [PeerIdentifier: ReadyLog] = [:]
-        var bytes = 0
-        var progress = true
-        while progress {
-            progress = false
-            plan.waiting = []
-            for peer in inventory.peers {
-                while let next = ready(of: peer, planned, &inventory, &heads, &plan) {
-                    plan.ready.append(next)
-                    clock = next.contents.groups.reduce(clock) { max($0, $1.time) }
-                    heads[peer] = nil
-                    planned.positions[peer] = .init(sequence: next.name.sequence, hash: next.name.hash)
-                    bytes += next.log.body.count
-                    progress = true
-                    if bytes >= Self.batchBytes || plan.ready.count >= Self.batchLogs {
-                        plan.isFull = true
-                        return plan
-                    }
-                }
-            }
+    /// - Throws: GRDB's errors.
+    func plan(_ inventory: inout ContentInventory, _ db: Database) throws -> ImportPlan {
+        let state = try StoreState.read(db)
+        var planning = Planning(
+            reader: reader, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock)
+        var isProgressing = true
+        while isProgressing, !planning.plan.isFull {
+            isProgressing = false
+            for peer in inventory.peers where try planning.advance(peer, &inventory) { isProgressing = true }
         }
-        return plan
-    }
-
-    /// The next log of a peer if it can be joined; nil otherwise, with the reason noted in the plan.
-    private func ready(
-        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog],
-        _ plan: inout Plan
-    ) -> ReadyLog? {
-        guard let next = head(of: peer, planned, &inventory, &heads, &plan) else { return nil }
-        let header = next.log.header
-        var reason: String?
-        if let gap = planned.firstGap(towards: header.news) {
-            reason = "it follows log \(header.news.sequence(of: gap)) of \(gap), which is not here yet"
-        } else if let obstacle = next.contents.tables.lazy.compactMap({ TableImporter.obstacle(to: $0, among: shapes) }).first {
-            reason = "\(obstacle) (its author's schema is at “\(header.schema)”): update this app"
-        }
-        guard let reason else { return next }
-        plan.waiting.append(WaitingPeer(peer, next.name.sequence, reason, inventory))
-        return nil
-    }
-
-    /// The next log of a peer, read and checked; nil, and why, where there is none.
-    private func head(
-        of peer: PeerIdentifier, _ planned: Knowledge, _ inventory: inout ContentInventory, _ heads: inout [PeerIdentifier: ReadyLog],
-        _ plan: inout Plan
-    ) -> ReadyLog? {
-        if let head = heads[peer] { return head }
-        let sequence = planned.sequence(of: peer) + 1
-        let predecessor = planned.positions[peer]?.hash
-        var unreadable: Errno?
-        let candidates = inventory.candidates(of: peer, sequence: sequence)
-        for name in candidates {
-            do {
-                let ready = try read(name, of: peer)
-                guard ready.log.header.predecessor == predecessor else {
-                    throw LogFault.damaged(
-                        "it follows another log \(sequence - 1) of this peer than the one here: the peer's identifier has been forked")
-                }
-                for group in ready.contents.groups where !group.time.isPlausible(after: clock) {
-                    throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
-                }
-                for other in candidates where other != name && !plan.quarantined.contains(where: { $0.file == other.description }) {
-                    inventory.markFaulty(other, of: peer)
-                    plan.quarantined.append(
-                        QuarantinedLog(
-                            peer: peer.description, file: other.description,
-                            reason: "another log has this sequence: the peer's identifier has been forked"))
-                }
-                heads[peer] = ready
-                return ready
-            } catch let fault as LogFault {
-                inventory.markFaulty(name, of: peer)
-                plan.quarantined.append(QuarantinedLog(peer: peer.description, file: name.description, reason: fault.description))
-            } catch Errno.noSuchFileOrDirectory {
-                inventory.remove(name, of: peer)
-            } catch {
-                unreadable = error as? Errno ?? .ioError
-            }
-        }
-        if let unreadable {
-            plan.waiting.append(WaitingPeer(peer, sequence, "it cannot be read (\(unreadable))", inventory))
-            return nil
-        }
-        if inventory.hasLater(than: sequence, of: peer) {
-            plan.waiting.append(WaitingPeer(peer, sequence, "it is not here yet, or cannot be used", inventory))
-        }
-        return nil
-    }
-
-    private func read(_ name: LogFileName, of peer: PeerIdentifier) throws -> ReadyLog {
-        let bytes = try files.read(layout.logs(of: peer, epoch: epoch).appending(name.description), limit: LogFile.limit)
-        let log = try LogFile(decoding: bytes, named: name)
-        let header = log.header
-        guard header.peer == peer else { throw LogFault.damaged("it is a log of \(header.peer)") }
-        guard header.epoch == epoch else { throw LogFault.damaged("it is a log of epoch \(header.epoch)") }
-        guard header.contentName == contentName else { throw LogFault.damaged("it is a log of the content “\(header.contentName)”") }
-        let contents = try LogBody.decode(log)
-        // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
-        for rows in contents.groups.flatMap(\.rows) {
-            do {
-                try rows.forEach(in: contents.tables[rows.table]) { _ in }
-            } catch is WireReader.Fault {
-                throw LogFault.damaged("its body is malformed")
-            }
-        }
-        return ReadyLog(peer: peer, name: name, log: log, contents: contents)
+        if !planning.plan.isFull { planning.plan.waiting = try inventory.peers.compactMap { try planning.waiting($0, inventory) } }
+        return planning.plan
     }
 }
 
-/// A peer whose next log cannot be joined yet, and why.
-public struct WaitingPeer: Sendable, Hashable, Codable {
-    /// The peer.
-    public var peer: String
-    /// Its next log.
-    public var sequence: Int64
-    /// Why, in words.
-    public var reason: String
-    /// How many of its logs wait.
-    public var logs: Int
+/// What one transaction is to take in.
+struct ImportPlan {
+    var ready: [ReadyLog] = []
+    var waiting: [WaitingPeer] = []
+    var quarantined: [QuarantinedLog] = []
+    /// Whether there may be more that is ready.
+    var isFull = false
+    /// Whether somebody has read a log under this store's identifier that it does not remember.
+    var isForked = false
+}
 
-    init(_ peer: PeerIdentifier, _ sequence: Int64, _ reason: String, _ inventory: ContentInventory) {
-        self.peer = peer.description
-        self.sequence = sequence
-        self.reason = reason
-        logs = inventory.count(of: peer)
+/// A plan in the making.
+private struct Planning {
+    let reader: LogReader
+    let register: LogRegister
+    /// What has been taken in, and what is planned.
+    var known: Knowledge
+    /// The highest stamp seen.
+    var clock: HybridTime
+    var plan = ImportPlan()
+    private var planned: [PeerIdentifier: Set<Knowledge.Position>] = [:]
+    private var bytes = 0
+
+    init(reader: LogReader, register: LogRegister, known: Knowledge, clock: HybridTime) {
+        self.reader = reader
+        self.register = register
+        self.known = known
+        self.clock = clock
+    }
+
+    /// Plans what is ready of one peer; whether there was anything.
+    mutating func advance(_ peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> Bool {
+        var hasAdvanced = false
+        var index = 0
+        // Above the next sequence nothing can be ready; below it lie branches that were not known.
+        while !plan.isFull, let name = inventory.name(of: peer, at: index), name.sequence <= known.sequence(of: peer) + 1 {
+            if try isTakenIn(name.position, of: peer) {
+                inventory.remove(name, of: peer)
+            } else if let log = try ready(name, of: peer, &inventory) {
+                inventory.remove(name, of: peer)
+                add(log)
+                hasAdvanced = true
+            } else if inventory.name(of: peer, at: index) == name {
+                index += 1
+            }
+        }
+        return hasAdvanced
+    }
+
+    private mutating func add(_ log: ReadyLog) {
+        bytes += log.log.body.count
+        clock = max(clock, log.time)
+        known.take(log.name.position, after: log.log.header.predecessor, of: log.peer)
+        planned[log.peer, default: []].insert(log.name.position)
+        plan.ready.append(log)
+        if plan.ready.count >= ImportPlanner.batchLogs { plan.isFull = true }
+    }
+
+    private func isTakenIn(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
+        if known.heads[peer]?.contains(position) == true || planned[peer]?.contains(position) == true { return true }
+        return try register.contains(position, of: peer)
+    }
+
+    /// A log if it can be joined; nil otherwise, with the reason noted in the inventory.
+    private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> ReadyLog? {
+        switch inventory.state(name, of: peer) {
+        case .faulty, .unknown: return nil
+        case .waits(let header): if try !missing(header).isEmpty { return nil }
+        case .new, .unreadable: break
+        }
+        let log: ReadyLog
+        do {
+            log = try reader.read(name, of: peer, clock: clock)
+        } catch let fault as LogFault {
+            inventory.set(.faulty, name, of: peer)
+            plan.quarantined.append(QuarantinedLog(peer: peer.description, file: name.description, reason: fault.description))
+            return nil
+        } catch Errno.noSuchFileOrDirectory {
+            inventory.remove(name, of: peer)
+            return nil
+        } catch let error as Errno {
+            inventory.set(.unreadable(error), name, of: peer)
+            return nil
+        }
+        if try !missing(log.log.header).isEmpty {
+            inventory.set(.waits(log.log.header), name, of: peer)
+            return nil
+        }
+        if let obstacle = reader.obstacle(to: log) {
+            inventory.set(.unknown(obstacle: obstacle, schema: log.log.header.schema), name, of: peer)
+            return nil
+        }
+        guard bytes == 0 || bytes + log.log.body.count <= ImportPlanner.batchBytes else {
+            plan.isFull = true
+            return nil
+        }
+        return log
+    }
+
+    /// The logs that one follows and that are not here.
+    private mutating func missing(_ header: LogHeader) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
+        var missing: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
+        if let predecessor = header.predecessor {
+            let position = Knowledge.Position(sequence: header.sequence - 1, hash: predecessor)
+            if try !isTakenIn(position, of: header.peer) { missing.append((header.peer, position)) }
+        }
+        for entry in header.news.entries where try !isTakenIn(entry.position, of: entry.peer) {
+            missing.append(entry)
+            if entry.peer == register.own { plan.isForked = true }
+        }
+        return missing
+    }
+
+    /// Why a peer's next log waits; nil where none does.
+    mutating func waiting(_ peer: PeerIdentifier, _ inventory: ContentInventory) throws -> WaitingPeer? {
+        guard let (name, count) = inventory.waiting(of: peer) else { return nil }
+        let next = known.sequence(of: peer) + 1
+        var waiting = WaitingPeer(peer: peer.description, sequence: name.sequence, reason: .files([]), logs: count)
+        switch inventory.state(name, of: peer) {
+        case .waits(let header):
+            waiting.reason = .files(
+                try missing(header).map { missing in
+                    AwaitedFile(missing.peer, missing.position.sequence, missing.position.hash, inventory)
+                })
+        case .unknown(let obstacle, let schema): waiting.reason = .schema(obstacle: obstacle, authors: schema)
+        case .unreadable(let error): waiting.reason = .unreadable(String(describing: error))
+        case .new, .faulty:
+            waiting.sequence = next
+            waiting.reason = .files([AwaitedFile(peer, next, nil, inventory)])
+        }
+        return waiting
+    }
+}
+
+extension AwaitedFile {
+    fileprivate init(_ peer: PeerIdentifier, _ sequence: Int64, _ hash: ContentHash?, _ inventory: ContentInventory) {
+        self.init(
+            peer: peer.description, sequence: sequence, hash: hash?.description,
+            isDamaged: inventory.isFaulty(sequence, hash: hash, of: peer))
     }
 }

@@ -2,14 +2,6 @@ internal import Foundation
 internal import GRDB
 internal import UbiquityContainers
 
-/// A log that has been read, checked and found to be next.
-struct ReadyLog {
-    var peer: PeerIdentifier
-    var name: LogFileName
-    var log: LogFile
-    var contents: LogBody.Contents
-}
-
 /// Joins logs into the store, in the transaction that it is called in.
 struct LogImporter {
     let shapes: [TableShape]
@@ -23,6 +15,8 @@ struct LogImporter {
         var conflicts = 0
         /// The records that break a CHECK now, and did not before.
         var broken: [BrokenRecord] = []
+        /// How many logs have been joined.
+        var joined = 0
         /// The log that this store cannot hold, after which none was joined.
         var refused: (log: ReadyLog, reason: String)?
     }
@@ -58,11 +52,9 @@ struct LogImporter {
                 outcome.refused = (ready, reason)
                 break
             }
-            let time = ready.contents.groups.reduce(HybridTime.least) { max($0, $1.time) }
-            state.clock = max(state.clock, time)
-            let position = Knowledge.Position(sequence: ready.name.sequence, hash: ready.name.hash)
-            try StoreKnowledge.set(position, of: peers[ready.peer]!, db)
-            try StoreKnowledge.enter(position, of: peers[ready.peer]!, time: time, db)
+            outcome.joined += 1
+            state.clock = max(state.clock, ready.time)
+            try StoreKnowledge.take(ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, db)
             try db.execute(
                 sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [ready.peer.description, ready.name.description])
         }
@@ -108,8 +100,7 @@ struct LogImporter {
         _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ importers: inout [LogBody.Table: TableImporter],
         _ notice: inout ImportNotice, _ db: Database
     ) throws {
-        let news = ready.log.header.news.positions.map { (peer: $0.key, position: $0.value) }
-        try conflicts.begin(peers[ready.peer]!, news: news, peers: peers)
+        try conflicts.begin(peers[ready.peer]!, news: ready.log.header.news.entries, peers: peers)
         for group in ready.contents.groups {
             let stamp = Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {

@@ -1,14 +1,21 @@
 internal import Crypto
 
 /// The SHA-256 of a file's bytes: it stands in the file's name, and in the log that follows.
-public struct ContentHash: Hashable, Sendable, CustomStringConvertible {
+public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// In line, for there is one for every log of a container.
+    private let words: Words
+
+    private struct Words: Hashable {
+        var first: UInt64 = 0, second: UInt64 = 0, third: UInt64 = 0, fourth: UInt64 = 0
+    }
+
     /// The 32 bytes.
-    public let bytes: [UInt8]
+    public var bytes: [UInt8] { withUnsafeBytes(of: words) { Array($0) } }
 
     /// Takes 32 bytes; nil for another count.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 32 else { return nil }
-        self.bytes = Array(bytes)
+        self.init(exactly: bytes)
     }
 
     /// Reads 64 hexadecimal digits in lower case; nil for anything else.
@@ -21,12 +28,23 @@ public struct ContentHash: Hashable, Sendable, CustomStringConvertible {
             guard let high = Self.value(digits[index]), let low = Self.value(digits[index + 1]) else { return nil }
             bytes.append(high << 4 | low)
         }
-        self.bytes = bytes
+        self.init(exactly: bytes)
     }
 
     /// Hashes bytes.
-    public init(of data: [UInt8]) {
-        bytes = Array(SHA256.hash(data: data))
+    public init(of data: [UInt8]) { self.init(exactly: Array(SHA256.hash(data: data))) }
+
+    private init(exactly bytes: some Collection<UInt8>) {
+        var words = Words()
+        withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: bytes) }
+        self.words = words
+    }
+
+    /// By bytes, as the names of files sort.
+    public static func < (left: Self, right: Self) -> Bool {
+        withUnsafeBytes(of: left.words) { first in
+            withUnsafeBytes(of: right.words) { second in first.lexicographicallyPrecedes(second) }
+        }
     }
 
     /// 64 hexadecimal digits.

@@ -1,9 +1,11 @@
 public import UbiquityContainers
 
-/// For each peer, up to where its logs have been taken in without a gap.
+/// Which logs have been taken in: for each peer the last one of each branch, and with it all before it.
+///
+/// A peer has one branch, unless its identifier has been forked: by a restored backup, or by a copy of its store.
 public struct Knowledge: Hashable, Sendable {
-    /// The last log taken in of one peer.
-    public struct Position: Hashable, Sendable {
+    /// A log, as far as its peer is known: two logs of one sequence are told apart by their hashes.
+    public struct Position: Hashable, Comparable, Sendable {
         /// Its sequence.
         public var sequence: Int64
         /// Its content hash.
@@ -14,22 +16,45 @@ public struct Knowledge: Hashable, Sendable {
             self.sequence = sequence
             self.hash = hash
         }
+
+        /// By sequence, then by hash.
+        public static func < (left: Self, right: Self) -> Bool {
+            left.sequence == right.sequence ? left.hash < right.hash : left.sequence < right.sequence
+        }
     }
 
-    /// By peer; a peer of which nothing is known is absent.
-    public var positions: [PeerIdentifier: Position]
+    /// By peer, the last log of each branch; a peer of which nothing is known is absent.
+    public private(set) var heads: [PeerIdentifier: Set<Position>] = [:]
 
-    /// Knowledge of these positions.
-    public init(_ positions: [PeerIdentifier: Position] = [:]) { self.positions = positions }
+    /// Knowledge of nothing.
+    public init() {}
 
-    /// The last sequence taken in of a peer, 0 for none.
-    public func sequence(of peer: PeerIdentifier) -> Int64 { positions[peer]?.sequence ?? 0 }
+    /// Knowledge of one log of each peer, and those before it.
+    public init(_ positions: [PeerIdentifier: Position]) { heads = positions.mapValues { [$0] } }
 
-    /// Whether all that another knowledge names has been taken in.
-    public func covers(_ other: Knowledge) -> Bool { firstGap(towards: other) == nil }
+    /// Whether it names no log.
+    public var isEmpty: Bool { heads.isEmpty }
 
-    /// The first peer, by name, of which the other knowledge holds more.
-    public func firstGap(towards other: Knowledge) -> PeerIdentifier? {
-        other.positions.filter { sequence(of: $0.key) < $0.value.sequence }.keys.min()
+    /// The highest sequence taken in of a peer, on any of its branches; 0 for none.
+    public func sequence(of peer: PeerIdentifier) -> Int64 { heads[peer]?.lazy.map(\.sequence).max() ?? 0 }
+
+    /// Every head, by peer and position: one order for one knowledge.
+    public var entries: [(peer: PeerIdentifier, position: Position)] {
+        heads.sorted { $0.key < $1.key }.flatMap { peer, positions in positions.sorted().map { (peer, $0) } }
+    }
+
+    /// Adds the head of a branch.
+    public mutating func insert(_ position: Position, of peer: PeerIdentifier) { heads[peer, default: []].insert(position) }
+
+    /// Takes in a log, which goes on from its predecessor where that is a head, and branches off where it is not.
+    mutating func take(_ position: Position, after predecessor: ContentHash?, of peer: PeerIdentifier) {
+        if let predecessor { heads[peer]?.remove(Position(sequence: position.sequence - 1, hash: predecessor)) }
+        insert(position, of: peer)
+    }
+
+    /// Removes the head of a branch.
+    mutating func remove(_ position: Position, of peer: PeerIdentifier) {
+        heads[peer]?.remove(position)
+        if heads[peer]?.isEmpty == true { heads[peer] = nil }
     }
 }

@@ -1,3 +1,5 @@
+internal import UbiquityContainers
+
 /// Builds a body of one group: the changes of one save.
 package struct LogBodyBuilder {
     private var tables: [LogBody.Table] = []
@@ -22,7 +24,15 @@ package struct LogBodyBuilder {
     }
 
     package func encoded(time: HybridTime) -> [UInt8] {
-        var body = WireWriter(reserving: sections.reduce(256) { $0 + $1.rows.bytes.count + 16 })
+        let rows = sections.enumerated().map { LogBody.Rows(table: $0, count: $1.count, bytes: $1.rows.bytes[...]) }
+        return LogBody.Contents(tables: tables, groups: [LogBody.Group(time: time, peer: nil, rows: rows)]).encoded()
+    }
+}
+
+extension LogBody.Contents {
+    /// The bytes of a body; packed rows go into it as they are.
+    package func encoded() -> [UInt8] {
+        var body = WireWriter(reserving: 256 + groups.lazy.flatMap(\.rows).reduce(0) { $0 + $1.bytes.count + 64 })
         for table in tables {
             var writer = WireWriter()
             writer.field(LogBody.Field.tableName, string: table.name)
@@ -30,16 +40,19 @@ package struct LogBodyBuilder {
             for column in table.columns { writer.field(LogBody.Field.tableColumn, string: column) }
             body.field(LogBody.Field.table, bytes: writer.bytes)
         }
-        var group = WireWriter(reserving: sections.reduce(64) { $0 + $1.rows.bytes.count + 16 })
-        group.field(LogBody.Field.groupStamp, fixed64: UInt64(time.rawValue))
-        for (index, section) in sections.enumerated() {
-            var rows = WireWriter(reserving: section.rows.bytes.count + 16)
-            rows.field(LogBody.Field.rowsTable, varint: UInt64(index))
-            rows.field(LogBody.Field.rowsCount, varint: UInt64(section.count))
-            rows.field(LogBody.Field.rowsBytes, bytes: section.rows.bytes)
-            group.field(LogBody.Field.groupRows, bytes: rows.bytes)
+        for group in groups {
+            var writer = WireWriter(reserving: group.rows.reduce(64) { $0 + $1.bytes.count + 32 })
+            writer.field(LogBody.Field.groupStamp, fixed64: UInt64(group.time.rawValue))
+            if let peer = group.peer { writer.field(LogBody.Field.groupPeer, string: peer.description) }
+            for rows in group.rows {
+                var section = WireWriter(reserving: rows.bytes.count + 16)
+                section.field(LogBody.Field.rowsTable, varint: UInt64(rows.table))
+                section.field(LogBody.Field.rowsCount, varint: UInt64(rows.count))
+                section.field(LogBody.Field.rowsBytes, bytes: rows.bytes)
+                writer.field(LogBody.Field.groupRows, bytes: section.bytes)
+            }
+            body.field(LogBody.Field.group, bytes: writer.bytes)
         }
-        body.field(LogBody.Field.group, bytes: group.bytes)
         return body.bytes
     }
 }

@@ -1,5 +1,5 @@
 /// `<sequence>.<content hash>.ublog`, the sequence in twelve digits, so that names sort as numbers do.
-public struct LogFileName: Hashable, Sendable, CustomStringConvertible {
+public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The number of the log among its peer's in this epoch, from 1.
     public let sequence: Int64
     /// The hash of the file's bytes.
@@ -23,6 +23,12 @@ public struct LogFileName: Hashable, Sendable, CustomStringConvertible {
         else { return nil }
         self.init(sequence: sequence, hash: hash)
     }
+
+    /// As the names sort.
+    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
+
+    /// The log that it names, of whichever peer.
+    var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
 
     /// The name of the file.
     public var description: String {

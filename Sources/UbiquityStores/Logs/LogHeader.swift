@@ -65,7 +65,7 @@ extension LogHeader {
         writer.field(Field.epoch, varint: UInt64(epoch))
         writer.field(Field.sequence, varint: UInt64(sequence))
         if let predecessor { writer.field(Field.predecessor, bytes: predecessor.bytes) }
-        for (peer, position) in news.positions.sorted(by: { $0.key < $1.key }) {
+        for (peer, position) in news.entries {
             var entry = WireWriter()
             entry.field(Field.newsPeer, string: peer.description)
             entry.field(Field.newsSequence, varint: UInt64(position.sequence))
@@ -100,7 +100,7 @@ extension LogHeader {
         var epoch: Int64?
         var sequence: Int64?
         var predecessor: ContentHash?
-        var news: [PeerIdentifier: Knowledge.Position] = [:]
+        var news = Knowledge()
         var schema = ""
         var created: UInt64 = 0
         var saves: Int64 = 0
@@ -118,7 +118,7 @@ extension LogHeader {
                 predecessor = hash
             case Field.news:
                 let (peer, position) = try Self.entry(try value.data)
-                news[peer] = position
+                news.insert(position, of: peer)
             case Field.schema: schema = try value.string
             case Field.created: created = try value.number
             case Field.saves: saves = Int64(clamping: try value.number)
@@ -133,7 +133,7 @@ extension LogHeader {
         guard (sequence == 1) == (predecessor == nil) else { throw LogFault.damaged("its predecessor does not fit its sequence") }
         self.init(
             bodyVersion: bodyVersion, peer: peer, contentName: contentName, epoch: epoch, sequence: sequence, predecessor: predecessor,
-            news: Knowledge(news), schema: schema, created: Date(timeIntervalSince1970: Double(created) / 1000), saves: saves, changes: changes)
+            news: news, schema: schema, created: Date(timeIntervalSince1970: Double(created) / 1000), saves: saves, changes: changes)
     }
 
     private static func entry(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Knowledge.Position) {

@@ -24,7 +24,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     public var peer: String
     /// The epoch that it is about.
     public var epoch: Int64
-    /// For each peer, its own logs included, up to where it has taken them in.
+    /// For each peer, its own logs included, up to where it has taken them in: an entry for each branch of a forked identifier.
     public var knowledge: [Entry]
     /// The migrations that the peer's schema has been through, in order.
     public var migrations: [String]
@@ -39,8 +39,9 @@ public struct Receipt: Sendable, Hashable, Codable {
         format = Self.format
         self.peer = peer.description
         self.epoch = epoch
-        self.knowledge = knowledge.positions.sorted { $0.key < $1.key }
-            .map { Entry(peer: $0.key.description, sequence: $0.value.sequence, hash: $0.value.hash.description) }
+        self.knowledge = knowledge.entries.map {
+            Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description)
+        }
         self.migrations = migrations
         device = ProcessInfo.processInfo.hostName
         app = ProcessInfo.processInfo.processName
@@ -70,11 +71,11 @@ public struct Receipt: Sendable, Hashable, Codable {
 
     /// The knowledge that it states; entries that cannot be read are left out.
     public var stated: Knowledge {
-        var positions: [PeerIdentifier: Knowledge.Position] = [:]
+        var stated = Knowledge()
         for entry in knowledge {
             guard let peer = PeerIdentifier(entry.peer), let hash = ContentHash(hexadecimal: entry.hash), entry.sequence > 0 else { continue }
-            positions[peer] = .init(sequence: entry.sequence, hash: hash)
+            stated.insert(.init(sequence: entry.sequence, hash: hash), of: peer)
         }
-        return Knowledge(positions)
+        return stated
     }
 }

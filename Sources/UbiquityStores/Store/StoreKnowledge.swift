@@ -30,27 +30,51 @@ enum StoreKnowledge {
         return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
-    /// The knowledge of other peers' logs; with `untold`, only what no log of ours has said.
-    static func others(_ db: Database, untold: Bool = false) throws -> Knowledge {
+    /// The knowledge of other peers' logs; only what a log of ours has said, or none has, where that is asked for.
+    static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
         let rows = try Row.fetchAll(
             db.cachedStatement(
-                sql: "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(untold ? " WHERE told = 0" : "")"))
-        var positions: [PeerIdentifier: Knowledge.Position] = [:]
+                sql:
+                    "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(told.map { " WHERE told = \($0 ? 1 : 0)" } ?? "")"
+            ))
+        var knowledge = Knowledge()
         for row in rows {
             if let peer = PeerIdentifier(row["name"] as String), let hash = ContentHash(bytes: row["hash"] as Data) {
-                positions[peer] = .init(sequence: row["sequence"], hash: hash)
+                knowledge.insert(.init(sequence: row["sequence"], hash: hash), of: peer)
             }
         }
-        return Knowledge(positions)
+        return knowledge
     }
 
-    static func set(_ position: Knowledge.Position, of number: PeerNumber, _ db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql:
-                "INSERT INTO ubiquity_knowledge VALUES (?,?,?,0) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, told = 0"
-        )
-        try statement.execute(arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])
+    /// What has been taken in, with this peer's own logs as far as they are in the container.
+    static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
+        var knowledge = try others(db)
+        if let own = try Outbox.published(state, db) { knowledge.insert(own, of: state.peer) }
+        return knowledge
     }
+
+    /// Takes in a log in this transaction; `Knowledge.take` in the store file.
+    static func take(_ position: Knowledge.Position, after predecessor: ContentHash?, of peer: PeerNumber, time: HybridTime, _ db: Database) throws {
+        if let predecessor {
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?")
+                .execute(arguments: [peer.rawValue, position.sequence - 1, Data(predecessor.bytes)])
+        }
+        try setHead(position, of: peer, told: false, db)
+        let statement = try RawStatement("INSERT OR IGNORE INTO ubiquity_log VALUES (?,?,?,?)", db)
+        statement.bind(1, peer.rawValue)
+        statement.bind(2, position.sequence)
+        statement.bind(3, position.hash.bytes)
+        statement.bind(4, time.rawValue)
+        try statement.run()
+    }
+
+    static func setHead(_ position: Knowledge.Position, of peer: PeerNumber, told: Bool, _ db: Database) throws {
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO ubiquity_knowledge VALUES (?,?,?,?)")
+            .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])
+    }
+
+    /// Lets the next log say everything, as the first of a new identifier must.
+    static func markUntold(_ db: Database) throws { try db.execute(sql: "UPDATE ubiquity_knowledge SET told = 0") }
 
     static func markTold(_ db: Database) throws {
         try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()
@@ -65,14 +89,24 @@ enum StoreKnowledge {
         defer { statement.reset() }
         return try statement.step() ? HybridTime(rawValue: statement.integer(0)) : nil
     }
+}
 
-    /// Enters a log that is joined in this transaction.
-    static func enter(_ position: Knowledge.Position, of peer: PeerNumber, time: HybridTime, _ db: Database) throws {
-        let statement = try RawStatement("INSERT OR IGNORE INTO ubiquity_log VALUES (?,?,?,?)", db)
-        statement.bind(1, peer.rawValue)
-        statement.bind(2, position.sequence)
-        statement.bind(3, position.hash.bytes)
-        statement.bind(4, time.rawValue)
-        try statement.run()
+/// Says of exactly one log whether it is known here, at one moment of the store file.
+struct LogRegister {
+    /// This store's own identifier, whose sealed logs count as known.
+    let own: PeerIdentifier
+    let peers: PeerTable
+    private let db: Database
+
+    init(own: PeerIdentifier, _ db: Database) throws {
+        self.own = own
+        self.db = db
+        peers = try StoreKnowledge.peers(db)
+    }
+
+    /// Whether a log has been taken in, published or sealed.
+    func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
+        if let number = peers[peer], try StoreKnowledge.time(of: number, position, db) != nil { return true }
+        return try peer == own && Outbox.contains(position, db)
     }
 }

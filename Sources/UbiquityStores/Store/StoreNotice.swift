@@ -10,6 +10,8 @@ public enum StoreNotice: Sendable, Hashable {
     case didSuspend(ContainerAttachment.Reason)
     /// What was gone is back, and so is the exchange.
     case didResume
+    /// Another copy of this store uses its identifier: it goes on under this new one, and what it has not published goes out under it.
+    case didTakeNewIdentifier(PeerIdentifier)
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.

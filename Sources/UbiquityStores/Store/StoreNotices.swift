@@ -49,7 +49,7 @@ public struct StoreNotices: AsyncSequence, Sendable {
                 switch notice {
                 case .didSuspend: state.suspended = notice
                 case .didResume: state.suspended = nil
-                case .didImport, .didQuarantine, .didChangeInAnotherProcess, .didFindConflicts, .didBreakChecks: break
+                case .didImport, .didQuarantine, .didChangeInAnotherProcess, .didFindConflicts, .didBreakChecks, .didTakeNewIdentifier: break
                 }
                 return Array(state.observers.values)
             }

@@ -10,14 +10,14 @@ enum StoreTables {
     static let format = 1
 
     static let statements = [
-        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL)",
+        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT)",
         // Set only inside an import's transaction: an app's triggers may ask it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
         "INSERT INTO ubiquity_import VALUES (0)",
         "CREATE TABLE ubiquity_table (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, columns TEXT NOT NULL)",
         "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-        // `told`: whether a log of ours has said so.
-        "CREATE TABLE ubiquity_knowledge (peer INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL)",
+        // The last log of each branch of each other peer; `told`: whether a log of ours has said so.
+        "CREATE TABLE ubiquity_knowledge (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
         // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL)",
@@ -44,6 +44,8 @@ struct StoreState {
     var attached: Bool
     /// The last receipt written.
     var receipt: Int64
+    /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
+    var successor: PeerIdentifier?
 
     static func read(_ db: Database) throws -> StoreState {
         guard let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT * FROM ubiquity_state")),
@@ -55,23 +57,25 @@ struct StoreState {
         return StoreState(
             account: row["account"], container: row["container"], content: row["content"], peer: peer, epoch: row["epoch"], sequence: row["sequence"],
             predecessor: (row["predecessor"] as Data?).flatMap { ContentHash(bytes: $0) }, clock: HybridTime(rawValue: row["clock"]),
-            attached: row["attached"], receipt: row["receipt"])
+            attached: row["attached"], receipt: row["receipt"], successor: (row["successor"] as String?).flatMap { PeerIdentifier($0) })
     }
 
     func insert(_ db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
             arguments: [
                 StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
                 clock.rawValue,
-                attached, receipt,
+                attached, receipt, successor?.description,
             ])
     }
 
     /// Saves what changes while a store is open.
     func update(_ db: Database) throws {
         let statement = try db.cachedStatement(
-            sql: "UPDATE ubiquity_state SET peer = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?")
-        try statement.execute(arguments: [peer.description, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue, attached, receipt])
+            sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")
+        try statement.execute(arguments: [
+            peer.description, epoch, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue, attached, receipt, successor?.description,
+        ])
     }
 }

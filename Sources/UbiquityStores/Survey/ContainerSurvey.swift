@@ -45,6 +45,8 @@ public struct ContainerSurvey: Sendable, Codable {
         public var bytes: Int64
         /// The highest sequence of them.
         public var last: Int64
+        /// Whether there are two logs of one sequence: the identifier has been in use in two places at once.
+        public var isForked: Bool
         /// Whose logs it has read, and how far.
         public var knowledge: [Lag]
     }
@@ -53,7 +55,7 @@ public struct ContainerSurvey: Sendable, Codable {
     public struct Lag: Sendable, Codable {
         /// Whose logs.
         public var peer: String
-        /// The last one read.
+        /// The last one read, on any branch.
         public var read: Int64
         /// How many more there are.
         public var behind: Int64
@@ -93,46 +95,59 @@ extension ContainerSurvey {
 
     private static func store(_ name: String, _ layout: ContentLayout, _ files: LinuxFileLayer) throws -> Store {
         let epoch = try names(in: layout.epochs, files).compactMap(ContentLayout.epoch(ofMark:)).max() ?? 0
-        var peers: [Peer] = []
+        var peers: [SurveyedPeer] = []
         for directory in try names(in: layout.directory, files) {
             guard let peer = PeerIdentifier(directory) else { continue }
             peers.append(try Self.peer(peer, layout, epoch: epoch, files))
         }
-        peers.sort { $0.peer < $1.peer }
-        let last = Dictionary(peers.map { ($0.peer, $0.last) }) { max($0, $1) }
+        peers.sort { $0.peer.peer < $1.peer.peer }
+        let authors = Dictionary(uniqueKeysWithValues: peers.map { ($0.peer.peer, $0) })
         for index in peers.indices {
-            let own = peers[index].peer
-            let read = Dictionary(peers[index].knowledge.map { ($0.peer, $0.read) }) { $1 }
-            peers[index].knowledge = Set(last.keys).union(read.keys).subtracting([own]).sorted().map { other in
-                Lag(peer: other, read: read[other] ?? 0, behind: max(0, (last[other] ?? 0) - (read[other] ?? 0)))
+            let own = peers[index].peer.peer
+            let known = peers[index].stated
+            peers[index].peer.knowledge = Set(authors.keys).union(known.heads.keys.map(\.description)).subtracting([own]).sorted().map { other in
+                guard let identifier = PeerIdentifier(other) else { return Lag(peer: other, read: 0, behind: 0) }
+                return Lag(peer: other, read: known.sequence(of: identifier), behind: authors[other]?.behind(known.heads[identifier] ?? []) ?? 0)
             }
         }
-        return Store(name: name, epoch: epoch, peers: peers, logs: peers.reduce(0) { $0 + $1.logs }, bytes: peers.reduce(0) { $0 + $1.bytes })
+        return Self.store(name, epoch: epoch, peers.map(\.peer))
     }
 
-    private static func peer(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ files: LinuxFileLayer) throws -> Peer {
-        var peer = Peer(peer: identifier.description, logs: 0, bytes: 0, last: 0, knowledge: [])
+    private static func store(_ name: String, epoch: Int64, _ peers: [Peer]) -> Store {
+        Store(name: name, epoch: epoch, peers: peers, logs: peers.reduce(0) { $0 + $1.logs }, bytes: peers.reduce(0) { $0 + $1.bytes })
+    }
+
+    private static func peer(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ files: LinuxFileLayer) throws -> SurveyedPeer {
         let directory = layout.logs(of: identifier, epoch: epoch)
-        for name in try names(in: directory, files) {
-            guard let log = LogFileName(name) else { continue }
-            peer.logs += 1
-            peer.last = max(peer.last, log.sequence)
-            peer.bytes += (try? files.size(of: directory.appending(name))) ?? 0
-        }
+        let logs = try names(in: directory, files).compactMap { LogFileName($0) }
+        let isForked = Set(logs.map(\.sequence)).count < logs.count
+        var peer = Peer(
+            peer: identifier.description, logs: logs.count, bytes: 0, last: logs.map(\.sequence).max() ?? 0, isForked: isForked, knowledge: [])
+        for log in logs { peer.bytes += (try? files.size(of: directory.appending(log.description))) ?? 0 }
         let receipts = layout.receipts(of: identifier, epoch: epoch)
+        var stated = Knowledge()
         // The last one that can be read: a synchroniser may bring the newest half.
         for number in try names(in: receipts, files).compactMap(Receipt.number(ofFile:)).sorted(by: >) {
             guard let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20), let receipt = Receipt(decoding: bytes) else {
                 continue
             }
-            peer.device = receipt.device
-            peer.app = receipt.app
-            peer.seen = receipt.time
-            peer.knowledge = receipt.stated.positions.filter { $0.key != identifier }
-                .map { Lag(peer: $0.key.description, read: $0.value.sequence, behind: 0) }
+            (peer.device, peer.app, peer.seen) = (receipt.device, receipt.app, receipt.time)
+            stated = receipt.stated
             break
         }
-        return peer
+        return SurveyedPeer(peer: peer, stated: stated, predecessors: isForked ? predecessors(of: logs, in: directory, files) : [:])
+    }
+
+    /// For each whole log the one before it.
+    private static func predecessors(of logs: [LogFileName], in directory: FilePath, _ files: LinuxFileLayer) -> [LogFileName: LogFileName?] {
+        var predecessors: [LogFileName: LogFileName?] = [:]
+        for name in logs {
+            guard let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit),
+                let header = try? LogFile(decoding: bytes, named: name).header
+            else { continue }
+            predecessors[name] = .some(header.predecessor.map { LogFileName(sequence: name.sequence - 1, hash: $0) })
+        }
+        return predecessors
     }
 
     /// The names in a directory that may have gone, or never been.
@@ -142,5 +157,25 @@ extension ContainerSurvey {
         } catch Errno.noSuchFileOrDirectory, Errno.notDirectory {
             return []
         }
+    }
+}
+
+/// A peer while the others' lags behind it are counted.
+private struct SurveyedPeer {
+    var peer: ContainerSurvey.Peer
+    /// What its receipt says it has read.
+    var stated: Knowledge
+    /// Of a forked identifier, each whole log and the one before it.
+    var predecessors: [LogFileName: LogFileName?]
+
+    /// How many of its logs somebody has not read who has read up to these.
+    func behind(_ heads: Set<Knowledge.Position>) -> Int64 {
+        guard peer.isForked else { return max(0, peer.last - (heads.map(\.sequence).max() ?? 0)) }
+        var unread = Set(predecessors.keys)
+        for head in heads {
+            var next: LogFileName? = LogFileName(sequence: head.sequence, hash: head.hash)
+            while let name = next, unread.remove(name) != nil { next = predecessors[name] ?? nil }
+        }
+        return Int64(unread.count)
     }
 }

@@ -90,8 +90,9 @@ public struct LogReport: Sendable, Codable {
         epoch = header.epoch
         sequence = header.sequence
         predecessor = header.predecessor?.description
-        news = header.news.positions.sorted { $0.key < $1.key }
-            .map { Receipt.Entry(peer: $0.key.description, sequence: $0.value.sequence, hash: $0.value.hash.description) }
+        news = header.news.entries.map {
+            Receipt.Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description)
+        }
         schema = header.schema
         created = header.created
         saves = header.saves

@@ -1,0 +1,68 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Reads the logs of a content, and finds out all that can be wrong with one by itself.
+struct LogReader {
+    let layout: ContentLayout
+    let contentName: String
+    let epoch: Int64
+    let shapes: [TableShape]
+    let files: any FileLayer
+
+    /// Reads a log whole and checks it.
+    ///
+    /// - Parameters:
+    ///   - name: the file's name.
+    ///   - peer: in whose directory it lies.
+    ///   - clock: the highest stamp seen so far.
+    /// - Returns: the log.
+    /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
+    func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
+        let log = try LogFile(decoding: try bytes(name, of: peer), named: name)
+        let header = log.header
+        guard header.peer == peer else { throw LogFault.damaged("it is a log of \(header.peer)") }
+        guard header.epoch == epoch else { throw LogFault.damaged("it is a log of epoch \(header.epoch)") }
+        guard header.contentName == contentName else { throw LogFault.damaged("it is a log of the content “\(header.contentName)”") }
+        let contents = try LogBody.decode(log)
+        for group in contents.groups where !group.time.isPlausible(after: clock) {
+            throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
+        }
+        // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
+        for rows in contents.groups.lazy.flatMap(\.rows) {
+            do {
+                try rows.forEach(in: contents.tables[rows.table]) { _ in }
+            } catch is WireReader.Fault {
+                throw LogFault.damaged("its body is malformed")
+            }
+        }
+        return ReadyLog(peer: peer, name: name, log: log, contents: contents)
+    }
+
+    /// Why this schema cannot take a log, in words; nil where it can.
+    func obstacle(to log: ReadyLog) -> String? {
+        log.contents.tables.lazy.compactMap { TableImporter.obstacle(to: $0, among: shapes) }.first
+    }
+
+    private func bytes(_ name: LogFileName, of peer: PeerIdentifier) throws -> [UInt8] {
+        do {
+            return try files.read(layout.logs(of: peer, epoch: epoch).appending(name.description), limit: LogFile.limit)
+        } catch {
+            switch error {
+            case .invalidArgument, .isDirectory, .tooManySymbolicLinkLevels: throw LogFault.damaged("it is a pipe, a link, a directory or the like")
+            case .fileTooLarge: throw LogFault.damaged("it is larger than \(LogFile.limit >> 20) MiB")
+            default: throw error
+            }
+        }
+    }
+}
+
+/// A log that has been read and checked.
+struct ReadyLog {
+    var peer: PeerIdentifier
+    var name: LogFileName
+    var log: LogFile
+    var contents: LogBody.Contents
+
+    /// The highest stamp in it.
+    var time: HybridTime { contents.groups.reduce(.least) { max($0, $1.time) } }
+}

@@ -1,0 +1,49 @@
+/// A peer whose next log cannot be joined yet, and why.
+public struct WaitingPeer: Sendable, Hashable {
+    /// The peer.
+    public var peer: String
+    /// The sequence of its next log.
+    public var sequence: Int64
+    /// Why.
+    public var reason: WaitingReason
+    /// How many of its logs wait.
+    public var logs: Int
+}
+
+/// Why a log waits.
+public enum WaitingReason: Sendable, Hashable {
+    /// Files that it needs are not here yet, or cannot be used.
+    case files([AwaitedFile])
+    /// It names what this app's schema does not have.
+    case schema(obstacle: String, authors: String)
+    /// It cannot be read just now.
+    case unreadable(String)
+}
+
+/// A file that a log waits for, as far as anything names it.
+public struct AwaitedFile: Sendable, Hashable, Codable {
+    /// The peer in whose directory it will be.
+    public var peer: String
+    /// The log's sequence.
+    public var sequence: Int64
+    /// The log's content hash, where another log names it.
+    public var hash: String?
+    /// Whether a file is there that cannot be used: damaged, or still arriving.
+    public var isDamaged: Bool
+}
+
+extension WaitingReason: CustomStringConvertible {
+    /// The reason in words, to stand behind the log's name.
+    public var description: String {
+        switch self {
+        case .files(let files): "it waits for \(files.map(\.description).joined(separator: ", "))"
+        case .schema(let obstacle, let authors): "\(obstacle) (its author's schema is at “\(authors)”): update this app"
+        case .unreadable(let error): "it cannot be read (\(error))"
+        }
+    }
+}
+
+extension AwaitedFile: CustomStringConvertible {
+    /// The file and its state, for people.
+    public var description: String { "log \(sequence) of \(peer), which \(isDamaged ? "cannot be used" : "is not here yet")" }
+}

@@ -1,0 +1,133 @@
+internal import Foundation
+internal import GRDB
+internal import Synchronization
+internal import SystemPackage
+internal import UbiquityContainers
+
+extension StoreEngine {
+    var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files) }
+
+    /// How long an exchange waits for one of another process, which lasts as long as an import.
+    private static let patience = Duration.seconds(60)
+
+    /// Does something while no other process of this device exchanges for this store; the lock ends with its process.
+    ///
+    /// The body runs only while the store has its place in the container. Where the lock is taken and nobody wants to wait, it does not run.
+    func leased(waiting: Bool = true, _ body: (StoreState) throws -> Void) throws {
+        let lock = FilePath(file.path.string + "-exchange")
+        guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
+            if !waiting { return }
+            throw UbiquitousStoreError(
+                .timedOut,
+                "Another process\(StoreLock.holder(of: lock)) has been exchanging for \(file.path) for a minute; see whether it is stopped.",
+                path: lock)
+        }
+        defer { withExtendedLifetime(lease) {} }
+        try noteOtherProcesses()
+        var state = try file.pool.read { db in try StoreState.read(db) }
+        guard isExchanging(state) else { return }
+        do {
+            if !state.attached { state = try attach() }
+            state = try settleIdentity(state)
+            (peer, epoch) = (state.peer, state.epoch)
+            try body(state)
+        } catch let error as Errno {
+            // Something went while we looked. If it is the attachment, that is the reason; else it is a person's to repair.
+            guard isExchanging(state) else { return }
+            throw UbiquitousStoreError(
+                .fileSystem,
+                "The store cannot exchange with \(layout.directory); check owner, mode and free space there. Saves are kept until it can.",
+                path: layout.directory, cause: error)
+        }
+    }
+
+    /// Tells observers when another process of this device has written to the store file since we last looked.
+    private func noteOtherProcesses() throws {
+        let before = dataVersion
+        let now = try file.pool.write { db in
+            let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
+            if let before, version != before {
+                for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+            }
+            return version
+        }
+        dataVersion = now
+        if let before, now != before { notices.post(.didChangeInAnotherProcess) }
+    }
+
+    /// Takes a new identifier where another copy of this store uses this one, and goes on with one that a crash cut short.
+    private func settleIdentity(_ given: StoreState) throws -> StoreState {
+        var state = given
+        let identity = PeerIdentity(layout: layout, container: container, pool: file.pool)
+        var names = inventory == nil ? nil : arrivals
+        while try state.successor != nil || identity.stranger(state, among: names) != nil {
+            state = try renewed(identity)
+            names = nil
+        }
+        arrivals = []
+        return state
+    }
+
+    private func renewed(_ identity: PeerIdentity) throws -> StoreState {
+        let state = try identity.renew()
+        (peer, inventory, lastReceipt) = (state.peer, nil, nil)
+        notices.post(.didTakeNewIdentifier(state.peer))
+        return state
+    }
+
+    /// Finds or makes the store's place in the content.
+    ///
+    /// A store file that is new while the content holds logs under its identifier has lost its past: it takes a new identifier, as a
+    /// copy does.
+    private func attach() throws -> StoreState {
+        let place = PeerPlace(layout: layout, container: container, files: files)
+        let found = try place.prepare()
+        var state = try file.pool.write { db in
+            var state = try StoreState.read(db)
+            state.epoch = max(state.epoch, found)
+            try state.update(db)
+            return state
+        }
+        if try state.successor != nil || place.hasLogs(of: state.peer) {
+            state = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool))
+        }
+        try place.makeDirectories(of: state.peer, epoch: state.epoch)
+        if found == 0 { try place.writeEpochMark(state.epoch, by: state.peer) }
+        return try file.pool.write { db in
+            var state = try StoreState.read(db)
+            state.attached = true
+            try state.update(db)
+            return state
+        }
+    }
+
+    /// Whether the attachment is there; tells observers when that changes.
+    private func isExchanging(_ state: StoreState) -> Bool {
+        var found = container.attachment(of: state.peer)
+        if !state.attached { found = container.attachment() }
+        if found == .attached, state.attached {
+            do {
+                if try files.kind(of: layout.logs(of: state.peer, epoch: state.epoch)) != .directory { found = .detached(.contentGone) }
+            } catch {
+                found = .detached(.unreadable(error))
+            }
+        }
+        switch (found, suspended) {
+        case (.attached, nil): return true
+        case (.attached, .some):
+            suspended = nil
+            inventory = nil
+            notices.post(.didResume)
+            return true
+        case (.detached(let reason), let before):
+            suspended = reason
+            if before != reason { notices.post(.didSuspend(reason)) }
+            return false
+        }
+    }
+
+    /// Takes a new identifier because somebody has read a log under this one that this store does not remember.
+    func takeNewIdentifier() throws {
+        epoch = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool)).epoch
+    }
+}

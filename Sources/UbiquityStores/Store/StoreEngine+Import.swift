@@ -1,0 +1,132 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+extension StoreEngine {
+    func publish() throws {
+        try file.pool.write { db in _ = try sealer.seal(db) }
+        _ = try publisher.publish(from: file.pool)
+    }
+
+    func importAll() throws {
+        let planner = ImportPlanner(
+            reader: LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files))
+        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention)
+        var isFull = true
+        while isFull {
+            // An error on the way lists anew: what had been planned is no longer in the inventory.
+            var current = try inventory ?? listed()
+            inventory = nil
+            let plan = try file.pool.read { db in try planner.plan(&current, db) }
+            waiting = plan.waiting
+            isFull = plan.isFull
+            try quarantine(plan.quarantined)
+            if !plan.ready.isEmpty {
+                let outcome = try join(plan.ready, by: importer)
+                Waypoint.importCommitted.pass()
+                if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
+                if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
+                if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
+                for log in plan.ready.dropFirst(outcome.joined) { current.insert(log.name, of: log.peer) }
+                if let (log, reason) = outcome.refused {
+                    current.set(.faulty, log.name, of: log.peer)
+                    try quarantine([QuarantinedLog(peer: log.peer.description, file: log.name.description, reason: reason)])
+                    isFull = true
+                }
+            }
+            inventory = current
+            if plan.isForked {
+                try takeNewIdentifier()
+                isFull = true
+            }
+        }
+        // An import seals foreign writes: out with them.
+        _ = try publisher.publish(from: file.pool)
+    }
+
+    /// Joins logs in one transaction; where one is refused, once more with each by itself.
+    private func join(_ logs: [ReadyLog], by importer: LogImporter) throws -> LogImporter.Outcome {
+        do {
+            return try file.importing { db in try importer.join(logs, isolating: false, db) }
+        } catch is LogImporter.Refusal {
+            return try file.importing { db in try importer.join(logs, isolating: true, db) }
+        }
+    }
+
+    /// Takes records off the list of the broken that a save has put right.
+    func recheck() throws {
+        guard try file.pool.read({ db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)")! }) else { return }
+        try file.pool.write { db in
+            for broken in try CheckInspector.list(db) {
+                guard let shape = file.shapes.first(where: { $0.name == broken.record.table }) else { continue }
+                _ = try CheckInspector(shape, db)?.inspect(broken.record)
+            }
+        }
+    }
+
+    private func listed() throws -> ContentInventory {
+        let inventory = try file.pool.read { db in
+            try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
+        }
+        try forgetQuarantined()
+        return inventory
+    }
+
+    private func quarantine(_ logs: [QuarantinedLog]) throws {
+        for log in logs {
+            let isNew = try file.pool.write { db in
+                try db.execute(
+                    sql: "INSERT INTO ubiquity_quarantine VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
+                    arguments: [log.peer, log.file, log.reason, now().timeIntervalSince1970])
+                return db.changesCount > 0
+            }
+            if isNew { notices.post(.didQuarantine(log)) }
+        }
+    }
+
+    /// Takes files off the list of the unusable that are no longer there.
+    private func forgetQuarantined() throws {
+        let listed = try file.pool.read { db in
+            try Row.fetchAll(db, sql: "SELECT peer, file FROM ubiquity_quarantine").map { ($0["peer"] as String, $0["file"] as String) }
+        }
+        for (peer, name) in listed {
+            guard let identifier = PeerIdentifier(peer), try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) == nil else {
+                continue
+            }
+            try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
+        }
+    }
+
+    func publishReceipt() throws {
+        let (state, knowledge) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            return (state, try StoreKnowledge.all(state, db))
+        }
+        guard lastReceipt != knowledge else { return }
+        let receipts = layout.receipts(of: peer, epoch: epoch)
+        let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
+        if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
+            Receipt(decoding: bytes)?.stated == knowledge
+        {
+            lastReceipt = knowledge
+            return
+        }
+        try files.makeDirectory(receipts)
+        let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, migrations: file.migrations, time: now())
+        var number = max(state.receipt, there ?? 0) + 1
+        while try !publish(receipt, number) { number += 1 }
+        lastReceipt = knowledge
+    }
+
+    /// Publishes a receipt; false where another copy of this store has just used the number.
+    private func publish(_ receipt: Receipt, _ number: Int64) throws -> Bool {
+        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET receipt = ?", arguments: [number]) }
+        do {
+            try publisher.publish(receipt, number: number, of: peer, epoch: epoch)
+            return true
+        } catch Errno.fileExists {
+            return false
+        }
+    }
+}
