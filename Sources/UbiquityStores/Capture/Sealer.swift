@@ -10,6 +10,8 @@ struct Sealer: Sendable {
     /// The last migration of the app's schema, for the log's header.
     let schemaVersion: String
     let now: @Sendable () -> Date
+    /// Whether a log waits for the next saves.
+    var coalesces = false
 
     /// Seals all that is noted and not sealed.
     ///
@@ -44,7 +46,7 @@ struct Sealer: Sendable {
         let header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
             news: try StoreKnowledge.others(db, told: false), schema: schemaVersion, created: now(), saves: 1, changes: Int64(body.changes))
-        let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, db)
+        let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, isOpen: coalesces, db)
         if !header.news.isEmpty { try StoreKnowledge.markTold(db) }
         state.sequence = header.sequence
         state.predecessor = hash

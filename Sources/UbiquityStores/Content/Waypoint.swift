@@ -7,6 +7,7 @@ internal import Glibc
 enum Waypoint: String {
     case saveSealed = "save.sealed"
     case saveCommitted = "save.committed"
+    case publishCoalesced = "publish.coalesced"
     case publishSynced = "publish.wal-synced"
     case publishWritten = "publish.temporary-written"
     case publishRenamed = "publish.renamed"

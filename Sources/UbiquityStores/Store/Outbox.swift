@@ -13,21 +13,29 @@ enum Outbox {
     /// Puts a log behind those that wait.
     ///
     /// - Returns: the hash of its bytes, which the next log names.
-    static func append(_ header: LogHeader, body: [UInt8], time: HybridTime, _ db: Database) throws -> ContentHash {
+    static func append(_ header: LogHeader, body: [UInt8], time: HybridTime, isOpen: Bool = false, _ db: Database) throws -> ContentHash {
         let bytes = LogFile.encode(header, body: body)
         let hash = ContentHash(of: bytes)
-        let statement = try RawStatement("INSERT INTO ubiquity_outbox VALUES (?,?,?,?)", db)
+        let statement = try RawStatement("INSERT INTO ubiquity_outbox VALUES (?,?,?,?,?)", db)
         statement.bind(1, header.sequence)
         statement.bind(2, hash.bytes)
         statement.bind(3, time.rawValue)
-        statement.bind(4, bytes)
+        statement.bind(4, isOpen ? 1 : 0)
+        statement.bind(5, bytes)
         try statement.run()
         return hash
     }
 
-    /// The oldest logs.
+    /// The oldest logs that may go out.
     static func first(_ limit: Int, _ db: Database) throws -> [Entry] {
-        try Row.fetchAll(db, sql: "SELECT sequence, hash, bytes FROM ubiquity_outbox ORDER BY sequence LIMIT ?", arguments: [limit]).map { row in
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT sequence, hash, bytes FROM ubiquity_outbox
+                WHERE sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM ubiquity_outbox WHERE open)
+                ORDER BY sequence LIMIT ?
+                """, arguments: [limit]
+        ).map { row in
             guard let hash = ContentHash(bytes: row["hash"] as Data) else {
                 throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
             }
@@ -56,10 +64,9 @@ enum Outbox {
 
     /// This peer's last log that is in the container; nil where none is.
     static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
-        if let first = try first(1, db).first {
+        if let first = try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM ubiquity_outbox") {
             // The first log that is not out names the one before it.
-            guard let before = try LogFile(decoding: first.bytes).header.predecessor else { return nil }
-            return .init(sequence: first.name.sequence - 1, hash: before)
+            return try log(first, db).log.header.predecessor.map { .init(sequence: first - 1, hash: $0) }
         }
         return state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
     }
@@ -82,10 +89,10 @@ extension Outbox {
         guard !names.isEmpty else { return try StoreKnowledge.markUntold(db) }
         var news = try StoreKnowledge.others(db, told: true)
         for name in names.dropFirst() {
-            for entry in try log(name, db).log.header.news.entries { news.remove(entry.position, of: entry.peer) }
+            for entry in try log(name.sequence, db).log.header.news.entries { news.remove(entry.position, of: entry.peer) }
         }
         for name in names {
-            let (log, time) = try log(name, db)
+            let (log, time) = try log(name.sequence, db)
             var contents = try LogBody.decode(log)
             for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = old }
             var header = log.header
@@ -102,8 +109,9 @@ extension Outbox {
         }
     }
 
-    private static func log(_ name: LogFileName, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
-        let row = try Row.fetchOne(db, sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?", arguments: [name.sequence])!
+    /// A sealed log and the highest stamp in it.
+    static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
+        let row = try Row.fetchOne(db, sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!
         return (try LogFile(decoding: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))
     }
 }

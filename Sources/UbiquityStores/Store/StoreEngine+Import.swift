@@ -4,8 +4,18 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension StoreEngine {
-    func publish() throws {
-        try file.pool.write { db in _ = try sealer.seal(db) }
+    func publish(all: Bool) throws {
+        let isDue = all || coalescing == nil || closing.map { $0 <= .now } == true
+        let limit = coalescing?.maximumSize ?? 0
+        let isWaiting = try file.pool.write { db in
+            _ = try sealer.seal(db)
+            let open = try Outbox.open(db)
+            guard isDue || open.bytes >= limit else { return open.count > 0 }
+            if open.count > 0 { try Outbox.close(maximumSize: limit, db) }
+            return false
+        }
+        closing = isWaiting ? closing ?? .now + coalescing!.maximumDelay : nil
+        Waypoint.publishCoalesced.pass()
         _ = try publisher.publish(from: file.pool)
     }
 

@@ -18,6 +18,7 @@ actor StoreEngine {
     let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
+    let coalescing: Coalescing?
     private let executor = QueueExecutor(label: "Ubiquity store engine")
 
     var peer: PeerIdentifier
@@ -34,20 +35,23 @@ actor StoreEngine {
     /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
     var dataVersion: Int64?
     let isStopping = Mutex(false)
+    /// When logs that wait for more are to go out; what an earlier process left goes out at once.
+    var closing: ContinuousClock.Instant? = .now
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
         file: StoreFile, container: UbiquityContainer, contentName: String, sealer: Sealer, notices: StoreNotices.Hub, state: StoreState,
-        conflictRetention: ConflictRetention, now: @escaping @Sendable () -> Date
+        options: UbiquitousStore.Options, now: @escaping @Sendable () -> Date
     ) {
         self.file = file
         self.container = container
         self.contentName = contentName
         self.sealer = sealer
         self.notices = notices
-        self.conflictRetention = conflictRetention
+        conflictRetention = options.conflictRetention
         self.now = now
+        coalescing = options.coalescing
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
         peer = state.peer
@@ -92,9 +96,12 @@ actor StoreEngine {
     }
 
     /// Publishes, imports, and tells what has been read: once, as far as it goes now.
-    func exchange() throws {
+    ///
+    /// - Parameter all: whether logs that wait for more saves go out too.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func exchange(all: Bool = false) throws {
         try leased { _ in
-            try publish()
+            try publish(all: all)
             try recheck()
             try importAll()
             try publishReceipt()
@@ -120,7 +127,7 @@ actor StoreEngine {
     /// The same with everything listed anew, until nothing is left to do.
     func settle() throws {
         inventory = nil
-        try exchange()
+        try exchange(all: true)
         if let suspended {
             throw UbiquitousStoreError(
                 .suspended, "\(container.path): \(ContainerAttachment.detached(suspended)). The store keeps everything and goes on when it is back.",
@@ -130,7 +137,7 @@ actor StoreEngine {
 
     /// Publishes what is sealed or noted, and imports nothing.
     func publishOnly() throws {
-        try leased { _ in try publish() }
+        try leased { _ in try publish(all: true) }
     }
 
     func status() throws -> StoreStatus {

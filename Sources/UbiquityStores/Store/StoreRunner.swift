@@ -33,17 +33,7 @@ final class StoreRunner: Sendable {
         var running = [
             Task {
                 await engine.setWatchFault(fault)
-                var pause = Duration.milliseconds(500)
-                for await _ in stream {
-                    if await engine.exchangeInBackground() {
-                        pause = .milliseconds(500)
-                        continue
-                    }
-                    // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
-                    try? await Task.sleep(for: pause)
-                    pause = min(pause * 2, .seconds(60))
-                    continuation.yield()
-                }
+                await Self.run(engine, stream, continuation)
             }
         ]
         if let content {
@@ -61,6 +51,25 @@ final class StoreRunner: Sendable {
         }
         tasks.withLock { $0 = running }
         wake()
+    }
+
+    /// Exchanges at every wake, until there are no more.
+    private static func run(_ engine: StoreEngine, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation) async {
+        var pause = Duration.milliseconds(500)
+        var alarm: Task<Void, Never>?
+        for await _ in stream {
+            alarm?.cancel()
+            let isWell = await engine.exchangeInBackground()
+            // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
+            let next = isWell ? await engine.closing : .now + pause
+            pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
+            alarm = next.map { time in
+                Task {
+                    if (try? await Task.sleep(until: time)) != nil { wakes.yield() }
+                }
+            }
+        }
+        alarm?.cancel()
     }
 
     func wake() { wakes.yield() }

@@ -20,7 +20,8 @@ enum StoreTables {
         "CREATE TABLE ubiquity_knowledge (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
         // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
-        "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, bytes BLOB NOT NULL)",
+        // `open`: it has not been let go, and may become one with the next.
+        "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, open INTEGER NOT NULL, bytes BLOB NOT NULL)",
         ConflictHistory.statement,
         ConflictRecorder.statement,
         CheckInspector.statement,

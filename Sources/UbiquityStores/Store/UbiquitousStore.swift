@@ -27,6 +27,8 @@ public final class UbiquitousStore: Sendable {
         public var exchangesAutomatically: Bool
         /// How long values that lost a conflict are kept.
         public var conflictRetention = ConflictRetention()
+        /// How saves wait for each other, to go out as one log; nil, as it is at first, for one log a save.
+        public var coalescing: Coalescing?
 
         /// Options.
         ///
@@ -98,11 +100,11 @@ public final class UbiquitousStore: Sendable {
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
         let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState) }
         let state = try await file.pool.read { db in try StoreState.read(db) }
-        let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now)
+        let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil)
         let hub = StoreNotices.Hub()
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state,
-            conflictRetention: options.conflictRetention, now: now)
+            options: options, now: now)
         try await engine.start()
         let runner: StoreRunner? =
             if options.exchangesAutomatically {

@@ -1,0 +1,38 @@
+/// Makes one log of several that follow each other: the same groups, in their order.
+struct LogMerger {
+    private var header: LogHeader?
+    private var contents = LogBody.Contents()
+
+    /// Whether a log can go on where the others end.
+    func takes(_ log: LogFile) -> Bool { header.map { $0.schema == log.header.schema && $0.peer == log.header.peer } ?? true }
+
+    mutating func add(_ log: LogFile) throws(LogFault) {
+        let more = try LogBody.decode(log)
+        var places: [Int] = []
+        for table in more.tables {
+            places.append(contents.tables.firstIndex(of: table) ?? contents.tables.count)
+            if places.last == contents.tables.count { contents.tables.append(table) }
+        }
+        for var group in more.groups {
+            for index in group.rows.indices { group.rows[index].table = places[group.rows[index].table] }
+            contents.groups.append(group)
+        }
+        guard var whole = header else {
+            header = log.header
+            return
+        }
+        whole.created = log.header.created
+        whole.saves += log.header.saves
+        whole.changes += log.header.changes
+        for entry in log.header.news.entries { whole.news.insert(entry.position, of: entry.peer) }
+        header = whole
+    }
+
+    /// The log, as the next of its author.
+    func finish(sequence: Int64, predecessor: ContentHash?) -> (header: LogHeader, body: [UInt8]) {
+        var header = header!
+        header.sequence = sequence
+        header.predecessor = predecessor
+        return (header, contents.encoded())
+    }
+}
