@@ -80,6 +80,13 @@ struct ContentInventory {
         return first.map { ($0, files.names.count - files.first - faulty) }
     }
 
+    /// How many files there are that are not faulty.
+    var count: Int {
+        files.values.reduce(0) { count, files in
+            count + files.names.count - files.first - files.states.values.count { if case .faulty = $0 { true } else { false } }
+        }
+    }
+
     /// Whether a file of a sequence is there that cannot be used.
     func isFaulty(_ sequence: Int64, hash: ContentHash?, of peer: PeerIdentifier) -> Bool {
         files[peer]?.states.contains { name, state in

@@ -3,6 +3,8 @@ internal import Glibc
 
 /// A named point on a path that writes, at which a test can kill the process: `UBIQUITY_KILL_AT=<name>` or `<name>:<nth time>`.
 ///
+/// `UBIQUITY_STOP_AT` stops it instead, until it gets SIGCONT.
+///
 /// Debug builds only; in release builds passing one costs nothing.
 enum Waypoint: String {
     case saveSealed = "save.sealed"
@@ -25,15 +27,16 @@ enum Waypoint: String {
         #if DEBUG
             guard let target = Self.target, target.name == rawValue else { return }
             let passes = Self.passes.add()
-            if passes == target.count { kill(getpid(), SIGKILL) }
+            if passes == target.count { kill(getpid(), target.signal) }
         #endif
     }
 
     #if DEBUG
-        private static let target: (name: String, count: Int)? = {
-            guard let text = ProcessInfo.processInfo.environment["UBIQUITY_KILL_AT"] else { return nil }
+        private static let target: (name: String, count: Int, signal: Int32)? = {
+            let environment = ProcessInfo.processInfo.environment
+            guard let text = environment["UBIQUITY_KILL_AT"] ?? environment["UBIQUITY_STOP_AT"] else { return nil }
             let parts = text.split(separator: ":")
-            return (String(parts[0]), parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
+            return (String(parts[0]), parts.count > 1 ? Int(parts[1]) ?? 1 : 1, environment["UBIQUITY_KILL_AT"] == nil ? SIGSTOP : SIGKILL)
         }()
 
         private static let passes = PassCount()

@@ -24,6 +24,7 @@ extension StoreEngine {
             reader: LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention)
         var isFull = true
+        defer { progress.update { $0.isImporting = false } }
         while isFull {
             // An error on the way lists anew: what had been planned is no longer in the inventory.
             var current = try inventory ?? listed()
@@ -33,7 +34,9 @@ extension StoreEngine {
             isFull = plan.isFull
             try quarantine(plan.quarantined)
             if !plan.ready.isEmpty {
+                progress.update { $0.begin(plan.ready, here: current.count) }
                 let outcome = try join(plan.ready, by: importer)
+                progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
                 if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
                 if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }

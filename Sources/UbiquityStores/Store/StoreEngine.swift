@@ -15,6 +15,7 @@ actor StoreEngine {
     let contentName: String
     let sealer: Sealer
     let notices: StoreNotices.Hub
+    let progress = ImportProgressSequence.Hub()
     let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date

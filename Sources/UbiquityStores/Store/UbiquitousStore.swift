@@ -45,6 +45,8 @@ public final class UbiquitousStore: Sendable {
     public let file: FilePath
     /// What observers hear: one sequence for each, from when it begins to iterate.
     public let notices: StoreNotices
+    /// How far imports have come.
+    public let importProgress: ImportProgressSequence
 
     private let pool: DatabasePool
     private let sealer: Sealer
@@ -58,11 +60,13 @@ public final class UbiquitousStore: Sendable {
         self.engine = engine
         self.runner = runner
         self.notices = notices
+        importProgress = ImportProgressSequence(hub: engine.progress)
     }
 
     deinit {
         runner?.cancel()
         notices.hub.close()
+        importProgress.hub.close()
     }
 
     /// Opens a store, and creates it if it is new.
@@ -195,6 +199,7 @@ public final class UbiquitousStore: Sendable {
     public func close() async throws {
         await runner?.stop()
         notices.hub.close()
+        importProgress.hub.close()
         try pool.close()
     }
 }
