@@ -75,6 +75,30 @@ struct CommandTests {
         }
     }
 
+    @Test("a store at rest exchanges no more: what its own exchange writes does not wake it for ever")
+    func rest() async throws {
+        try await withDevices(2) { devices in
+            let running = try await RunningTool("notes", ["run", "--home", devices[0].home.string])
+            var lines = running.lines.makeAsyncIterator()
+            #expect(await lines.next(isolation: nil) == "ready")
+            try await devices[1].run("notes", "add", "Milk")
+            #expect(await lines.next(isolation: nil) == "imported 1 inserted, 0 updated, 0 deleted")
+            let store = try devices[0].storeFile()
+            let lock = store.string + "-exchange"
+            func exchanged() throws -> Date { try #require(FileManager.default.attributesOfItem(atPath: lock)[.modificationDate] as? Date) }
+            var (quiet, rounds, last) = (0, 0, Date.distantPast)
+            while quiet < 20, rounds < 400 {
+                // Takes as long as an exchange, or longer.
+                _ = try await Tool.run("ubcontrol", ["store", "conflicts", store.string])
+                let time = try exchanged()
+                (quiet, last) = (time == last ? quiet + 1 : 0, time)
+                rounds += 1
+            }
+            #expect(quiet == 20, "after \(rounds) rounds")
+            #expect(try await running.stop().status == 0)
+        }
+    }
+
     @Test("notes run prints each import, and ends on SIGTERM with status 0")
     func run() async throws {
         try await withDevices(2) { devices in

@@ -30,6 +30,12 @@ enum StoreLock {
         }
     }
 
+    /// Whether a file beside a store is one of its locks.
+    static func isLock(_ file: FilePath) -> Bool {
+        guard let name = file.lastComponent?.string else { return false }
+        return name.hasSuffix("-exchange") || name.hasSuffix("-open")
+    }
+
     /// Who has a lock, for a message: “ (process 123)”, or nothing.
     static func holder(of file: FilePath) -> String {
         guard let text = FileManager.default.contents(atPath: file.string),

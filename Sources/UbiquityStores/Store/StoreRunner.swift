@@ -46,8 +46,11 @@ final class StoreRunner: Sendable {
                 })
         }
         if let store {
-            // Another process that saves writes to the write-ahead log.
-            running.append(Task { for await _ in store.changes { continuation.yield() } })
+            // Another process that saves writes to the write-ahead log; the locks that lie there are taken for every exchange.
+            running.append(
+                Task {
+                    for await batch in store.changes where !batch.allSatisfy({ StoreLock.isLock($0.path) }) { continuation.yield() }
+                })
         }
         tasks.withLock { $0 = running }
         wake()
