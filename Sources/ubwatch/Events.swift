@@ -12,20 +12,20 @@ struct EventsCommand: ParsableCommand {
         abstract: "Print every change below directories, one line each, until interrupted.",
         discussion: """
             OUTPUT
-            A line is the time (UTC), what happened, and the path, with a slash behind directories. The first line of each DIRECTORY is "ready":
-            everything below it is watched. Then come created, modified, removed, moved (OLD -> NEW), modified (OLD -> NEW) where a file was renamed
-            over another, and attributes. Markers: overflow and rescanned (events were lost; the differences stand between them), rootLost with the reason
+            A line is the time (UTC), what happened, and the path, with a slash behind directories. The first line of each DIRECTORY is "ready": \
+            everything below it is watched. Then come created, modified, removed, moved (OLD -> NEW), modified (OLD -> NEW) where a file was renamed \
+            over another, and attributes. Markers: overflow and rescanned (events were lost; the differences stand between them), rootLost with the reason \
             and rootBack (DIRECTORY itself). In names, control characters, backslashes and what is not UTF-8 are escapes: \\n, \\t, \\\\, \\xNN.
 
-            Several directories share one inotify instance and one order of changes, for instance a container and the CoreDataUbiquitySupport
+            Several directories share one inotify instance and one order of changes, for instance a container and the CoreDataUbiquitySupport \
             directory beside a store.
 
-            Nothing is lost below directories that are created, moved in or renamed, nor when the kernel's queue overflows. What cannot be watched is
-            named in a warning and looked through every second. Symbolic links below a directory are not followed. Writes through mmap(2), and changes
+            Nothing is lost below directories that are created, moved in or renamed, nor when the kernel's queue overflows. What cannot be watched is \
+            named in a warning and looked through every second. Symbolic links below a directory are not followed. Writes through mmap(2), and changes \
             that other machines make to a network file system, raise no event.
 
             SIGNALS AND STATUS
-            SIGINT, SIGTERM and SIGHUP end it, after what happened before is printed; SIGUSR1 prints the summary so far. The status is 0 then and when
+            SIGINT, SIGTERM and SIGHUP end it, after what happened before is printed; SIGUSR1 prints the summary so far. The status is 0 then and when \
             nobody reads the output any more; 1 where a directory cannot be watched, or the helper of --source inotifytools ended; 64 for bad usage.
 
             EXAMPLES

@@ -55,7 +55,7 @@ struct WatchingTool: Sendable {
             wait
             """
         return WatchingTool(
-            name: "watchman", command: { ["/bin/sh", "-c", script, program, $0.string] }, readyText: "is_fresh_instance", readyOnErrors: false,
+            name: "watchman", command: { ["/bin/sh", "-c", script, program, $0.string] }, readyText: "\"subscribe\"", readyOnErrors: false,
             listsNames: true, canBeStopped: false)
     }
 
