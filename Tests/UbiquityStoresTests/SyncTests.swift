@@ -179,7 +179,7 @@ struct SyncTests {
         }
     }
 
-    @Test("S-019: below its content a peer writes only in its own directory and its own names in epochs, and S-001: no SQLite file")
+    @Test("S-019, S-001: below its content a peer writes only in its own directory and its own names in epochs, and no SQLite file")
     func ownDirectory() async throws {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
