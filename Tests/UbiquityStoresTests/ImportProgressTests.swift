@@ -52,7 +52,8 @@ struct ImportProgressTests {
             return try ImportPlanner(reader: reader).plan(&inventory, db)
         }
         let importer = LogImporter(
-            shapes: file.shapes, sealer: Sealer(shapes: file.shapes, schemaVersion: "v1", now: { Date() }), conflictRetention: ConflictRetention())
+            shapes: file.shapes, sealer: Sealer(shapes: file.shapes, schemaVersion: "v1", now: { Date() }), conflictRetention: ConflictRetention(),
+            values: LargeValueReader(layout: layout, epoch: 1, files: LinuxFileLayer()))
         #expect(throws: Undo.self) {
             try file.importing { db in
                 #expect(try importer.join(plan.ready, isolating: false, db).notice.inserted.count == 1)

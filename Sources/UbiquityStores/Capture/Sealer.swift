@@ -12,6 +12,8 @@ struct Sealer: Sendable {
     let now: @Sendable () -> Date
     /// Whether a log waits for the next saves.
     var coalesces = false
+    /// Values of more bytes go out in files of their own.
+    var largeValueSize = Int.max
 
     /// Seals all that is noted and not sealed.
     ///
@@ -31,7 +33,7 @@ struct Sealer: Sendable {
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         var body = LogBodyBuilder()
         for (shape, fold) in folds {
-            var table = try TableSealer(shape: shape, stamp: stamp, db)
+            var table = try TableSealer(shape: shape, stamp: stamp, values: LargeValues(limit: largeValueSize, db), db)
             try table.seal(fold)
             body.add(shape.logTable, count: table.count, rows: table.rows)
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()

@@ -12,15 +12,17 @@ struct TableSealer {
     private let shape: TableShape
     private let stamp: Stamp
     private let db: Database
+    private let values: LargeValues
     private let clocks: ClockTable
     private let row: RawStatement
     private(set) var rows = WireWriter()
     private(set) var count = 0
 
-    init(shape: TableShape, stamp: Stamp, _ db: Database) throws {
+    init(shape: TableShape, stamp: Stamp, values: LargeValues, _ db: Database) throws {
         self.shape = shape
         self.stamp = stamp
         self.db = db
+        self.values = values
         clocks = try ClockTable(shape: shape, db)
         let columns = (shape.keyColumns + shape.columns).map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
@@ -67,7 +69,7 @@ struct TableSealer {
         changed = shape.rules.completed(changed)
         clock.set(changed, to: stamp)
         try clocks.set(clock, at: place)
-        if !changed.isEmpty { emit(life: clock.life, columns: changed) }
+        if !changed.isEmpty { try emit(life: clock.life, columns: changed) }
     }
 
     private mutating func begin(_ place: Place, life: Int64) throws {
@@ -77,7 +79,7 @@ struct TableSealer {
         columns = shape.rules.completed(columns)
         let life = life % 2 == 0 ? life + 1 : life
         try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), at: place)
-        emit(life: life, columns: columns)
+        try emit(life: life, columns: columns)
     }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
@@ -91,7 +93,7 @@ struct TableSealer {
         var clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         clock.set(columns, to: stamp)
         try clocks.set(clock, at: place)
-        emit(life: clock.life, columns: columns)
+        try emit(life: clock.life, columns: columns)
     }
 
     private mutating func died(_ key: [RecordValue], life: Int64) throws {
@@ -102,11 +104,11 @@ struct TableSealer {
     }
 
     /// Writes the present row as a change.
-    private mutating func emit(life: Int64, columns: ColumnSet) {
+    private mutating func emit(life: Int64, columns: ColumnSet) throws {
         rows.varint(UInt64(life))
         for place in shape.keyColumns.indices { row.write(place, to: &rows) }
         rows.varint(UInt64(columns.rawValue))
-        columns.forEach { row.write(shape.keyColumns.count + $0, to: &rows) }
+        try columns.forEach { column throws(any Error) in try values.write(shape.keyColumns.count + column, of: row, to: &rows) }
         count += 1
     }
 }

@@ -11,6 +11,8 @@ struct ContentInventory {
         case new
         /// It has been read, and logs that it follows are missing.
         case waits(LogHeader)
+        /// It has been read and can be joined, but for large values that are missing or damaged.
+        case lacks([AwaitedFile])
         /// It has been read, and names what this schema does not have.
         case unknown(obstacle: String, schema: String)
         /// It could not be read, and may be next time.

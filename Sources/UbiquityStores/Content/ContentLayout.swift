@@ -36,6 +36,9 @@ package struct ContentLayout: Hashable, Sendable {
 
     package func receipts(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("receipts") }
 
+    /// The large values that a peer's logs name.
+    package func values(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("values") }
+
     /// Where files are written before they get their names; no synchroniser looks there.
     package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("tmp.nosync") }
 

@@ -24,8 +24,8 @@ struct Publisher {
     func publish(from pool: DatabasePool) throws -> Int {
         var count = 0
         while true {
-            let (state, logs) = try pool.read { db in
-                (try StoreState.read(db), try Outbox.first(Self.batch, db))
+            let (state, logs, value) = try pool.read { db in
+                (try StoreState.read(db), try Outbox.first(Self.batch, db), try LargeValues.last(db))
             }
             guard let last = logs.last else { return count }
             try syncWriteAheadLog()
@@ -34,15 +34,35 @@ struct Publisher {
             let temporary = layout.temporary(of: state.peer, epoch: state.epoch)
             // No ancestor of a final name, and nothing that a synchroniser would bring back.
             try files.makeDirectory(temporary)
+            if value > 0 { try publishValues(through: value, of: state, from: pool, by: temporary) }
             for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
             try pool.write { db in
                 try Outbox.clear(through: last.name.sequence, of: state.peer, db)
+                try LargeValues.clear(through: value, db)
             }
             Waypoint.publishCleared.pass()
             count += logs.count
         }
+    }
+
+    /// Publishes large values, durably, before any log that names one.
+    private func publishValues(through last: Int64, of state: StoreState, from pool: DatabasePool, by temporary: FilePath) throws {
+        let directory = layout.values(of: state.peer, epoch: state.epoch)
+        try files.makeDirectory(directory)
+        var number: Int64 = 0
+        while number < last, let value = try pool.read({ db in try LargeValues.next(after: number, db) }) {
+            number = value.number
+            let name = value.hash.description
+            // The same value may have gone out with an earlier log.
+            if (try? files.read(directory.appending(name), limit: value.bytes.count)) != value.bytes {
+                try place(value.bytes, as: name, in: directory, by: temporary)
+            }
+            Waypoint.publishValuePlaced.pass()
+        }
+        try files.syncDirectory(directory)
+        try files.syncDirectory(directory.removingLastComponent())
     }
 
     /// Publishes a receipt and removes those before it.

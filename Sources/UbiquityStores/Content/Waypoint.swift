@@ -11,6 +11,7 @@ enum Waypoint: String {
     case saveCommitted = "save.committed"
     case publishCoalesced = "publish.coalesced"
     case publishSynced = "publish.wal-synced"
+    case publishValuePlaced = "publish.value-placed"
     case publishWritten = "publish.temporary-written"
     case publishRenamed = "publish.renamed"
     case publishDirectorySynced = "publish.directory-synced"

@@ -84,7 +84,7 @@ private struct Planning {
     }
 
     private mutating func add(_ log: ReadyLog) {
-        bytes += log.log.body.count
+        bytes += log.size
         clock = max(clock, log.time)
         known.take(log.name.position, after: log.log.header.predecessor, of: log.peer)
         planned[log.peer, default: []].insert(log.name.position)
@@ -102,7 +102,7 @@ private struct Planning {
         switch inventory.state(name, of: peer) {
         case .faulty, .unknown: return nil
         case .waits(let header): if try !missing(header).isEmpty { return nil }
-        case .new, .unreadable: break
+        case .new, .unreadable, .lacks: break
         }
         let log: ReadyLog
         do {
@@ -126,11 +126,33 @@ private struct Planning {
             inventory.set(.unknown(obstacle: obstacle, schema: log.log.header.schema), name, of: peer)
             return nil
         }
-        guard bytes == 0 || bytes + log.log.body.count <= ImportPlanner.batchBytes else {
+        let awaited: [AwaitedFile]
+        do {
+            awaited = try missingValues(of: log)
+        } catch let error as Errno {
+            inventory.set(.unreadable(error), name, of: peer)
+            return nil
+        }
+        guard awaited.isEmpty else {
+            inventory.set(.lacks(awaited), name, of: peer)
+            return nil
+        }
+        guard bytes == 0 || bytes + log.size <= ImportPlanner.batchBytes else {
             plan.isFull = true
             return nil
         }
         return log
+    }
+
+    /// The large values that a log names and that are not here, whole.
+    private func missingValues(of log: ReadyLog) throws -> [AwaitedFile] {
+        try log.values.sorted { $0.key.hash < $1.key.hash }.compactMap { value, peers in
+            switch try reader.largeValues.find(value, of: peers) {
+            case .whole: nil
+            case .damaged: AwaitedFile(peer: log.peer.description, sequence: nil, hash: value.hash.description, isDamaged: true)
+            case .missing: AwaitedFile(peer: log.peer.description, sequence: nil, hash: value.hash.description, isDamaged: false)
+            }
+        }
     }
 
     /// The logs that one follows and that are not here.
@@ -158,6 +180,7 @@ private struct Planning {
                 try missing(header).map { missing in
                     AwaitedFile(missing.peer, missing.position.sequence, missing.position.hash, inventory)
                 })
+        case .lacks(let files): waiting.reason = .files(files)
         case .unknown(let obstacle, let schema): waiting.reason = .schema(obstacle: obstacle, authors: schema)
         case .unreadable(let error): waiting.reason = .unreadable(String(describing: error))
         case .new, .faulty:

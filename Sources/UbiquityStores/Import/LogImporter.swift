@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import SystemPackage
 internal import UbiquityContainers
 
 /// Joins logs into the store, in the transaction that it is called in.
@@ -7,6 +8,7 @@ struct LogImporter {
     let shapes: [TableShape]
     let sealer: Sealer
     let conflictRetention: ConflictRetention
+    let values: LargeValueReader
 
     /// What a transaction did.
     struct Outcome {
@@ -81,6 +83,12 @@ struct LogImporter {
         return broken
     }
 
+    /// Reads a large value again, which was whole when the import was planned.
+    private func value(_ value: LargeValue, of peers: [PeerIdentifier]) throws -> RecordValue {
+        guard case .whole(let bytes) = try values.find(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
+        return value.value(bytes)
+    }
+
     /// A log among several cannot be held by this store.
     struct Refusal: Error {}
 
@@ -110,7 +118,7 @@ struct LogImporter {
                     ?? TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, db)
                 importers[table] = importer
                 importer.peers = peers
-                try rows.forEach(in: table) { change in
+                try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in
                     if let kind = try importer.join(&change, stamp: stamp) {
                         notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))
                     }

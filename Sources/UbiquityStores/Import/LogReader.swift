@@ -27,21 +27,26 @@ struct LogReader {
         for group in contents.groups where !group.time.isPlausible(after: clock) {
             throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
         }
+        var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents)
         // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
-        for rows in contents.groups.lazy.flatMap(\.rows) {
-            do {
-                try rows.forEach(in: contents.tables[rows.table]) { _ in }
-            } catch is WireReader.Fault {
-                throw LogFault.damaged("its body is malformed")
+        for group in contents.groups {
+            for rows in group.rows {
+                do {
+                    try rows.forEach(in: contents.tables[rows.table], values: { ready.note($0, of: group) }) { _ in }
+                } catch is WireReader.Fault {
+                    throw LogFault.damaged("its body is malformed")
+                }
             }
         }
-        return ReadyLog(peer: peer, name: name, log: log, contents: contents)
+        return ready
     }
 
     /// Why this schema cannot take a log, in words; nil where it can.
     func obstacle(to log: ReadyLog) -> String? {
         log.contents.tables.lazy.compactMap { TableImporter.obstacle(to: $0, among: shapes) }.first
     }
+
+    var largeValues: LargeValueReader { LargeValueReader(layout: layout, epoch: epoch, files: files) }
 
     private func bytes(_ name: LogFileName, of peer: PeerIdentifier) throws -> [UInt8] {
         do {
@@ -62,6 +67,19 @@ struct ReadyLog {
     var name: LogFileName
     var log: LogFile
     var contents: LogBody.Contents
+    /// The large values that it names, and the peers under whose identifiers they may lie.
+    var values: [LargeValue: [PeerIdentifier]] = [:]
+
+    fileprivate mutating func note(_ value: LargeValue, of group: LogBody.Group) -> RecordValue {
+        values[value] = authors(of: group)
+        return .null
+    }
+
+    /// The log's author, and what that was called when it made a save.
+    func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
+
+    /// The bytes that joining it takes in.
+    var size: Int { values.keys.reduce(log.body.count) { $0 + $1.length } }
 
     /// The highest stamp in it.
     var time: HybridTime { contents.groups.reduce(.least) { max($0, $1.time) } }

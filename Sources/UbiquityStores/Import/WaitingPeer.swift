@@ -24,9 +24,9 @@ public enum WaitingReason: Sendable, Hashable {
 public struct AwaitedFile: Sendable, Hashable, Codable {
     /// The peer in whose directory it will be.
     public var peer: String
-    /// The log's sequence.
-    public var sequence: Int64
-    /// The log's content hash, where another log names it.
+    /// The log's sequence; nil for a large value, which is below `values`.
+    public var sequence: Int64?
+    /// The content hash, where a log names it.
     public var hash: String?
     /// Whether a file is there that cannot be used: damaged, or still arriving.
     public var isDamaged: Bool
@@ -45,5 +45,8 @@ extension WaitingReason: CustomStringConvertible {
 
 extension AwaitedFile: CustomStringConvertible {
     /// The file and its state, for people.
-    public var description: String { "log \(sequence) of \(peer), which \(isDamaged ? "cannot be used" : "is not here yet")" }
+    public var description: String {
+        let file = sequence.map { "log \($0)" } ?? "the value \(hash ?? "")"
+        return "\(file) of \(peer), which \(isDamaged ? "cannot be used" : "is not here yet")"
+    }
 }

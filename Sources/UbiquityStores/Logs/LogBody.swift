@@ -144,13 +144,16 @@ extension LogBody.Rows {
     ///
     /// - Parameters:
     ///   - table: the table that they are of.
+    ///   - lookUp: finds a value that is in a file of its own.
     ///   - body: gets each change; it is valid until the next.
     /// - Throws: `LogFault`, or what the body throws.
-    package func forEach(in table: LogBody.Table, _ body: (inout LogBody.Change) throws -> Void) throws {
+    package func forEach(
+        in table: LogBody.Table, values lookUp: LargeValue.Lookup = LargeValue.none, _ body: (inout LogBody.Change) throws -> Void
+    ) throws {
         var reader = WireReader(bytes)
         var change = LogBody.Change()
         for _ in 0..<count {
-            try change.read(from: &reader, table: table)
+            try change.read(from: &reader, table: table, lookUp)
             try body(&change)
         }
         guard reader.isAtEnd else { throw LogFault.damaged("its body holds more changes than it counts") }
@@ -158,7 +161,7 @@ extension LogBody.Rows {
 }
 
 extension LogBody.Change {
-    fileprivate mutating func read(from reader: inout WireReader, table: LogBody.Table) throws {
+    fileprivate mutating func read(from reader: inout WireReader, table: LogBody.Table, _ lookUp: LargeValue.Lookup) throws {
         do {
             let life = try reader.varint()
             guard life > 0, life < 1 << 62 else { throw LogFault.damaged("a record's life is malformed") }
@@ -175,7 +178,7 @@ extension LogBody.Change {
             let mask = try reader.varint()
             guard mask < 1 << UInt64(table.columns.count) else { throw LogFault.damaged("a change names a column that is not there") }
             columns = ColumnSet(rawValue: Int64(mask))
-            for _ in 0..<columns.count { values.append(try reader.recordValue()) }
+            for _ in 0..<columns.count { values.append(try reader.recordValue(lookUp)) }
         } catch is WireReader.Fault {
             throw LogFault.damaged("its body is malformed")
         }

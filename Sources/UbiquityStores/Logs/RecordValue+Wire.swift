@@ -5,6 +5,8 @@ package enum ValueTag {
     package static let real: UInt8 = 2
     package static let text: UInt8 = 3
     package static let blob: UInt8 = 4
+    /// Followed by the type that the value has, its length, and the hash of its bytes, which are elsewhere.
+    package static let large: UInt8 = 5
 }
 
 extension WireReader {

@@ -85,6 +85,12 @@ struct RawStatement {
         return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, place)))
     }
 
+    /// How many bytes a text or blob has; 0 for other types.
+    func size(_ column: Int) -> Int {
+        let type = sqlite3_column_type(handle, Int32(column))
+        return type == SQLITE_TEXT || type == SQLITE_BLOB ? Int(sqlite3_column_bytes(handle, Int32(column))) : 0
+    }
+
     func value(_ column: Int) -> RecordValue {
         switch sqlite3_column_type(handle, Int32(column)) {
         case SQLITE_INTEGER: .integer(integer(column))

@@ -22,7 +22,7 @@ extension StoreEngine {
     func importAll() throws {
         let planner = ImportPlanner(
             reader: LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files))
-        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention)
+        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
         var isFull = true
         defer { progress.update { $0.isImporting = false } }
         while isFull {

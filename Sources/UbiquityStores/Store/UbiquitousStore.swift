@@ -29,6 +29,8 @@ public final class UbiquitousStore: Sendable {
         public var conflictRetention = ConflictRetention()
         /// How saves wait for each other, to go out as one log; nil, as it is at first, for one log a save.
         public var coalescing: Coalescing?
+        /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
+        public var largeValueSize = 1 << 20
 
         /// Options.
         ///
@@ -104,7 +106,9 @@ public final class UbiquitousStore: Sendable {
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
         let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState) }
         let state = try await file.pool.read { db in try StoreState.read(db) }
-        let sealer = Sealer(shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil)
+        let sealer = Sealer(
+            shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,
+            largeValueSize: options.largeValueSize)
         let hub = StoreNotices.Hub()
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state,

@@ -101,7 +101,7 @@ public struct LogReport: Sendable, Codable {
         for group in contents.groups {
             for rows in group.rows {
                 let table = contents.tables[rows.table]
-                try rows.forEach(in: table) { change in
+                try rows.forEach(in: table, values: { .text("\($0.length) bytes in values/\($0.hash)") }) { change in
                     var columns: [Column] = []
                     var values = change.values.makeIterator()
                     change.columns.forEach { columns.append(Column(name: table.columns[$0], value: values.next()!.description)) }

@@ -1,0 +1,38 @@
+/// A value that a log names by its hash: its bytes are in a file of their own, `values/<hash>`.
+package struct LargeValue: Hashable, Sendable {
+    /// Whether it is text; else a blob.
+    package var isText: Bool
+    package var length: Int
+    package var hash: ContentHash
+
+    /// Gives back the value once there are bytes.
+    package func value(_ bytes: [UInt8]) -> RecordValue { isText ? .text(bytes[...]) : .blob(bytes[...]) }
+
+    /// Finds the value that a log names; the default of readers that know none.
+    package typealias Lookup = (LargeValue) throws -> RecordValue
+
+    package static var none: Lookup { { _ in throw LogFault.damaged("it names a value in a file of its own") } }
+}
+
+extension WireReader {
+    package mutating func recordValue(_ lookUp: LargeValue.Lookup) throws -> RecordValue {
+        var ahead = self
+        guard try ahead.byte() == ValueTag.large else { return try recordValue() }
+        let kind = try ahead.byte()
+        guard kind == ValueTag.text || kind == ValueTag.blob else { throw Fault.malformed("a large value of type \(kind)") }
+        guard let length = Int(exactly: try ahead.varint()), let hash = ContentHash(bytes: try ahead.take(32)) else {
+            throw Fault.malformed("a large value of no length")
+        }
+        self = ahead
+        return try lookUp(LargeValue(isText: kind == ValueTag.text, length: length, hash: hash))
+    }
+}
+
+extension WireWriter {
+    package mutating func large(_ value: LargeValue) {
+        byte(ValueTag.large)
+        byte(value.isText ? ValueTag.text : ValueTag.blob)
+        varint(UInt64(value.length))
+        raw(value.hash.bytes)
+    }
+}

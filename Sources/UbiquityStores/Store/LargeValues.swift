@@ -1,0 +1,55 @@
+internal import GRDB
+
+/// The large values of sealed logs, beside the outbox: `ubiquity_value`.
+///
+/// They are published before any log, and forgotten with the logs that were sealed by then.
+struct LargeValues {
+    static let statement = "CREATE TABLE ubiquity_value (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL)"
+
+    /// Values of more bytes are large.
+    let limit: Int
+    private let db: Database
+
+    init(limit: Int, _ db: Database) {
+        self.limit = limit
+        self.db = db
+    }
+
+    /// Writes a column of a row to a log: as it stands, or, where it is large, by its hash.
+    func write(_ column: Int, of row: RawStatement, to writer: inout WireWriter) throws {
+        guard row.size(column) > limit else { return row.write(column, to: &writer) }
+        let value = row.value(column)
+        let (bytes, isText) =
+            switch value {
+            case .text(let bytes): (Array(bytes), true)
+            case .blob(let bytes): (Array(bytes), false)
+            default: ([UInt8](), false)
+            }
+        let large = LargeValue(isText: isText, length: bytes.count, hash: ContentHash(of: bytes))
+        let insert = try RawStatement("INSERT OR IGNORE INTO ubiquity_value (hash, bytes) VALUES (?,?)", db)
+        insert.bind(1, large.hash.bytes)
+        insert.bind(2, bytes)
+        try insert.run()
+        writer.large(large)
+    }
+
+    /// The number of the last that waits, 0 where none does.
+    static func last(_ db: Database) throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM ubiquity_value") ?? 0 }
+
+    /// The first behind a number.
+    static func next(after number: Int64, _ db: Database) throws -> (number: Int64, hash: ContentHash, bytes: [UInt8])? {
+        let statement = try RawStatement("SELECT number, hash, bytes FROM ubiquity_value WHERE number > ? ORDER BY number LIMIT 1", db)
+        statement.bind(1, number)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        guard let hash = ContentHash(bytes: Array(statement.bytes(1))) else {
+            throw UbiquitousStoreError(.malformed, "A large value in the store file is damaged.")
+        }
+        return (statement.integer(0), hash, Array(statement.bytes(2)))
+    }
+
+    /// Forgets those up to a number, which are in the container.
+    static func clear(through number: Int64, _ db: Database) throws {
+        try db.execute(sql: "DELETE FROM ubiquity_value WHERE number <= ?", arguments: [number])
+    }
+}
