@@ -27,8 +27,9 @@ struct ImportTests {
             #expect(plan.ready.count == 1)
             let clock = devices[1].clock
             let sealer = Sealer(shapes: file.shapes, schemaVersion: "v1", now: { clock.now })
-            let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: ConflictRetention(),
-            values: LargeValueReader(layout: layout, epoch: 1, files: LinuxFileLayer()))
+            let importer = LogImporter(
+                shapes: file.shapes, sealer: sealer, conflictRetention: ConflictRetention(),
+                values: LargeValueReader(layout: layout, epoch: 1, files: LinuxFileLayer()))
             let outcome = try file.importing { db in try importer.join(plan.ready, isolating: false, db) }
             #expect(outcome.notice.isEmpty && outcome.refused == nil)
             try file.pool.close()

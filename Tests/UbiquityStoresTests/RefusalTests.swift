@@ -114,7 +114,7 @@ struct RefusalTests {
     }
 
     /// The logs that a device has published, oldest first.
-    private func logs(of device: TestDevice) async throws -> [FilePath] {
+    fileprivate func logs(of device: TestDevice) async throws -> [FilePath] {
         let container = try await device.container()
         let directory = container.path.appending("CoreData/People/\(container.peer)/1")
         return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(
@@ -349,6 +349,64 @@ extension RefusalTests {
             try await left.publish()
             try await right.settled()
             #expect(try await right.rows().count == 1)
+        }
+    }
+}
+
+extension RefusalTests {
+    @Test("F-04: what an import cannot use is a typed event that names peer, log and record, and stands in the status")
+    func typedEvents() async throws {
+        let strict = SyncedSchema(
+            migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT NOT NULL, last TEXT, email TEXT, age)")
+        ) { SyncedTable("person") }
+        try await withDevices(2) { devices, _ in
+            let (lax, reader) = try await (devices[0].open(), devices[1].open(strict))
+            try await lax.execute("INSERT INTO person (id, first) VALUES ('ok', 'x')")
+            try await lax.execute("INSERT INTO person (id) VALUES ('bad')")
+            try await lax.execute("INSERT INTO person (id, first) VALUES ('later', 'x')")
+            try await lax.publish()
+            var notices = reader.notices.makeAsyncIterator()
+            try await reader.settled()
+            var found: QuarantinedLog?
+            while found == nil, let notice = await notices.next(isolation: nil) {
+                if case .didQuarantine(let log) = notice { found = log }
+            }
+            let peer = try await lax.status().peer.description
+            #expect(found?.peer == peer && found?.kind == .refused && found?.record == ObjectID(table: "person", key: [.text("bad")]).text)
+            #expect(found?.file.hasPrefix("000000000002.") == true && found?.since == devices[1].clock.now)
+            let status = try await reader.status()
+            #expect(status.quarantined == [try #require(found)])
+            // What follows it waits for it: the file is there, and cannot be used.
+            #expect(status.waiting.map(\.sequence) == [2] && status.waiting[0].logs == 1)
+            #expect(status.awaited.map(\.sequence) == [2])
+            #expect(status.awaited.first?.isDamaged == true && status.awaited.first?.peer == peer)
+        }
+    }
+
+    @Test("F-12: each awaited file is listed with its state, as far as a log names it")
+    func awaitedFiles() async throws {
+        try await withDevices(3) { devices, root in
+            let (one, two, three) = try await (devices[0].open(), devices[1].open(), devices[2].open())
+            try await one.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(one, two)
+            try await two.execute("UPDATE person SET age = 2")
+            try await two.publish()
+            let log = try await logs(of: devices[0])[0]
+            let name = try #require(LogFileName(log.lastComponent!.string))
+            let whole = try Data(contentsOf: URL(filePath: log.string))
+            let peer = try await one.status().peer.description
+            for (content, isDamaged) in [(nil, false), (whole.dropLast(), true)] as [(Data?, Bool)] {
+                try FileManager.default.removeItem(atPath: log.string)
+                try content?.write(to: URL(filePath: log.string))
+                try await three.settled()
+                let awaited = try await three.status().awaited
+                #expect(awaited.count == 1 && awaited[0].peer == peer && awaited[0].sequence == 1)
+                #expect(awaited[0].hash == name.hash.description && awaited[0].isDamaged == isDamaged)
+                if content == nil { try Data().write(to: URL(filePath: log.string)) }
+            }
+            try whole.write(to: URL(filePath: log.string))
+            try await three.settled()
+            #expect(try await three.status().awaited.isEmpty)
         }
     }
 }

@@ -38,7 +38,7 @@ struct ImportPlanner {
 struct ImportPlan {
     var ready: [ReadyLog] = []
     var waiting: [WaitingPeer] = []
-    var quarantined: [QuarantinedLog] = []
+    var quarantined: [(peer: PeerIdentifier, name: LogFileName, fault: LogFault)] = []
     /// Whether there may be more that is ready.
     var isFull = false
     /// Whether somebody has read a log under this store's identifier that it does not remember.
@@ -109,7 +109,7 @@ private struct Planning {
             log = try reader.read(name, of: peer, clock: clock)
         } catch let fault as LogFault {
             inventory.set(.faulty, name, of: peer)
-            plan.quarantined.append(QuarantinedLog(peer: peer.description, file: name.description, reason: fault.description))
+            plan.quarantined.append((peer, name, fault))
             return nil
         } catch Errno.noSuchFileOrDirectory {
             inventory.remove(name, of: peer)

@@ -20,7 +20,7 @@ struct LogImporter {
         /// How many logs have been joined.
         var joined = 0
         /// The log that this store cannot hold, after which none was joined.
-        var refused: (log: ReadyLog, reason: String)?
+        var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
     /// Joins logs in the order given, each of which is next for its author.
@@ -41,17 +41,17 @@ struct LogImporter {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
             for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             let before = isolating ? outcome.notice : ImportNotice()
-            let reason = try refusal {
+            let refusal = try refusal {
                 guard isolating else { return try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db) }
                 try db.inSavepoint {
                     try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db)
                     return .commit
                 }
             }
-            if let reason {
-                guard isolating else { throw Refusal() }
+            if let refusal {
+                guard isolating else { throw refusal }
                 outcome.notice = before
-                outcome.refused = (ready, reason)
+                outcome.refused = (ready, refusal)
                 break
             }
             outcome.joined += 1
@@ -89,18 +89,33 @@ struct LogImporter {
         return value.value(bytes)
     }
 
-    /// A log among several cannot be held by this store.
-    struct Refusal: Error {}
+    /// Why a log cannot be held by this store.
+    struct Refusal: Error {
+        var reason: String
+        /// The record at which it was found.
+        var record: ObjectID?
+    }
 
-    /// Why the store refuses what a body does; nil where it does not.
-    private func refusal(_ body: () throws -> Void) throws -> String? {
+    /// What the store refuses of what a body does; nil where it takes all.
+    private func refusal(_ body: () throws -> Void) throws -> Refusal? {
         do {
             try body()
             return nil
+        } catch let refusal as Refusal {
+            return refusal
         } catch let fault as LogFault {
-            return fault.description
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
-            return "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+            return Refusal(reason: fault.description)
+        }
+    }
+
+    /// What an error at a record comes to: a refusal that names it, if it is one.
+    private func named(_ error: any Error, _ table: String, _ key: [RecordValue]) -> any Error {
+        let record = ObjectID(table: table, key: key.map(\.detached))
+        switch error {
+        case let fault as LogFault: return Refusal(reason: fault.description, record: record)
+        case let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH:
+            return Refusal(reason: "this store's schema refuses it: \(error.message ?? "a constraint fails")", record: record)
+        default: return error
         }
     }
 
@@ -119,8 +134,11 @@ struct LogImporter {
                 importers[table] = importer
                 importer.peers = peers
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in
-                    if let kind = try importer.join(&change, stamp: stamp) {
+                    do {
+                        guard let kind = try importer.join(&change, stamp: stamp) else { return }
                         notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))
+                    } catch {
+                        throw named(error, table.name, change.key)
                     }
                 }
             }

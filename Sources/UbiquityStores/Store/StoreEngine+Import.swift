@@ -32,7 +32,7 @@ extension StoreEngine {
             let plan = try file.pool.read { db in try planner.plan(&current, db) }
             waiting = plan.waiting
             isFull = plan.isFull
-            try quarantine(plan.quarantined)
+            try quarantine(plan.quarantined.map { QuarantinedLog($0.name, of: $0.peer, $0.fault, since: now()) })
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
                 let outcome = try join(plan.ready, by: importer)
@@ -42,9 +42,13 @@ extension StoreEngine {
                 if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
                 if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
                 for log in plan.ready.dropFirst(outcome.joined) { current.insert(log.name, of: log.peer) }
-                if let (log, reason) = outcome.refused {
+                if let (log, refusal) = outcome.refused {
                     current.set(.faulty, log.name, of: log.peer)
-                    try quarantine([QuarantinedLog(peer: log.peer.description, file: log.name.description, reason: reason)])
+                    try quarantine([
+                        QuarantinedLog(
+                            peer: log.peer.description, file: log.name.description, kind: .refused, reason: refusal.reason,
+                            record: refusal.record?.text, since: now())
+                    ])
                     isFull = true
                 }
             }
@@ -87,15 +91,7 @@ extension StoreEngine {
     }
 
     private func quarantine(_ logs: [QuarantinedLog]) throws {
-        for log in logs {
-            let isNew = try file.pool.write { db in
-                try db.execute(
-                    sql: "INSERT INTO ubiquity_quarantine VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-                    arguments: [log.peer, log.file, log.reason, now().timeIntervalSince1970])
-                return db.changesCount > 0
-            }
-            if isNew { notices.post(.didQuarantine(log)) }
-        }
+        for log in logs where try file.pool.write({ db in try log.enter(db) }) { notices.post(.didQuarantine(log)) }
     }
 
     /// Takes files off the list of the unusable that are no longer there.

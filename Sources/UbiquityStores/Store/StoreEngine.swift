@@ -145,12 +145,10 @@ actor StoreEngine {
         try file.pool.read { db in
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
-            let quarantined = try Row.fetchAll(db, sql: "SELECT peer, file, reason FROM ubiquity_quarantine ORDER BY peer, file")
-                .map { QuarantinedLog(peer: $0["peer"], file: $0["file"], reason: $0["reason"]) }
             return StoreStatus(
                 suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
                 waiting: waiting,
-                quarantined: quarantined, broken: try CheckInspector.list(db), failure: failure ?? watchFault)
+                quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db), failure: failure ?? watchFault)
         }
     }
 }

@@ -1,3 +1,5 @@
+public import Foundation
+internal import GRDB
 public import UbiquityContainers
 
 /// What an observer of a store hears.
@@ -52,10 +54,52 @@ extension ImportNotice {
 
 /// A log that could not be used, and why.
 public struct QuarantinedLog: Sendable, Hashable, Codable {
+    /// What is the matter with a log.
+    public enum Kind: String, Sendable, Codable {
+        /// Its bytes are not what its name says, or cannot be.
+        case damaged
+        /// A newer version of this package wrote it.
+        case newer
+        /// This store cannot hold what it says: its schema refuses it, or no honest writer made it.
+        case refused
+    }
+
     /// The peer in whose directory it lies.
     public var peer: String
     /// The file's name.
     public var file: String
+    /// What is the matter.
+    public var kind: Kind
     /// Why, in words.
     public var reason: String
+    /// The record that was refused, where it was one: `table/key`.
+    public var record: String?
+    /// When that was found first.
+    public var since: Date
+}
+
+extension QuarantinedLog {
+    init(_ name: LogFileName, of peer: PeerIdentifier, _ fault: LogFault, since: Date) {
+        let kind: Kind = if case .newer = fault { .newer } else { .damaged }
+        self.init(peer: peer.description, file: name.description, kind: kind, reason: fault.description, record: nil, since: since)
+    }
+
+    init(_ row: Row) {
+        self.init(
+            peer: row["peer"], file: row["file"], kind: Kind(rawValue: row["kind"]) ?? .damaged, reason: row["reason"], record: row["record"],
+            since: Date(timeIntervalSince1970: row["since"]))
+    }
+
+    /// The files on a store's list.
+    static func list(_ db: Database) throws -> [QuarantinedLog] {
+        try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)
+    }
+
+    /// Puts it on the list; whether it was not on it.
+    func enter(_ db: Database) throws -> Bool {
+        try db.execute(
+            sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+            arguments: [peer, file, kind.rawValue, reason, record, since.timeIntervalSince1970])
+        return db.changesCount > 0
+    }
 }

@@ -22,4 +22,12 @@ public struct StoreStatus: Sendable {
     ///
     /// It is tried again at every change.
     public var failure: String?
+
+    /// The files that logs wait for, as far as anything names them.
+    public var awaited: [AwaitedFile] {
+        var seen: Set<AwaitedFile> = []
+        return waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }.filter {
+            seen.insert($0).inserted
+        }
+    }
 }

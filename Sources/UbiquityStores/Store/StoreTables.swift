@@ -26,7 +26,7 @@ enum StoreTables {
         ConflictHistory.statement,
         ConflictRecorder.statement,
         CheckInspector.statement,
-        "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
+        "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, record TEXT, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",
     ]
 }
 

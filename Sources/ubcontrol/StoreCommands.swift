@@ -1,0 +1,94 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Runs `ubcontrol store check`.
+struct CheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Compare a store file with itself and with what it has published.",
+        discussion: """
+            It writes nothing, and may run beside the app. It runs SQLite's own check, compares stamps with rows, follows the logs that wait to be \
+            published, and compares the published ones with the container's. Exit status 0 where all is well, 1 where something is not, 64 for a wrong \
+            command line.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        help: ArgumentHelp(
+            "The container's directory.", discussion: "Else where the signed-in account's containers are.", valueName: "dir"),
+        completion: .directory)
+    var container: String?
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object.")
+    var json = false
+
+    func run() async throws {
+        let inspection = try store.open(readOnly: true)
+        var remark: String?
+        var place = container.map { FilePath($0) }
+        if place == nil {
+            let deviceHome = try home.deviceHome
+            if let root = try deviceHome.containersRoot {
+                let (account, path) = try inspection.container(below: root)
+                if try deviceHome.account?.description == account {
+                    place = path
+                } else {
+                    remark = "\(account) is not signed in at \(deviceHome.path)"
+                }
+            } else {
+                remark = "nobody is signed in at \(deviceHome.path)"
+            }
+        }
+        var check = try inspection.check(container: place)
+        if let remark { check.remarks.append("the container was not looked at, for \(remark); name it with --container") }
+        if json {
+            try printJSON(check)
+        } else {
+            for problem in check.problems { print("\(problem.kind.rawValue): \(problem.subject): \(problem.detail)") }
+            for remark in check.remarks { print("note: \(remark)") }
+            print("\(check.problems.count) problems in \(check.records) records, \(check.sealed) sealed and \(check.published) published logs")
+        }
+        if !check.problems.isEmpty { throw ExitCode(1) }
+    }
+}
+
+/// Groups what is about files that cannot be used.
+struct QuarantineCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "quarantine",
+        abstract: "Look at the files that a store cannot use.",
+        subcommands: [QuarantineListCommand.self],
+        defaultSubcommand: QuarantineListCommand.self
+    )
+}
+
+/// Runs `ubcontrol store quarantine list`.
+struct QuarantineListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the files that a store cannot use: file, peer, reason, since when.",
+        discussion: "A file leaves the list once it is whole and joined, or gone from the container. Exit status 0, also where there are none."
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Flag(help: "Print a JSON object a line: peer, file, kind, reason, record, since.")
+    var json = false
+
+    func run() async throws {
+        for log in try store.open(readOnly: true).quarantined() {
+            if json {
+                try printJSON(log)
+            } else {
+                print("\(log.file) of \(log.peer): \(log.reason) (since \(log.since.formatted(.iso8601)))")
+            }
+        }
+    }
+}
