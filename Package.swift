@@ -95,6 +95,9 @@ let package = Package(
             name: "ubiquity-torture", dependencies: ["FileCoordination", arguments, logging, system], path: "Tools/Torture",
             swiftSettings: settings),
 
+        .target(
+            name: "FuzzDecoders", dependencies: ["UbiquityContainers", "UbiquityStores"], path: "Tools/Fuzz/Decoders", swiftSettings: settings),
+        .executableTarget(name: "ubiquity-fuzz", dependencies: ["FuzzDecoders"], path: "Tools/Fuzz/Program", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),
         .testTarget(
@@ -106,7 +109,9 @@ let package = Package(
         .testTarget(
             name: "UbiquityContainersTests", dependencies: ["UbiquityContainers", system], swiftSettings: settings),
         .testTarget(
-            name: "UbiquityStoresTests", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], swiftSettings: settings),
+            name: "UbiquityStoresTests",
+            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system],
+            exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
             name: "ToolTests",
             dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system],

@@ -3,60 +3,140 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
+/// A value of one column of one record that a conflict history lists, or should.
+struct LostValue: Hashable {
+    var record: String
+    var column: String
+    var value: String
+
+    init(_ record: ObjectID, _ column: String, _ value: RecordValue) {
+        self.record = record.description
+        self.column = column
+        self.value = value.description
+    }
+}
+
 /// What a container's logs come to, joined by the rules as they are written down, slowly and without a database.
 struct LogModel {
-    /// A value with its stamp: the time, then the peer's name.
-    private struct Register {
-        var time: Int64
+    /// A log's place among its author's; forks have several of one sequence.
+    private struct Position: Hashable {
         var peer: String
+        var sequence: Int64
+    }
+
+    /// One column's write, or with no column a death.
+    private struct Write {
+        var life: Int64
+        var column: String?
         var value: RecordValue
+        var time: Int64
+        /// Whose stamp it is.
+        var peer: String
+        /// The log that it stands in.
+        var log: ContentHash
     }
 
-    private struct Record {
-        var life: Int64 = 0
-        var registers: [String: Register] = [:]
-    }
-
-    private var records: [String: Record] = [:]
+    private var writes: [ObjectID: [Write]] = [:]
+    /// The logs by their hashes, and what each says that its author had read.
+    private var logs: [ContentHash: LogFile] = [:]
 
     /// Reads every log of a content, in the order of the directory: which is no order at all.
     init(container: FilePath, contentName: String) throws {
         let content = container.appending("CoreData").appending(contentName)
         for path in try FileManager.default.subpathsOfDirectory(atPath: content.string) {
-            guard let name = FilePath(path).lastComponent?.string, LogFileName(name) != nil else { continue }
-            let bytes = [UInt8](try Data(contentsOf: URL(filePath: content.appending(path).string)))
-            try join(LogFile(decoding: bytes))
+            guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name) else { continue }
+            let log = try LogFile(decoding: [UInt8](try Data(contentsOf: URL(filePath: content.appending(path).string))))
+            logs[parsed.hash] = log
+            try take(log, parsed.hash)
         }
     }
 
-    private mutating func join(_ log: LogFile) throws {
+    private mutating func take(_ log: LogFile, _ hash: ContentHash) throws {
         let contents = try LogBody.decode(log)
         for group in contents.groups {
             let peer = (group.peer ?? log.header.peer).description
             for rows in group.rows {
                 let table = contents.tables[rows.table]
                 try rows.forEach(in: table) { change in
-                    let key = change.key.map(\.description).joined(separator: "/")
-                    var record = records[key] ?? Record()
-                    if change.life < record.life { return }
-                    if change.life > record.life { record = Record(life: change.life) }
-                    var values = change.values.makeIterator()
-                    change.columns.forEach { column in
-                        let name = table.columns[column]
-                        let register = Register(time: group.time.rawValue, peer: peer, value: values.next()!)
-                        if let there = record.registers[name], (there.time, there.peer) >= (register.time, register.peer) { return }
-                        record.registers[name] = register
+                    let id = ObjectID(table: table.name, key: change.key.map(\.detached))
+                    func note(_ column: String?, _ value: RecordValue) {
+                        writes[id, default: []].append(
+                            Write(life: change.life, column: column, value: value.detached, time: group.time.rawValue, peer: peer, log: hash))
                     }
-                    records[key] = record
+                    if change.columns.isEmpty { note(nil, .null) }
+                    var values = change.values.makeIterator()
+                    change.columns.forEach { note(table.columns[$0], values.next()!) }
                 }
             }
         }
     }
 
-    /// The living records, as SQL quotes them.
-    func rows(columns: [String]) -> [String] {
-        records.filter { !$0.value.life.isMultiple(of: 2) }.sorted { $0.key < $1.key }.map { key, record in
-            "'\(key)': " + columns.map { record.registers[$0]?.value.description ?? "NULL" }.joined(separator: ", ")
+    /// The life of a record that counts: the largest.
+    private func life(_ record: ObjectID) -> Int64 { writes[record]!.reduce(0) { max($0, $1.life) } }
+
+    /// The write that a column shows; nil where none does.
+    private func winner(_ record: ObjectID, _ column: String, _ policy: MergePolicy) -> Write? {
+        let life = life(record)
+        let candidates = writes[record]!.filter { $0.life == life && $0.column == column }
+        func isEarlier(_ left: Write, _ right: Write) -> Bool {
+            if (left.time, left.peer) == (right.time, right.peer) { return left.value.compare(right.value) == .less }
+            return (left.time, left.peer) < (right.time, right.peer)
         }
+        switch policy {
+        case .lastWriter: return candidates.max(by: isEarlier)
+        case .firstWriter: return candidates.filter { $0.time > 0 }.min(by: isEarlier)
+        case .maximum: return candidates.max { $0.value.compare($1.value) == .less }
+        case .minimum: return candidates.filter { $0.value != .null }.min { $0.value.compare($1.value) == .less }
+        }
+    }
+
+    /// The living records of a table, as SQL quotes them.
+    func rows(_ table: SimulatedTable) -> [String] {
+        writes.keys.filter { $0.table == table.name && !life($0).isMultiple(of: 2) }.map { record in
+            let key = record.key.map(\.description).joined(separator: ",")
+            let values = table.columns.map { winner(record, $0, table.policies[$0] ?? .lastWriter)?.value.description ?? "NULL" }
+            return "\(table.name)/\(key): \(values.joined(separator: ", "))"
+        }.sorted()
+    }
+}
+
+extension LogModel {
+    /// The first value, in no order, that is not in the content, was replaced by nobody who had seen it, and is not listed.
+    func firstLost(listed: Set<LostValue>) -> String? {
+        var seen: [ContentHash: Set<ContentHash>] = [:]
+        for hash in logs.keys { _ = reach(hash, &seen) }
+        for (record, all) in writes {
+            let table = SimulatedTable.all.first { $0.name == record.table }!
+            let life = life(record)
+            for write in all where write.value != .null {
+                let column = write.column!
+                let policy = table.policies[column] ?? .lastWriter
+                guard policy == .lastWriter || policy == .firstWriter else { continue }
+                if write.life == life, winner(record, column, policy)?.value == write.value { continue }
+                let isReplaced = all.contains { other in
+                    (other.life > write.life || other.life == write.life && other.column == column && other.value != write.value)
+                        && other.log != write.log && seen[other.log]!.contains(write.log)
+                }
+                if isReplaced || listed.contains(LostValue(record, column, write.value)) { continue }
+                // Within one log, what stands there last has taken the place of what came before.
+                if all.contains(where: { $0.log == write.log && $0.life >= write.life && ($0.column == column || $0.life > write.life) && $0.time > write.time }) {
+                    continue
+                }
+                return "\(record) lost \(column) = \(write.value) of life \(write.life) by \(write.peer)"
+            }
+        }
+        return nil
+    }
+
+    /// The logs that the author of a log had taken in, its own included.
+    private func reach(_ hash: ContentHash, _ seen: inout [ContentHash: Set<ContentHash>]) -> Set<ContentHash> {
+        if let known = seen[hash] { return known }
+        var found: Set<ContentHash> = [hash]
+        let header = logs[hash]!.header
+        seen[hash] = found
+        let before = [header.predecessor].compactMap { $0 } + header.news.positions.values.map(\.hash)
+        for other in before where logs[other] != nil { found.formUnion(reach(other, &seen)) }
+        seen[hash] = found
+        return found
     }
 }

@@ -18,56 +18,54 @@ enum Operation: Sendable, CustomStringConvertible {
     case reopen(peer: Int)
     /// The store is closed, its file deleted, and opened anew.
     case loseFile(peer: Int)
+    /// The peer publishes and imports, and its process ends after so many changes to files.
+    case crash(peer: Int, after: Int)
+    /// The peer is away: it does nothing, and nothing reaches it; or it is back.
+    case turnAway(peer: Int)
+    /// A copy of the store file is put aside.
+    case backUp(peer: Int)
+    /// The last copy is put in the store file's place.
+    case restore(peer: Int)
+    /// Another device is made from a copy of everything that this one has.
+    case clone(peer: Int)
 
-    /// One statement.
-    enum Write: Sendable {
-        case insert(key: Int, values: [Int?])
-        case replace(key: Int, values: [Int?])
-        case upsert(key: Int, column: Int, value: Int?)
-        case update(key: Int, column: Int, value: Int?)
-        case updateAll(column: Int, value: Int?)
-        case delete(key: Int)
-        case rekey(key: Int, to: Int)
-        case overwrite(key: Int, to: Int)
-        case move(key: Int, rowid: Int)
+    /// Whether a store whose identifier is in use elsewhere takes a new one.
+    private static let renewsIdentity = false
+
+    /// The peer that does it.
+    var peer: Int {
+        switch self {
+        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .deliver(let peer, _, _),
+            .advance(let peer, _), .reopen(let peer), .loseFile(let peer), .crash(let peer, _), .turnAway(let peer), .backUp(let peer),
+            .restore(let peer), .clone(let peer):
+            peer
+        }
     }
 
     static func random(peers: Int, _ random: inout SeededRandom) -> Operation {
         let peer = Int.random(in: 0..<peers, using: &random)
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<40: return .save(peer: peer, writes(&random))
-        case 40..<46: return .foreignWrite(peer: peer, writes(&random))
-        case 46..<58: return .settle(peer: peer)
-        case 58..<64: return .publish(peer: peer)
-        case 64..<86:
+        case 0..<38: return .save(peer: peer, writes(&random))
+        case 38..<44: return .foreignWrite(peer: peer, writes(&random))
+        case 44..<55: return .settle(peer: peer)
+        case 55..<60: return .publish(peer: peer)
+        case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
-        case 86..<94: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
-        case 94..<98: return .reopen(peer: peer)
-        default: return .loseFile(peer: peer)
+        case 80..<86: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
+        case 86..<88: return .reopen(peer: peer)
+        case 88: return .loseFile(peer: peer)
+        case 89..<94: return .crash(peer: peer, after: Int.random(in: 0..<12, using: &random))
+        case 94..<96: return .turnAway(peer: peer)
+        case 96..<98: return .backUp(peer: peer)
+        case 98 where renewsIdentity: return .restore(peer: peer)
+        case 99 where renewsIdentity: return .clone(peer: peer)
+        default: return .settle(peer: peer)
         }
     }
 
     private static func writes(_ random: inout SeededRandom) -> [Write] {
-        (0..<Int.random(in: 1...4, using: &random)).map { _ in write(&random) }
-    }
-
-    private static func write(_ random: inout SeededRandom) -> Write {
-        let key = Int.random(in: 0..<6, using: &random)
-        let column = Int.random(in: 0..<Statements.columns.count, using: &random)
-        func value() -> Int? { Bool.random(using: &random) ? Int.random(in: 0..<1000, using: &random) : nil }
-        switch Int.random(in: 0..<20, using: &random) {
-        case 0..<6: return .insert(key: key, values: Statements.columns.map { _ in value() })
-        case 6..<8: return .replace(key: key, values: Statements.columns.map { _ in value() })
-        case 8..<10: return .upsert(key: key, column: column, value: value())
-        case 10..<14: return .update(key: key, column: column, value: value())
-        case 14: return .updateAll(column: column, value: value())
-        case 15..<18: return .delete(key: key)
-        case 18:
-            let other = Int.random(in: 0..<6, using: &random)
-            return Bool.random(using: &random) ? .rekey(key: key, to: other) : .overwrite(key: key, to: other)
-        default: return .move(key: key, rowid: Int.random(in: 1..<12, using: &random))
-        }
+        (0..<Int.random(in: 1...4, using: &random)).map { _ in Write.random(&random) }
     }
 
     var description: String {
@@ -80,32 +78,11 @@ enum Operation: Sendable, CustomStringConvertible {
         case .advance(let peer, let seconds): "peer \(peer)'s clock moves by \(seconds) s"
         case .reopen(let peer): "peer \(peer) reopens"
         case .loseFile(let peer): "peer \(peer) loses its store file"
-        }
-    }
-}
-
-/// The SQL of the statements.
-enum Statements {
-    static let columns = ["a", "b", "c"]
-    static let create = "CREATE TABLE item (id TEXT NOT NULL PRIMARY KEY, a, b, c)"
-}
-
-extension Operation.Write {
-    /// The statement, which succeeds whatever the table holds.
-    var sql: String {
-        func text(_ value: Int?) -> String { value.map(String.init) ?? "NULL" }
-        func row(_ key: Int, _ values: [Int?]) -> String { "'k\(key)', \(values.map(text).joined(separator: ", "))" }
-        return switch self {
-        case .insert(let key, let values): "INSERT OR IGNORE INTO item VALUES (\(row(key, values)))"
-        case .replace(let key, let values): "REPLACE INTO item VALUES (\(row(key, values)))"
-        case .upsert(let key, let column, let value):
-            "INSERT INTO item (id, \(Statements.columns[column])) VALUES ('k\(key)', \(text(value))) ON CONFLICT (id) DO UPDATE SET \(Statements.columns[column]) = \(text(value))"
-        case .update(let key, let column, let value): "UPDATE item SET \(Statements.columns[column]) = \(text(value)) WHERE id = 'k\(key)'"
-        case .updateAll(let column, let value): "UPDATE item SET \(Statements.columns[column]) = \(text(value))"
-        case .delete(let key): "DELETE FROM item WHERE id = 'k\(key)'"
-        case .rekey(let key, let other): "UPDATE OR IGNORE item SET id = 'k\(other)' WHERE id = 'k\(key)'"
-        case .overwrite(let key, let other): "UPDATE OR REPLACE item SET id = 'k\(other)' WHERE id = 'k\(key)'"
-        case .move(let key, let rowid): "UPDATE OR REPLACE item SET rowid = \(rowid) WHERE id = 'k\(key)'"
+        case .crash(let peer, let count): "peer \(peer) settles and crashes after \(count) changes to files"
+        case .turnAway(let peer): "peer \(peer) goes away, or comes back"
+        case .backUp(let peer): "peer \(peer)'s store file is copied"
+        case .restore(let peer): "peer \(peer)'s store file is restored from the copy"
+        case .clone(let peer): "peer \(peer) is cloned to another device"
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -17,13 +18,19 @@ public struct FaultySynchroniser {
         case temporary
         /// It arrives, and so does a conflict copy of it.
         case conflictCopy
+        /// It is lost on the way, and comes with a later delivery.
+        case lost
+        /// It arrives twice.
+        case twice
     }
 
     /// Strings: in debug builds a `FilePath` checks itself at every step, and there are thousands.
-    private let roots: [String]
+    private var roots: [String]
     private var random: SeededRandom
     /// The device that each file came from.
     private var origins: [String: Int] = [:]
+    /// Whether names are carried, as far as they have been asked for.
+    private var carried: [String: Bool] = [:]
     /// Files that have not arrived whole, by root.
     private var partial: [Set<String>]
 
@@ -45,6 +52,14 @@ public struct FaultySynchroniser {
         partial = devices.map { _ in [] }
     }
 
+    /// Connects another device.
+    ///
+    /// - Parameter device: it may hold copies of files that others sent already.
+    public mutating func connect(_ device: SimulatedDevice) {
+        roots.append(device.root.string)
+        partial.append([])
+    }
+
     /// Delivers up to some files from one device to another, with faults.
     ///
     /// - Parameters:
@@ -53,10 +68,16 @@ public struct FaultySynchroniser {
     ///   - count: how many files at most.
     /// - Throws: Foundation's error where a file cannot be written.
     public mutating func deliver(from source: Int, to target: Int, count: Int) throws {
-        try removeDeleted(from: source, at: target)
+        try removeDeleted(files(of: target), from: source, at: target)
         let missing = try files(of: source).filter { partial[target].contains($0) || !exists($0, at: target) }.sorted()
         for file in missing.shuffled(using: &random).prefix(count) where !partial[source].contains(file) {
             try send(file, from: source, to: target, fault: Fault.allCases.randomElement(using: &random)!)
+        }
+        // Now and then something comes once more that has long been there.
+        if Int.random(in: 0..<4, using: &random) == 0, let again = try files(of: source).sorted().randomElement(using: &random),
+            !partial[source].contains(again), exists(again, at: target)
+        {
+            try send(again, from: source, to: target, fault: .none)
         }
     }
 
@@ -64,13 +85,14 @@ public struct FaultySynchroniser {
     ///
     /// - Throws: Foundation's error where a file cannot be written.
     public mutating func deliverAll() throws {
-        for _ in roots.indices {
-            for source in roots.indices {
-                for target in roots.indices where target != source {
-                    try removeDeleted(from: source, at: target)
-                    for file in try files(of: source).sorted() where !partial[source].contains(file) {
-                        if partial[target].contains(file) || !exists(file, at: target) { try send(file, from: source, to: target, fault: .none) }
-                    }
+        let before = try roots.indices.map { try files(of: $0) }
+        for source in roots.indices {
+            for target in roots.indices where target != source { try removeDeleted(before[target], from: source, at: target) }
+        }
+        for source in roots.indices {
+            for file in before[source].sorted() where !partial[source].contains(file) && exists(file, at: source) {
+                for target in roots.indices where target != source && (partial[target].contains(file) || !exists(file, at: target)) {
+                    try send(file, from: source, to: target, fault: .none)
                 }
             }
         }
@@ -92,26 +114,40 @@ public struct FaultySynchroniser {
 
     /// The files of a device that are to be carried, relative to its root.
     private mutating func files(of device: Int) throws -> [String] {
-        let root = roots[device]
         var found: [String] = []
-        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
-            let components = path.split(separator: "/")
-            if components.contains(where: { $0.hasSuffix(".nosync") || ForeignNames.matches(String($0)) }) { continue }
-            var isDirectory: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: "\(root)/\(path)", isDirectory: &isDirectory), !isDirectory.boolValue else {
-                continue
-            }
-            if origins[path] == nil { origins[path] = device }
-            found.append(path)
-        }
+        try list("", of: device, into: &found)
         return found
     }
 
-    private func exists(_ file: String, at device: Int) -> Bool { FileManager.default.fileExists(atPath: "\(roots[device])/\(file)") }
+    /// Lists a directory and those in it: by readdir(3), for a run lists thousands.
+    private mutating func list(_ directory: String, of device: Int, into found: inout [String]) throws {
+        guard let stream = opendir("\(roots[device])/\(directory)") else { return }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) } }
+            guard name != ".", name != "..", isCarried(name) else { continue }
+            let path = directory.isEmpty ? name : "\(directory)/\(name)"
+            if entry.pointee.d_type == UInt8(DT_DIR) {
+                try list(path, of: device, into: &found)
+            } else {
+                if origins[path] == nil { origins[path] = device }
+                found.append(path)
+            }
+        }
+    }
+
+    private mutating func isCarried(_ name: String) -> Bool {
+        if let known = carried[name] { return known }
+        let isCarried = !name.hasSuffix(".nosync") && !ForeignNames.matches(name)
+        carried[name] = isCarried
+        return isCarried
+    }
+
+    private func exists(_ file: String, at device: Int) -> Bool { access("\(roots[device])/\(file)", F_OK) == 0 }
 
     /// A file that its author has removed goes elsewhere too.
-    private mutating func removeDeleted(from source: Int, at target: Int) throws {
-        for file in try files(of: target) where origins[file] == source && !exists(file, at: source) {
+    private mutating func removeDeleted(_ files: [String], from source: Int, at target: Int) throws {
+        for file in files where origins[file] == source && !exists(file, at: source) {
             try? FileManager.default.removeItem(atPath: "\(roots[target])/\(file)")
             partial[target].remove(file)
         }
@@ -124,6 +160,10 @@ public struct FaultySynchroniser {
         guard let content = FileManager.default.contents(atPath: "\(roots[source])/\(file)") else { return }
         let name = destination.lastComponent!.string
         switch fault {
+        case .lost: break
+        case .twice:
+            try send(file, from: source, to: target, fault: .none)
+            try send(file, from: source, to: target, fault: .none)
         case .none:
             let temporary = directory.appending(".syncthing.\(name).tmp")
             try content.write(to: URL(filePath: temporary.string))

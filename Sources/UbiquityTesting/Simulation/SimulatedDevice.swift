@@ -19,6 +19,8 @@ public import UbiquityStores
 public struct SimulatedDevice: Sendable {
     /// The device's name.
     public let name: String
+    /// The account that it is signed in to.
+    public let account: String
     /// Its directory, which holds everything of it.
     public let directory: FilePath
     /// Its home.
@@ -27,6 +29,8 @@ public struct SimulatedDevice: Sendable {
     public let root: FilePath
     /// Its wall clock.
     public let clock: ManualClock
+    /// What goes wrong with its changes of the container's files.
+    public let faults = FileFaults()
 
     /// Makes a device and signs it in.
     ///
@@ -38,6 +42,7 @@ public struct SimulatedDevice: Sendable {
     /// - Throws: `ContainerError`, or Foundation's error where a directory cannot be made.
     public init(_ name: String, in directory: FilePath, account: String = "alice", clock: ManualClock = ManualClock()) throws {
         self.name = name
+        self.account = account
         self.directory = directory.appending(name)
         self.clock = clock
         home = DeviceHome(self.directory.appending("home"))
@@ -52,7 +57,7 @@ public struct SimulatedDevice: Sendable {
     /// - Returns: the container, made if it is new.
     /// - Throws: `ContainerError`.
     public func container(_ identifier: String = "org.example.simulated") async throws -> UbiquityContainer {
-        try await UbiquityContainer(identifier, home: home)
+        try await UbiquityContainer(identifier, home: home, files: FaultyFileLayer(faults: faults))
     }
 
     /// Opens a store on this device, by its clock.
@@ -61,12 +66,78 @@ public struct SimulatedDevice: Sendable {
     ///   - contentName: the content's name, and the store file's.
     ///   - schema: the app's migrator and synced tables.
     ///   - exchangesAutomatically: whether changes come and go by themselves; without it, call `settled()`.
+    ///   - conflictRetention: how long values that lost a conflict are kept, by this device's clock.
     /// - Returns: the store.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
-    public func openStore(contentName: String = "Store", schema: SyncedSchema, exchangesAutomatically: Bool = false) async throws -> UbiquitousStore {
-        try await UbiquitousStore.open(
-            at: directory.appending("app").appending("\(contentName).sqlite"),
-            options: .init(contentName: contentName, exchangesAutomatically: exchangesAutomatically), in: container(), schema: schema,
+    public func openStore(
+        contentName: String = "Store", schema: SyncedSchema, exchangesAutomatically: Bool = false,
+        conflictRetention: ConflictRetention = ConflictRetention()
+    ) async throws -> UbiquitousStore {
+        var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
+        options.conflictRetention = conflictRetention
+        return try await UbiquitousStore.open(
+            at: directory.appending("app").appending("\(contentName).sqlite"), options: options, in: container(), schema: schema,
             now: { [clock] in clock.now })
+    }
+}
+
+extension SimulatedDevice {
+    /// Closes a store as the end of its process would: what SQLite had written is there, and nothing is tidied up.
+    ///
+    /// - Parameter store: one of this device, at rest; open it again afterwards.
+    /// - Throws: Foundation's error where a file cannot be copied, or GRDB's.
+    public func crash(_ store: UbiquitousStore) async throws {
+        let copy = directory.appending("crash")
+        try Self.copy(store.file, to: copy)
+        try await store.close()
+        try Self.replace(store.file, by: copy)
+    }
+
+    /// Puts a copy of a store's file aside.
+    ///
+    /// - Parameter store: one of this device, at rest.
+    /// - Throws: Foundation's error where a file cannot be copied.
+    public func backUp(_ store: UbiquitousStore) throws { try Self.copy(store.file, to: directory.appending("backup")) }
+
+    /// Puts the last copy in the place of a store's file.
+    ///
+    /// - Parameter file: a store's file; the store is closed.
+    /// - Returns: whether there was a copy.
+    /// - Throws: Foundation's error where a file cannot be copied.
+    public func restore(_ file: FilePath) throws -> Bool {
+        let copy = directory.appending("backup")
+        guard FileManager.default.fileExists(atPath: copy.appending("main").string) else { return false }
+        try Self.replace(file, by: copy)
+        return true
+    }
+
+    /// Another device with a copy of everything that this one has, as a cloned home would be; no store of this one is open.
+    ///
+    /// - Parameters:
+    ///   - name: names its directory.
+    ///   - clock: its wall clock.
+    /// - Returns: the other device.
+    /// - Throws: Foundation's error where a file cannot be copied, or `ContainerError`.
+    public func cloned(_ name: String, clock: ManualClock) throws -> SimulatedDevice {
+        let other = directory.removingLastComponent().appending(name)
+        try FileManager.default.copyItem(atPath: directory.string, toPath: other.string)
+        return try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock)
+    }
+
+    private static let parts = [("", "main"), ("-wal", "wal")]
+
+    private static func copy(_ file: FilePath, to directory: FilePath) throws {
+        try? FileManager.default.removeItem(atPath: directory.string)
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        for (suffix, name) in parts where FileManager.default.fileExists(atPath: file.string + suffix) {
+            try FileManager.default.copyItem(atPath: file.string + suffix, toPath: directory.appending(name).string)
+        }
+    }
+
+    private static func replace(_ file: FilePath, by directory: FilePath) throws {
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.string + suffix) }
+        for (suffix, name) in parts where FileManager.default.fileExists(atPath: directory.appending(name).string) {
+            try FileManager.default.copyItem(atPath: directory.appending(name).string, toPath: file.string + suffix)
+        }
     }
 }

@@ -1,0 +1,78 @@
+internal import Synchronization
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Ends the changes of files after some, as a crash of the process would, or a disk that fails.
+public final class FileFaults: Sendable {
+    private let rest = Mutex<Int?>(nil)
+
+    /// No faults yet.
+    public init() {}
+
+    /// Lets so many more changes of files through, and fails all others, until `disarm()`.
+    ///
+    /// - Parameter count: how many.
+    public func arm(after count: Int) { rest.withLock { $0 = count } }
+
+    /// Lets everything through again.
+    public func disarm() { rest.withLock { $0 = nil } }
+
+    /// Counts a change; throws where it is not let through.
+    fileprivate func pass() throws(Errno) {
+        let isPast = rest.withLock { rest in
+            guard let left = rest else { return false }
+            rest = left - 1
+            return left <= 0
+        }
+        if isPast { throw .ioError }
+    }
+}
+
+/// The kernel's files, with the faults of a device.
+struct FaultyFileLayer: FileLayer {
+    let faults: FileFaults
+    private let files = LinuxFileLayer()
+
+    init(faults: FileFaults) { self.faults = faults }
+
+    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
+    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
+    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
+
+    func makeDirectory(_ path: FilePath) throws(Errno) {
+        // One that is there is no change.
+        if try files.kind(of: path) == nil { try faults.pass() }
+        try files.makeDirectory(path)
+    }
+
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) {
+        do {
+            try faults.pass()
+        } catch {
+            // The crash comes in the middle of it.
+            try? files.writeNew(file, Array(bytes.prefix(bytes.count / 2)))
+            throw error
+        }
+        try files.writeNew(file, bytes)
+    }
+
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) {
+        try faults.pass()
+        try files.renameNew(from, to: to)
+    }
+
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) {
+        try faults.pass()
+        try files.renameOver(from, to: to)
+    }
+
+    func syncDirectory(_ directory: FilePath) throws(Errno) { try faults.pass() }
+
+    func syncFile(_ file: FilePath) throws(Errno) { try faults.pass() }
+
+    func remove(_ file: FilePath) throws(Errno) {
+        try faults.pass()
+        try files.remove(file)
+    }
+}

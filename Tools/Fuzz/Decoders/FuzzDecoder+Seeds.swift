@@ -1,0 +1,57 @@
+internal import Foundation
+internal import UbiquityContainers
+internal import UbiquityStores
+
+extension FuzzDecoder {
+    private static let peer = PeerIdentifier("alice~0785bf93-b82f-4b53-9fa1-b45b2ee096c3")!
+    private static let hash = ContentHash(of: [1])
+
+    /// Sound examples to start from.
+    package var seeds: [[UInt8]] {
+        switch self {
+        case .log: [Self.sampleLog(sequence: 1, news: Knowledge()), Self.sampleLog(sequence: 7, news: Self.knowledge)]
+        case .receipt:
+            [
+                try? Receipt(peer: Self.peer, epoch: 1, knowledge: Self.knowledge, migrations: ["v1"], time: Date(timeIntervalSince1970: 1e9))
+                    .encoded()
+            ].compactMap { $0 }
+        case .mark:
+            [
+                "\(Self.peer)", "1.\(Self.peer)", LogFileName(sequence: 3, hash: Self.hash).description, "12", ".syncthing.a.tmp",
+                "{\"attached\":\"2026-11-21T10:00:00Z\",\"device\":\"d\",\"format\":1,\"peer\":\"\(Self.peer)\"}",
+            ].map { Array($0.utf8) }
+        case .wire: [Self.sampleValues, Array(repeating: 7, count: 34)]
+        }
+    }
+
+    private static let knowledge = Knowledge([
+        PeerIdentifier("alice~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6")!: .init(sequence: 3, hash: hash)
+    ])
+
+    private static let values: [RecordValue] = [
+        .integer(.min), .integer(9_007_199_254_740_993), .real(9_007_199_254_740_992.0.bitPattern), .text("x"), .blob([0, 1]), .null,
+    ]
+
+    private static var sampleValues: [UInt8] {
+        var writer = WireWriter()
+        for value in values { writer.recordValue(value) }
+        return writer.bytes
+    }
+
+    private static func sampleLog(sequence: Int64, news: Knowledge) -> [UInt8] {
+        let table = LogBody.Table(name: "note", keyColumns: ["id"], columns: values.indices.map { "c\($0)" })
+        var rows = WireWriter()
+        rows.varint(1)
+        rows.recordValue(.text("k"))
+        rows.varint(UInt64(1 << values.count) - 1)
+        for value in values { rows.recordValue(value) }
+        rows.varint(2)
+        rows.recordValue(.integer(-5))
+        var body = LogBodyBuilder()
+        body.add(table, count: 2, rows: rows)
+        let header = LogHeader(
+            peer: peer, contentName: "Notes", epoch: 1, sequence: sequence, predecessor: sequence > 1 ? hash : nil, news: news, schema: "v1",
+            created: Date(timeIntervalSince1970: 1e9), saves: 1, changes: 2)
+        return LogFile.encode(header, body: body.encoded(time: HybridTime(milliseconds: 1_800_000_000_000)))
+    }
+}

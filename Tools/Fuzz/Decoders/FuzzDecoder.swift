@@ -1,0 +1,106 @@
+internal import Foundation
+internal import UbiquityContainers
+internal import UbiquityStores
+
+/// What reads bytes that others wrote: each must meet anything with an error, never with a trap, and what it takes must mean something.
+package enum FuzzDecoder: String, CaseIterable, Sendable {
+    /// Log files: header, body, changes.
+    case log
+    /// Receipts.
+    case receipt
+    /// Names and contents of marks, and the names of files in a content.
+    case mark
+    /// Wire values, stamps, and the order of values.
+    case wire
+
+    /// Reads bytes, and traps where a decoder takes what it should not.
+    ///
+    /// - Parameter bytes: anything.
+    package func read(_ bytes: [UInt8]) {
+        switch self {
+        case .log: Self.readLog(bytes)
+        case .receipt: Self.readReceipt(bytes)
+        case .mark: Self.readMark(bytes)
+        case .wire: Self.readWire(bytes)
+        }
+    }
+
+    private static func readLog(_ bytes: [UInt8]) {
+        guard let log = try? LogFile(decoding: bytes) else { return }
+        // What is known of a header survives being written again.
+        let again = try? LogFile(decoding: LogFile.encode(log.header, body: Array(log.body)))
+        precondition(again?.body == log.body, "a log is not read as it was written")
+        precondition(again?.header.news == log.header.news && again?.header.peer == log.header.peer, "a header is not read as it was written")
+        precondition(again?.header.sequence == log.header.sequence && again?.header.predecessor == log.header.predecessor)
+        guard let contents = try? LogBody.decode(log) else { return }
+        for group in contents.groups {
+            _ = group.time.isPlausible(after: .least)
+            for rows in group.rows {
+                let table = contents.tables[rows.table]
+                try? rows.forEach(in: table) { change in
+                    precondition(change.life > 0 && change.key.count == table.keyColumns.count && !change.key.contains(.null))
+                    precondition(change.values.count == change.columns.count)
+                    change.columns.forEach { precondition($0 < table.columns.count, "a column that the table does not have") }
+                }
+            }
+        }
+    }
+
+    private static func readReceipt(_ bytes: [UInt8]) {
+        guard let receipt = Receipt(decoding: bytes) else { return }
+        for position in receipt.stated.positions.values { precondition(position.sequence > 0) }
+        if let written = try? receipt.encoded() {
+            precondition(Receipt(decoding: written)?.stated == receipt.stated, "a receipt is not read as it was written")
+        }
+    }
+
+    private static func readMark(_ bytes: [UInt8]) {
+        _ = try? JSONDecoder().decode(AttachmentMark.self, from: Data(bytes))
+        let name = String(decoding: bytes, as: UTF8.self)
+        _ = ForeignNames.matches(name)
+        if let peer = PeerIdentifier(name) { precondition(peer.description == name, "a peer's name has one spelling") }
+        if let log = LogFileName(name) { precondition(log.description == name, "a log's name has one spelling") }
+        if let number = Receipt.number(ofFile: name) { precondition(String(number) == name, "a receipt's name has one spelling") }
+        if let epoch = ContentLayout.epoch(ofMark: name) { precondition(epoch > 0 && name.hasPrefix("\(epoch).")) }
+    }
+
+    private static func readWire(_ bytes: [UInt8]) {
+        var reader = WireReader(bytes[...])
+        var values: [RecordValue] = []
+        while !reader.isAtEnd, let value = try? reader.recordValue() { values.append(value) }
+        var writer = WireWriter()
+        for value in values { writer.recordValue(value) }
+        var again = WireReader(writer.bytes[...])
+        for value in values { precondition((try? again.recordValue()) == value, "a value is not read as it was written") }
+        checkOrder(values.prefix(6))
+        readFields(bytes[...], depth: 0)
+        if let others = bytes.withUnsafeBytes({ RecordClock.unpack($0) }), !others.isEmpty {
+            var clock = RecordClock(life: 1, stamp: .least, columns: [])
+            clock.others = others
+            precondition(clock.packedOthers.map { $0 == bytes } ?? false, "stamps are not read as they were written")
+        }
+    }
+
+    /// Values have one order, alike whichever is asked first, and equal means the same type and bytes.
+    private static func checkOrder(_ values: ArraySlice<RecordValue>) {
+        for left in values {
+            for right in values {
+                let order = left.compare(right)
+                precondition((order == .equal) == (left == right), "\(left) and \(right) are equal in one way only")
+                precondition((order == .less) == (right.compare(left) == .greater), "\(left) and \(right) have two orders")
+                for third in values where order != .greater && right.compare(third) != .greater {
+                    precondition(left.compare(third) != .greater, "\(left), \(right) and \(third) go in a circle")
+                }
+            }
+        }
+    }
+
+    private static func readFields(_ bytes: ArraySlice<UInt8>, depth: Int) {
+        var reader = WireReader(bytes)
+        while let (_, value) = try? reader.nextField() {
+            _ = try? value.number
+            _ = try? value.string
+            if depth < 4, let data = try? value.data { readFields(data, depth: depth + 1) }
+        }
+    }
+}

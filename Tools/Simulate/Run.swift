@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+import UbiquityTesting
+
+/// The devices of a run and their stores.
+struct Run {
+    private var devices: [SimulatedDevice]
+    private var stores: [UbiquitousStore]
+    private var synchroniser: FaultySynchroniser
+    /// The peers that are away.
+    private var away: Set<Int> = []
+    private let schema = SimulatedTable.schema
+    /// Clones make more of the peers; more than this would only take time.
+    private let limit: Int
+
+    init(seed: UInt64, peers: Int, directory: FilePath) async throws {
+        devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory) }
+        synchroniser = FaultySynchroniser(devices, seed: seed)
+        limit = peers + 2
+        stores = []
+        for device in devices { stores.append(try await open(device)) }
+    }
+
+    private func open(_ device: SimulatedDevice) async throws -> UbiquitousStore {
+        // Clocks jump by years: what lost is kept through all of them.
+        try await device.openStore(schema: schema, conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000))
+    }
+
+    mutating func perform(_ operation: Operation) async throws {
+        let peer = operation.peer
+        if case .turnAway = operation {
+            if away.remove(peer) == nil { away.insert(peer) }
+            return
+        }
+        guard !away.contains(peer) else { return }
+        let store = stores[peer]
+        switch operation {
+        case .save(_, let writes): try await store.write { db in for write in writes { try db.execute(sql: write.sql) } }
+        case .foreignWrite(_, let writes):
+            let other = try DatabaseQueue(path: store.file.string)
+            try await other.write { db in for write in writes { try db.execute(sql: write.sql) } }
+            try other.close()
+        case .settle: try await store.settled()
+        case .publish: try await store.publish()
+        case .deliver(_, let target, let count):
+            if !away.contains(target) { try synchroniser.deliver(from: peer, to: target, count: count) }
+        case .advance(_, let seconds): devices[peer].clock.advance(by: Double(seconds))
+        case .reopen:
+            try await store.close()
+            stores[peer] = try await open(devices[peer])
+        case .loseFile:
+            // What was not published is lost with the file, and nobody can bring it back.
+            try await store.publish()
+            try await store.close()
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.file.string + suffix) }
+            stores[peer] = try await open(devices[peer])
+        case .crash(_, let count):
+            devices[peer].faults.arm(after: count)
+            // It fails, or there was less to do.
+            try? await store.settled()
+            devices[peer].faults.disarm()
+            try await devices[peer].crash(store)
+            stores[peer] = try await open(devices[peer])
+        case .turnAway: break
+        case .backUp: try devices[peer].backUp(store)
+        case .restore:
+            try await store.publish()
+            try await store.close()
+            _ = try devices[peer].restore(store.file)
+            stores[peer] = try await open(devices[peer])
+        case .clone:
+            guard devices.count < limit else { return }
+            try await store.close()
+            let clone = try devices[peer].cloned("device\(devices.count)", clock: ManualClock(devices[peer].clock.now))
+            stores[peer] = try await open(devices[peer])
+            devices.append(clone)
+            synchroniser.connect(clone)
+            stores.append(try await open(clone))
+        }
+    }
+
+    /// Delivers everything, until each peer has read all.
+    mutating func heal() async throws {
+        for _ in 0..<4 {
+            for store in stores { try await store.settled() }
+            try synchroniser.deliverAll()
+        }
+        for store in stores { try await store.settled() }
+    }
+
+    /// What differs between peers, or from the model, or is lost; nil where nothing is.
+    func difference() async throws -> String? {
+        var contents: [[String]] = []
+        var listed: Set<LostValue> = []
+        for (peer, store) in stores.enumerated() {
+            let status = try await store.status()
+            guard status.waiting.isEmpty, status.quarantined.isEmpty, status.unpublished == 0 else {
+                return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
+            }
+            let (rows, conflicts) = try await store.read { db in
+                (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
+            }
+            contents.append(rows)
+            for conflict in conflicts {
+                for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
+            }
+        }
+        let model = try LogModel(container: await devices[0].container().path, contentName: "Store")
+        let expected = SimulatedTable.all.flatMap { model.rows($0) }
+        for (peer, content) in contents.enumerated() where content != expected {
+            let difference = content.difference(from: expected)
+            return "peer \(peer) shows otherwise than the logs say: \(difference.insertions) for \(difference.removals)"
+        }
+        if let lost = model.firstLost(listed: listed) { return "\(lost), and no peer lists it" }
+        return nil
+    }
+
+    /// Closes all stores.
+    func close() async throws { for store in stores { try await store.close() } }
+}
