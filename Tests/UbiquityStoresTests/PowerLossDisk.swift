@@ -65,6 +65,17 @@ final class PowerLossDisk: Sendable {
     /// How many events there are, to say later where a cut falls.
     var count: Int { state.withLock { $0.events.count } }
 
+    /// An event for people, without its bytes.
+    func event(_ number: Int) -> String {
+        state.withLock { state in
+            guard state.events.indices.contains(number) else { return "the end" }
+            return switch state.events[number] {
+            case .write(let file, let offset, let bytes): "a write of \(bytes.count) bytes at \(offset) to file \(file)"
+            case let other: "\(other)"
+            }
+        }
+    }
+
     /// The file at a path, made known if it is new.
     func number(of path: String) -> Int {
         state.withLock { state in

@@ -29,9 +29,6 @@ enum Operation: Sendable, CustomStringConvertible {
     /// Another device is made from a copy of everything that this one has.
     case clone(peer: Int)
 
-    /// Whether a store whose identifier is in use elsewhere takes a new one.
-    private static let renewsIdentity = false
-
     /// The peer that does it.
     var peer: Int {
         switch self {
@@ -58,9 +55,8 @@ enum Operation: Sendable, CustomStringConvertible {
         case 89..<94: return .crash(peer: peer, after: Int.random(in: 0..<12, using: &random))
         case 94..<96: return .turnAway(peer: peer)
         case 96..<98: return .backUp(peer: peer)
-        case 98 where renewsIdentity: return .restore(peer: peer)
-        case 99 where renewsIdentity: return .clone(peer: peer)
-        default: return .settle(peer: peer)
+        case 98: return .restore(peer: peer)
+        default: return .clone(peer: peer)
         }
     }
 

@@ -24,7 +24,7 @@ package struct ContentLayout: Hashable, Sendable {
 
     /// Reads `<n>.<peer>`.
     package static func epoch(ofMark name: String) -> Int64? {
-        let parts = name.split(separator: ".", maxSplits: 1)
+        let parts = name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let epoch = Int64(parts[0]), epoch > 0, String(epoch) == parts[0], PeerIdentifier(parts[1]) != nil else { return nil }
         return epoch
     }

@@ -120,7 +120,8 @@ extension LogHeader {
                 let (peer, position) = try Self.entry(try value.data)
                 news.insert(position, of: peer)
             case Field.schema: schema = try value.string
-            case Field.created: created = try value.number
+            // 48 bits, as in a stamp: a date beyond cannot be shown, nor written again.
+            case Field.created: created = min(try value.number, 1 << 48)
             case Field.saves: saves = Int64(clamping: try value.number)
             case Field.changes: changes = Int64(clamping: try value.number)
             default: break

@@ -25,11 +25,12 @@ struct StoreFile {
     ///   - path: the SQLite file.
     ///   - schema: the app's migrator and synced tables.
     ///   - newState: the state of a store that is new.
+    ///   - files: makes the directory that the file lies in.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
-    static func open(_ path: FilePath, schema: SyncedSchema, newState: StoreState) throws -> StoreFile {
+    static func open(_ path: FilePath, schema: SyncedSchema, newState: StoreState, files: any FileLayer = LinuxFileLayer()) throws -> StoreFile {
         do {
-            try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
+            try makeDirectories(path.removingLastComponent(), files)
         } catch {
             throw UbiquitousStoreError(
                 .fileSystem,
@@ -51,6 +52,17 @@ struct StoreFile {
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
+    }
+
+    /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a
+    /// directory above it is not (fsync(2)).
+    private static func makeDirectories(_ directory: FilePath, _ files: any FileLayer) throws(Errno) {
+        // What is there may be a symbolic link: only what is missing is made.
+        guard !FileManager.default.fileExists(atPath: directory.string) else { return }
+        let parent = directory.removingLastComponent()
+        try makeDirectories(parent, files)
+        try files.makeDirectory(directory)
+        try files.syncDirectory(parent)
     }
 
     private static var configuration: Configuration {
@@ -87,9 +99,18 @@ struct StoreFile {
     /// The state of a store file that is there; nil where there is none, or none of ours yet.
     private static func existingState(_ path: FilePath, expected: StoreState) throws -> StoreState? {
         guard FileManager.default.fileExists(atPath: path.string) else { return nil }
-        var readOnly = configuration
-        readOnly.readonly = true
-        let queue = try DatabaseQueue(path: path.string, configuration: readOnly)
+        do {
+            var readOnly = configuration
+            readOnly.readonly = true
+            return try existingState(path, expected: expected, readOnly)
+        } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
+            // A transaction was cut off, at the file's making: only who can write can undo it.
+            return try existingState(path, expected: expected, configuration)
+        }
+    }
+
+    private static func existingState(_ path: FilePath, expected: StoreState, _ configuration: Configuration) throws -> StoreState? {
+        let queue = try DatabaseQueue(path: path.string, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read { db in
             guard try db.tableExists("ubiquity_state") else { return nil }

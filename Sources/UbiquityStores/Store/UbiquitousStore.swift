@@ -104,7 +104,7 @@ public final class UbiquitousStore: Sendable {
         let newState = StoreState(
             account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState) }
+        let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState, files: container.files) }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,

@@ -1,0 +1,167 @@
+import Foundation
+import GRDB
+import Synchronization
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityStores
+import UbiquityTesting
+
+/// The power fails: what was not synced is gone, or there in part.
+@Suite(.serialized)
+struct PowerLossTests {
+    /// A device on a disk that loses power, and one that does not and hears of everything at once.
+    private struct Scene {
+        let disk: PowerLossDisk
+        let desk: SimulatedDevice
+        let phone: SimulatedDevice
+        /// Where each save's publication had ended: the rows must be there for every cut from then on.
+        var published: [(event: Int, id: String)] = []
+
+        init(_ directory: FilePath) throws {
+            desk = try SimulatedDevice("desk", in: directory)
+            phone = try SimulatedDevice("phone", in: directory)
+            disk = PowerLossDisk(root: desk.directory)
+            PowerLossVFS.install()
+            PowerLossVFS.disks.withLock { $0.append(disk) }
+        }
+
+        func openDesk() async throws -> UbiquitousStore {
+            let container = try await UbiquityContainer("org.example.simulated", home: desk.home, files: PowerLossFileLayer(disk))
+            return try await UbiquitousStore.open(
+                at: desk.directory.appending("app/Store.sqlite"), options: .init(contentName: "Store", exchangesAutomatically: false),
+                in: container, schema: personSchema, now: { [clock = desk.clock] in clock.now })
+        }
+
+        /// Opens, saves, publishes, imports, and lets SQLite move its log into the database; records all of it.
+        mutating func record() async throws {
+            // The device is attached; all that is about the store comes after.
+            _ = try await desk.container()
+            let other = try await phone.openStore(schema: personSchema)
+            try await other.execute("INSERT INTO person (id, first) VALUES ('phone', 'P')")
+            try await other.settled()
+            try await other.close()
+            try carry(phone.root, to: desk.root)
+            try disk.start()
+            var store = try await openDesk()
+            for number in 0..<3 {
+                try await store.execute("INSERT INTO person (id, first) VALUES ('s\(number)', 'x')")
+                try await store.publish()
+                published.append((disk.count, "s\(number)"))
+            }
+            try await store.settled()
+            try await store.execute("UPDATE person SET last = 'L' WHERE id = 'phone'")
+            try await store.settled()
+            // A save that is published after the log has been moved into the database, and begun anew.
+            try await store.execute("INSERT INTO person (id) VALUES ('moved')")
+            let pool = try #require(store.reader as? DatabasePool)
+            try await pool.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
+            try await store.execute("INSERT INTO person (id, email) VALUES ('after', zeroblob(20000))")
+            try await store.publish()
+            published.append((disk.count, "after"))
+            published.append((disk.count, "moved"))
+            try await store.close()
+            store = try await openDesk()
+            try await store.execute("DELETE FROM person WHERE id = 's0'; INSERT INTO person (id) VALUES ('again')")
+            try await store.publish()
+            published.append((disk.count, "again"))
+            try await store.close()
+            disk.stop()
+        }
+
+        /// Brings back a moment, and looks at what must hold then.
+        func check(before event: Int, leaving remainder: PowerLossDisk.Remainder) async throws {
+            do {
+                try await converge(before: event, leaving: remainder)
+            } catch {
+                Issue.record("\(error): the power fails before event \(event), \(disk.event(event)), leaving \(remainder)")
+            }
+        }
+
+        private func converge(before event: Int, leaving remainder: PowerLossDisk.Remainder) async throws {
+            let moment: Comment = "the power fails before event \(event), \(disk.event(event)), leaving \(remainder)"
+            try disk.image(before: event, leaving: .everything).restore(at: desk.directory.string)
+            // The synchroniser is quick: the other device has whatever a program could see.
+            try carry(desk.root, to: phone.root)
+            try disk.image(before: event, leaving: remainder).restore(at: desk.directory.string)
+            let store = try await desk.openStore(schema: personSchema)
+            let other = try await phone.openStore(schema: personSchema)
+            do {
+                try await look(at: store, other, before: event, moment)
+            } catch {
+                Issue.record("\(error): \(moment)")
+            }
+            for each in [store, other] { try await each.close() }
+        }
+
+        private func look(at store: UbiquitousStore, _ other: UbiquitousStore, before event: Int, _ moment: Comment) async throws {
+            let ids = try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person") }
+            for (published, id) in published where published <= event { #expect(ids.contains(id), "\(id) is lost: \(moment)") }
+            try await store.settled()
+            let peer = try await desk.container().peer
+            #expect(try await store.status().peer == peer, "a log outlived its save: \(moment)")
+            for _ in 0..<2 {
+                try carry(desk.root, to: phone.root)
+                try await other.settled()
+                try carry(phone.root, to: desk.root)
+                try await store.settled()
+            }
+            #expect(try await store.rows() == other.rows(), moment)
+            for each in [store, other] {
+                let status = try await each.status()
+                #expect(status.waiting.isEmpty && status.quarantined.isEmpty && status.unpublished == 0, "\(status): \(moment)")
+            }
+        }
+
+        /// Copies what one device's root has and the other's has not.
+        private func carry(_ source: FilePath, to target: FilePath) throws {
+            for path in try FileManager.default.subpathsOfDirectory(atPath: source.string) where !path.contains(".nosync") {
+                let (from, to) = ("\(source)/\(path)", "\(target)/\(path)")
+                var isDirectory: ObjCBool = false
+                guard FileManager.default.fileExists(atPath: from, isDirectory: &isDirectory), !FileManager.default.fileExists(atPath: to) else {
+                    continue
+                }
+                if isDirectory.boolValue {
+                    try FileManager.default.createDirectory(atPath: to, withIntermediateDirectories: true)
+                } else {
+                    try FileManager.default.copyItem(atPath: from, toPath: to)
+                }
+            }
+        }
+    }
+
+    @Test("S-141: when the power fails no log outlives its save, nothing published is lost, the store opens, and devices converge")
+    func everyMoment() async throws {
+        try await withTemporaryDirectory { directory in
+            var scene = try Scene(directory)
+            defer { PowerLossVFS.disks.withLock { $0.removeAll { $0 === scene.disk } } }
+            try await scene.record()
+            #expect(scene.disk.count > 100)
+            let phone = try Image(reading: scene.phone.directory.string)
+            for event in 0...scene.disk.count {
+                try phone.restore(at: scene.phone.directory.string)
+                try await scene.check(before: event, leaving: .nothing)
+                guard event.isMultiple(of: 3) else { continue }
+                try phone.restore(at: scene.phone.directory.string)
+                try await scene.check(before: event, leaving: .some(seed: UInt64(event)))
+            }
+        }
+    }
+
+    @Test("S-141: an app's pragmas cannot make its saves less durable", arguments: ["synchronous = OFF", "journal_mode = DELETE"])
+    func pragmas(pragma: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let device = try SimulatedDevice("desk", in: directory)
+            let store = try await device.openStore(schema: personSchema)
+            let before = try await store.write { db in
+                [try String.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode")]
+            }
+            try? await store.execute("PRAGMA \(pragma)")
+            let after = try await store.write { db in
+                [try String.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode")]
+            }
+            #expect(after == before && before == ["1", "wal"])
+            try await store.close()
+        }
+    }
+}
