@@ -7,7 +7,8 @@ import ToolProcesses
 struct KillTests {
     /// The points at which `notes add` can be killed, and whether its note is saved by then.
     static let savePoints: [(point: String, isSaved: Bool)] = [
-        ("save.sealed", false), ("save.committed", true), ("publish.wal-synced", true), ("publish.temporary-written", true),
+        ("save.sealed", false), ("save.committed", true), ("publish.coalesced", true),
+        ("publish.wal-synced", true), ("publish.temporary-written", true),
         ("publish.renamed", true), ("publish.directory-synced", true), ("publish.outbox-cleared", true),
     ]
 
@@ -34,7 +35,9 @@ struct KillTests {
 
     @Test(
         "a kill at any point of an import leaves all of it or nothing, and the next start has it once",
-        arguments: ["import.applied", "import.committed", "receipt.written"])
+        arguments: [
+            "import.planned", "import.sealed", "import.applied", "import.committed", "receipt.numbered", "receipt.written", "receipt.trimmed",
+        ])
     func importsSurvive(point: String) async throws {
         try await withDevices(2) { devices in
             let (writer, reader) = (devices[0], devices[1])
@@ -43,10 +46,26 @@ struct KillTests {
             let killed = try await reader.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point])
             #expect(killed.signal == SIGKILL, "\(killed)")
             let offline = try await reader.run("notes", "list", "--offline").output.split(separator: "\n").count
-            #expect(offline == (point == "import.applied" ? 1 : 4))
+            #expect(offline == (["import.planned", "import.sealed", "import.applied"].contains(point) ? 1 : 4))
             let expected = ["note 0", "note 1", "note 2", "own"]
             #expect(try await reader.list().map(\.title).sorted() == expected)
             #expect(try await writer.list().map(\.title).sorted() == expected)
+        }
+    }
+
+    @Test(
+        "a kill at any point of a store's making leaves what the next start completes",
+        arguments: ["open.migrated", "open.prepared", "place.made", "place.marked"])
+    func openingsSurvive(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            let killed = try await writer.run("notes", "add", "killed", environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            #expect(try await writer.run("notes", "add", "after").status == 0)
+            for device in [writer, reader, writer] { #expect(try await device.list().map(\.title) == ["after"]) }
+            #expect(try writer.logs().count == 1)
+            let marks = try FileManager.default.contentsOfDirectory(atPath: writer.container.appending("CoreData/Notes/epochs").string)
+            #expect(marks.count == 1)
         }
     }
 

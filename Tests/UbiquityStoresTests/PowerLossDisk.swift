@@ -9,7 +9,9 @@ import UbiquityTesting
 /// What is kept is what POSIX promises: a file's content up to its last sync, and the names in a directory up to the last sync of that.
 /// Whatever came later may be there, in any part (Pillai et al., "All File Systems Are Not Created Equal", 2014).
 final class PowerLossDisk: Sendable {
-    /// One thing that is done. Files are numbered, since their names change.
+    /// One thing that is done.
+    ///
+    /// Files are numbered, since their names change.
     enum Event: Sendable {
         case create(Int, String)
         case write(Int, at: Int, [UInt8])
@@ -64,6 +66,19 @@ final class PowerLossDisk: Sendable {
 
     /// How many events there are, to say later where a cut falls.
     var count: Int { state.withLock { $0.events.count } }
+
+    /// The events before which the disk holds, or others see, something else than before the last of these: between them a cut leaves the same.
+    var turningPoints: [Int] {
+        state.withLock { state in
+            [0]
+                + state.events.indices.filter { index in
+                    switch state.events[index] {
+                    case .sync, .syncDirectory, .rename, .remove: true
+                    case .create, .write, .truncate, .makeDirectory: false
+                    }
+                }.map { $0 + 1 }
+        }
+    }
 
     /// An event for people, without its bytes.
     func event(_ number: Int) -> String {

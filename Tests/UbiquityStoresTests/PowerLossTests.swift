@@ -41,16 +41,17 @@ struct PowerLossTests {
             try await other.execute("INSERT INTO person (id, first) VALUES ('phone', 'P')")
             try await other.settled()
             try await other.close()
-            try carry(phone.root, to: desk.root)
             try disk.start()
             var store = try await openDesk()
-            for number in 0..<3 {
+            for number in 0..<2 {
                 try await store.execute("INSERT INTO person (id, first) VALUES ('s\(number)', 'x')")
                 try await store.publish()
                 published.append((disk.count, "s\(number)"))
             }
+            // What the synchroniser brings is not synced either: it may be gone after the cut, and comes again.
+            try carry(phone.root, to: desk.root)
             try await store.settled()
-            try await store.execute("UPDATE person SET last = 'L' WHERE id = 'phone'")
+            try await store.execute("UPDATE person SET last = 'L' WHERE id = 'phone'; INSERT INTO person (id) VALUES ('gone')")
             try await store.settled()
             // A save that is published after the log has been moved into the database, and begun anew.
             try await store.execute("INSERT INTO person (id) VALUES ('moved')")
@@ -62,7 +63,7 @@ struct PowerLossTests {
             published.append((disk.count, "moved"))
             try await store.close()
             store = try await openDesk()
-            try await store.execute("DELETE FROM person WHERE id = 's0'; INSERT INTO person (id) VALUES ('again')")
+            try await store.execute("DELETE FROM person WHERE id = 'gone'; INSERT INTO person (id) VALUES ('again')")
             try await store.publish()
             published.append((disk.count, "again"))
             try await store.close()
@@ -138,10 +139,11 @@ struct PowerLossTests {
             try await scene.record()
             #expect(scene.disk.count > 100)
             let phone = try Image(reading: scene.phone.directory.string)
-            for event in 0...scene.disk.count {
+            for event in scene.disk.turningPoints {
                 try phone.restore(at: scene.phone.directory.string)
                 try await scene.check(before: event, leaving: .nothing)
-                guard event.isMultiple(of: 3) else { continue }
+            }
+            for event in stride(from: 0, through: scene.disk.count, by: 24) {
                 try phone.restore(at: scene.phone.directory.string)
                 try await scene.check(before: event, leaving: .some(seed: UInt64(event)))
             }

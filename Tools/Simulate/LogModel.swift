@@ -119,9 +119,11 @@ extension LogModel {
                 }
                 if isReplaced || listed.contains(LostValue(record, column, write.value)) { continue }
                 // Within one log, what stands there last has taken the place of what came before.
-                if all.contains(where: { $0.log == write.log && $0.life >= write.life && ($0.column == column || $0.life > write.life) && $0.time > write.time }) {
-                    continue
+                let isRewritten = all.contains { other in
+                    other.log == write.log && other.time > write.time
+                        && (other.life > write.life || other.life == write.life && other.column == column)
                 }
+                if isRewritten { continue }
                 return "\(record) lost \(column) = \(write.value) of life \(write.life) by \(write.peer)"
             }
         }
@@ -134,7 +136,7 @@ extension LogModel {
         var found: Set<ContentHash> = [hash]
         let header = logs[hash]!.header
         seen[hash] = found
-        let before = [header.predecessor].compactMap { $0 } + header.news.positions.values.map(\.hash)
+        let before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
         for other in before where logs[other] != nil { found.formUnion(reach(other, &seen)) }
         seen[hash] = found
         return found

@@ -77,7 +77,7 @@ struct Run {
             let clone = try devices[peer].cloned("device\(devices.count)", clock: ManualClock(devices[peer].clock.now))
             stores[peer] = try await open(devices[peer])
             devices.append(clone)
-            synchroniser.connect(clone)
+            synchroniser.connect(clone, copyOf: peer)
             stores.append(try await open(clone))
         }
     }

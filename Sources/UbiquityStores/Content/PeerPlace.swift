@@ -50,8 +50,14 @@ struct PeerPlace {
             try files.makeDirectory(layout.temporary(of: peer, epoch: epoch))
             try files.syncDirectory(logs)
             try files.syncDirectory(layout.peer(peer))
-            try files.syncDirectory(layout.directory)
+            // The names above, too: else a power cut takes away the directory of a store that remembers it.
+            var directory = layout.directory
+            for _ in 0..<3 {
+                try files.syncDirectory(directory)
+                directory.removeLastComponent()
+            }
         }
+        Waypoint.placeMade.pass()
     }
 
     /// Begins an epoch.
@@ -62,6 +68,7 @@ struct PeerPlace {
             try files.renameNew(draft, to: layout.epochMark(epoch, by: peer))
             try files.syncDirectory(layout.epochs)
         }
+        Waypoint.placeMarked.pass()
     }
 
     private func explained<Result>(_ body: () throws -> Result) throws -> Result {

@@ -78,6 +78,7 @@ struct Publisher {
         try files.syncDirectory(directory)
         Waypoint.receiptWritten.pass()
         for name in before { try files.remove(directory.appending(name)) }
+        Waypoint.receiptTrimmed.pass()
     }
 
     private func place(_ bytes: [UInt8], as name: String, in directory: FilePath, by temporary: FilePath) throws {

@@ -7,6 +7,10 @@ internal import Glibc
 ///
 /// Debug builds only; in release builds passing one costs nothing.
 enum Waypoint: String {
+    case openMigrated = "open.migrated"
+    case openPrepared = "open.prepared"
+    case placeMade = "place.made"
+    case placeMarked = "place.marked"
     case saveSealed = "save.sealed"
     case saveCommitted = "save.committed"
     case publishCoalesced = "publish.coalesced"
@@ -16,9 +20,13 @@ enum Waypoint: String {
     case publishRenamed = "publish.renamed"
     case publishDirectorySynced = "publish.directory-synced"
     case publishCleared = "publish.outbox-cleared"
+    case importPlanned = "import.planned"
+    case importSealed = "import.sealed"
     case importApplied = "import.applied"
     case importCommitted = "import.committed"
+    case receiptNumbered = "receipt.numbered"
     case receiptWritten = "receipt.written"
+    case receiptTrimmed = "receipt.trimmed"
     case identityChosen = "identity.chosen"
     case identityMarked = "identity.marked"
     case identityPlaced = "identity.placed"

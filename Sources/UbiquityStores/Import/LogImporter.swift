@@ -31,6 +31,7 @@ struct LogImporter {
     /// much as all the rest, and refusals are rare.
     func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
         try sealer.seal(db)
+        Waypoint.importSealed.pass()
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         var state = try StoreState.read(db)
         var peers = try StoreKnowledge.peers(db)

@@ -35,6 +35,7 @@ extension StoreEngine {
             try quarantine(plan.quarantined.map { QuarantinedLog($0.name, of: $0.peer, $0.fault, since: now()) })
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
+                Waypoint.importPlanned.pass()
                 let outcome = try join(plan.ready, by: importer)
                 progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
@@ -131,6 +132,7 @@ extension StoreEngine {
     /// Publishes a receipt; false where another copy of this store has just used the number.
     private func publish(_ receipt: Receipt, _ number: Int64) throws -> Bool {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET receipt = ?", arguments: [number]) }
+        Waypoint.receiptNumbered.pass()
         do {
             try publisher.publish(receipt, number: number, of: peer, epoch: epoch)
             return true

@@ -48,7 +48,9 @@ struct StoreFile {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
             let existing = try existingState(path, expected: newState)
             let pool = try DatabasePool(path: path.string, configuration: configuration)
-            return try prepare(path, pool, schema: schema, existing: existing, newState: newState)
+            let file = try prepare(path, pool, schema: schema, existing: existing, newState: newState)
+            Waypoint.openPrepared.pass()
+            return file
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
@@ -78,6 +80,7 @@ struct StoreFile {
     ) throws -> StoreFile {
         if existing == nil {
             try schema.migrator.migrate(pool)
+            Waypoint.openMigrated.pass()
         } else if try pool.read({ db in try !schema.migrator.hasCompletedMigrations(db) }) {
             throw UbiquitousStoreError(
                 .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",

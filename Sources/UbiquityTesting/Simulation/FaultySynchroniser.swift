@@ -54,10 +54,12 @@ public struct FaultySynchroniser {
 
     /// Connects another device.
     ///
-    /// - Parameter device: it may hold copies of files that others sent already.
-    public mutating func connect(_ device: SimulatedDevice) {
+    /// - Parameters:
+    ///   - device: made from a copy of another.
+    ///   - original: the place of that other: what was half there is half here.
+    public mutating func connect(_ device: SimulatedDevice, copyOf original: Int) {
         roots.append(device.root.string)
-        partial.append([])
+        partial.append(partial[original])
     }
 
     /// Delivers up to some files from one device to another, with faults.

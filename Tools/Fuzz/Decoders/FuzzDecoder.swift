@@ -48,7 +48,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
 
     private static func readReceipt(_ bytes: [UInt8]) {
         guard let receipt = Receipt(decoding: bytes) else { return }
-        for position in receipt.stated.positions.values { precondition(position.sequence > 0) }
+        for entry in receipt.stated.entries { precondition(entry.position.sequence > 0) }
         if let written = try? receipt.encoded() {
             precondition(Receipt(decoding: written)?.stated == receipt.stated, "a receipt is not read as it was written")
         }
