@@ -113,9 +113,11 @@ extension LogModel {
                 let policy = table.policies[column] ?? .lastWriter
                 guard policy == .lastWriter || policy == .firstWriter else { continue }
                 if write.life == life, winner(record, column, policy)?.value == write.value { continue }
+                // Whoever had seen the same value there, from whomever, has seen this: a restored backup says again what it had said.
+                let twins = all.filter { $0.life == write.life && $0.column == column && $0.value == write.value }
                 let isReplaced = all.contains { other in
                     (other.life > write.life || other.life == write.life && other.column == column && other.value != write.value)
-                        && other.log != write.log && seen[other.log]!.contains(write.log)
+                        && twins.contains { other.log != $0.log && seen[other.log]!.contains($0.log) }
                 }
                 if isReplaced || listed.contains(LostValue(record, column, write.value)) { continue }
                 // Within one log, what stands there last has taken the place of what came before.
