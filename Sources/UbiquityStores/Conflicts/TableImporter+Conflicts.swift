@@ -3,7 +3,8 @@ extension TableImporter {
     /// Columns of an arriving change that lose to what is here.
     func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, at place: Place) throws {
         let lost = try columns.numbers.filter { column in
-            guard isListed(column), clock.stamp(of: column) != stamp else { return false }
+            // Two branches of one identifier may have given one stamp to two values.
+            guard isListed(column) else { return false }
             return try value(of: column, in: change) != value(of: column, at: place)
         }
         guard let first = lost.first else { return }
