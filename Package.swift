@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
         .executable(name: "ubwatch", targets: ["ubwatch"]),
         .executable(name: "ubcontrol", targets: ["ubcontrol"]),
+        .executable(name: "ubiquityd", targets: ["ubiquityd"]),
         .executable(name: "inotifytools-source", targets: ["inotifytools-source"]),
     ],
     dependencies: [
@@ -75,7 +76,9 @@ let package = Package(
         .systemLibrary(name: "CInotifyTools"),
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
         .executableTarget(
-            name: "ubcontrol", dependencies: ["UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
+            name: "ubcontrol", dependencies: ["FileCoordination", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            swiftSettings: settings),
+        .executableTarget(name: "ubiquityd", dependencies: ["FileCoordination", arguments, system], swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
@@ -92,7 +95,7 @@ let package = Package(
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-torture", dependencies: ["FileCoordination", arguments, logging, system], path: "Tools/Torture",
+            name: "ubiquity-torture", dependencies: ["CLinux", "FileCoordination", arguments, logging, system], path: "Tools/Torture",
             swiftSettings: settings),
 
         .target(
@@ -105,7 +108,7 @@ let package = Package(
             dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", system],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
-            name: "FileCoordinationTests", dependencies: ["FileCoordination", system, logging], swiftSettings: settings),
+            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", system, logging], swiftSettings: settings),
         .testTarget(
             name: "UbiquityContainersTests", dependencies: ["UbiquityContainers", system], swiftSettings: settings),
         .testTarget(
@@ -114,7 +117,7 @@ let package = Package(
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
             name: "ToolTests",
-            dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "notes", "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system],
+            dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -11,12 +11,17 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,5 +72,146 @@ static inline int clinux_readable_bytes(int fd) {
     int count = 0;
     return ioctl(fd, FIONREAD, &count) == 0 ? count : -1;
 }
+
+/// fcntl(2): an exclusive open file description lock of one byte; with `wait`, blocks until it can be had.
+static inline int clinux_ofd_lock_byte(int fd, int64_t byte, int wait) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    return fcntl(fd, wait ? 38 /* F_OFD_SETLKW */ : 37 /* F_OFD_SETLK */, &lock);
+}
+
+static inline int clinux_ofd_unlock_byte(int fd, int64_t byte) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    return fcntl(fd, 37 /* F_OFD_SETLK */, &lock);
+}
+
+/// F_OFD_GETLK: whether another description has locked a byte; -1 with errno.
+static inline int clinux_ofd_is_locked_byte(int fd, int64_t byte) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    if (fcntl(fd, 36 /* F_OFD_GETLK */, &lock) < 0) return -1;
+    return lock.l_type != F_UNLCK;
+}
+
+/// pidfd_open(2): readable once the process has ended.
+static inline int clinux_pidfd_open(int pid) {
+    return (int)syscall(434 /* SYS_pidfd_open */, pid, 0u);
+}
+
+/// SO_PEERCRED of unix(7): who connected; 0, or -1 with errno.
+static inline int clinux_peer(int fd, int *pid, unsigned *uid) {
+    struct { int pid; unsigned uid, gid; } peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, 17 /* SO_PEERCRED */, &peer, &size) < 0) return -1;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    return 0;
+}
+
+/// The address of a Unix socket, unix(7); -1 where the path is too long.
+static inline int clinux_unix_address(struct sockaddr_un *address, const char *path) {
+    size_t size = strlen(path) + 1;
+    if (size > sizeof address->sun_path) return -1;
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, size);
+    return 0;
+}
+
+static inline int clinux_unix_connect(int fd, const char *path) {
+    struct sockaddr_un address;
+    if (clinux_unix_address(&address, path) < 0) { errno = ENAMETOOLONG; return -1; }
+    return connect(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+static inline int clinux_unix_bind(int fd, const char *path) {
+    struct sockaddr_un address;
+    if (clinux_unix_address(&address, path) < 0) { errno = ENAMETOOLONG; return -1; }
+    return bind(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+static inline int clinux_stream_socket(int nonblocking) {
+    return socket(AF_UNIX, SOCK_STREAM | 02000000 /* SOCK_CLOEXEC */ | (nonblocking ? 04000 /* SOCK_NONBLOCK */ : 0), 0);
+}
+
+/// accept4(2) with SOCK_CLOEXEC and SOCK_NONBLOCK.
+static inline int clinux_accept(int fd) {
+    return (int)syscall(SYS_accept4, fd, (void *)0, (void *)0, 02000000 | 04000);
+}
+
+/// sendmsg(2) of bytes with a descriptor, unix(7); never raises SIGPIPE.
+static inline long clinux_send_descriptor(int socket, const void *bytes, size_t count, int descriptor) {
+    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control;
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = count};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    memset(&control, 0, sizeof control);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+/// recvmsg(2); a descriptor that came along is stored, close-on-exec, else -1.
+static inline long clinux_receive_descriptor(int socket, void *bytes, size_t count, int *descriptor) {
+    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = count};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    *descriptor = -1;
+    long received = recvmsg(socket, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */);
+    if (received < 0) return received;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(descriptor, CMSG_DATA(header), sizeof *descriptor);
+    }
+    return received;
+}
+
+static inline int clinux_epoll_create(void) { return (int)syscall(SYS_epoll_create1, 02000000 /* EPOLL_CLOEXEC */); }
+
+/// epoll_ctl(2) with a number as the event's data.
+static inline int clinux_epoll_set(int epoll, int operation, int fd, unsigned events, uint64_t tag) {
+    struct epoll_event event = {.events = events, .data = {.u64 = tag}};
+    return epoll_ctl(epoll, operation, fd, &event);
+}
+
+/// epoll_wait(2): stores tags and events of at most 64 descriptors.
+static inline int clinux_epoll_wait(int epoll, uint64_t *tags, unsigned *events, int milliseconds) {
+    struct epoll_event ready[64];
+    int count = epoll_wait(epoll, ready, 64, milliseconds);
+    for (int index = 0; index < count; index++) {
+        tags[index] = ready[index].data.u64;
+        events[index] = ready[index].events;
+    }
+    return count;
+}
+
+/// memfd_create(2): a file in memory of this size, which nobody can make larger or smaller any more.
+static inline int clinux_sealed_memory(const char *name, size_t size) {
+    int fd = (int)syscall(SYS_memfd_create, name, 3u /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
+    if (fd < 0) return -1;
+    if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, 1033 /* F_ADD_SEALS */, 7 /* SEAL, SHRINK, GROW */) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+// A number in memory that two processes share.
+static inline int clinux_exchange_word(uint64_t *word, uint64_t expected, uint64_t desired) {
+    return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t clinux_load_word(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
+static inline void clinux_store_word(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+
+/// pipe2(2) with O_CLOEXEC.
+static inline int clinux_pipe(int *ends) { return (int)syscall(SYS_pipe2, ends, 02000000); }
+
+/// environ(7).
+static inline char **clinux_environment(void) { return environ; }
+
+/// fork(2), which Swift hides, for tests of what a child inherits; the child may only call what signal-safety(7) allows.
+static inline int clinux_fork(void) { return (int)fork(); }
 
 #endif

@@ -18,6 +18,8 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
         public static let deadlock = Code(description: "deadlock")
         /// A presenter refused to save or to accommodate; its error is the cause (C-27).
         public static let presenterRefused = Code(description: "presenterRefused")
+        /// The broker cannot be reached, speaks another version of the protocol, or will not have the request; nothing is accessed without it.
+        public static let brokerUnavailable = Code(description: "brokerUnavailable")
         /// A URL is not a file URL, or names no path.
         public static let unusableURL = Code(description: "unusableURL")
         /// An item could not be looked at, or its snapshot not be made.
@@ -62,6 +64,7 @@ extension FileCoordinationError: CustomNSError {
         case .deadlock: 2
         case .presenterRefused: 3
         case .unusableURL: 4
+        case .brokerUnavailable: 6
         default: 5
         }
     }

@@ -2,13 +2,16 @@ import ArgumentParser
 import SystemPackage
 import UbiquityContainers
 
-/// Controls accounts and containers on this device.
+/// Controls accounts, containers and file coordination on this device.
 @main
 struct UbControl: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubcontrol",
-        abstract: "Control accounts, containers and stores on this device.",
-        subcommands: [SignInCommand.self, SignOutCommand.self, AccountCommand.self, StoreCommand.self]
+        abstract: "Control accounts, containers, stores and file coordination on this device.",
+        subcommands: [
+            SignInCommand.self, SignOutCommand.self, AccountCommand.self, StoreCommand.self, ClaimsCommand.self, PresentersCommand.self,
+            WhyCommand.self, BrokerCommand.self,
+        ]
     )
 }
 

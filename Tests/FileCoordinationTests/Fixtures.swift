@@ -53,7 +53,7 @@ private final class EventLog: Sendable {
     private let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
     private let count = Mutex<UInt64>(0)
 
-    func add(_: ArbiterEvent, _: [ArbiterAction]) {
+    func add(_: ArbiterEvent?, _: [ArbiterAction]) {
         count.withLock { $0 += 1 }
         let ready = waiters.withLock { waiters in
             defer { waiters = [:] }

@@ -19,14 +19,23 @@ enum CoordinationSuite: Suite {
             try await claim(report, url, variant: "write, 100 presenters of other files", presenters: 100)
         }
         if report.wants("presenter_round_trip") { try await roundTrip(report, url) }
+        let figures = try BrokerFigures()
+        defer { figures.remove() }
+        if report.wants("claim_delegated") { try await figures.delegated(report) }
+        if report.wants("claim_through_broker") { try await figures.throughBroker(report) }
+        if report.wants("claims_per_second") { try await figures.perSecond(report) }
+        if report.wants("broker_takeover_ms") { try await figures.takeover(report) }
     }
+
+    /// A client that asks no broker.
+    private static let client = CoordinationClient()
 
     /// An uncontended claim with nobody to ask, against open, flock, unlock, close of the same path.
     private static func claim(_ report: Report, _ url: URL, variant: String, presenters count: Int, blocking: Bool = false) async throws {
         let presenters = (0..<count).map { Bystander(url.deletingLastPathComponent().appending(path: "other-\($0).txt")) }
-        for presenter in presenters { FileCoordinator.addFilePresenter(presenter) }
-        defer { for presenter in presenters { FileCoordinator.removeFilePresenter(presenter) } }
-        let coordinator = FileCoordinator()
+        for presenter in presenters { client.add(presenter) }
+        defer { for presenter in presenters { client.remove(presenter) } }
+        let coordinator = FileCoordinator(client: client)
         let path = FilePath(url.path)
         let rounds = 5_000
         var ours: [Double] = []
@@ -55,7 +64,7 @@ enum CoordinationSuite: Suite {
     }
 
     /// See flock(2).
-    private static func lock(_ path: FilePath, _ rounds: Int) throws {
+    static func lock(_ path: FilePath, _ rounds: Int) throws {
         try path.withPlatformString { path in
             for _ in 0..<rounds {
                 let file = open(path, O_RDWR | O_CLOEXEC)
@@ -67,9 +76,9 @@ enum CoordinationSuite: Suite {
     /// A write that has a presenter relinquish first, against two hops between tasks.
     private static func roundTrip(_ report: Report, _ url: URL) async throws {
         let presenter = Bystander(url)
-        FileCoordinator.addFilePresenter(presenter)
-        defer { FileCoordinator.removeFilePresenter(presenter) }
-        let coordinator = FileCoordinator()
+        client.add(presenter)
+        defer { client.remove(presenter) }
+        let coordinator = FileCoordinator(client: client)
         let rounds = 2_000
         var ours: [Double] = []
         var reference: [Double] = []

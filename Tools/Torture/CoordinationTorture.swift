@@ -1,6 +1,7 @@
 import ArgumentParser
 import FileCoordination
 import Foundation
+import SystemPackage
 
 /// Random coordinated accesses from many tasks and threads.
 struct CoordinationTorture: AsyncParsableCommand {
@@ -8,12 +9,17 @@ struct CoordinationTorture: AsyncParsableCommand {
         commandName: "coordination",
         abstract: "Random reads, writes, moves, deletions and cancellations, with presenters; checked from the trace.",
         discussion: """
+            In one process, or in eight with a broker, both of which are killed and stopped at random, in rounds of ten seconds.
+
             Proves from the trace that no writer overlapped anyone it must not, that every presenter's messages came in their order, and that \
             nobody was overtaken or starved; and from the files that no write was lost. Exit status 1 if anything failed.
             """)
 
-    @Flag(help: "Everything in this process. Required: a broker between processes is not there yet.")
+    @Flag(help: "Everything in this process, without a broker.")
     var inProcess = false
+
+    @Option(help: ArgumentHelp("How many processes.", valueName: "count"))
+    var processes = 8
 
     @Option(help: ArgumentHelp("How long.", valueName: "minutes"))
     var minutes = 1.0
@@ -28,30 +34,57 @@ struct CoordinationTorture: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        guard inProcess else {
-            throw ValidationError("Coordination between processes is not built yet; give --in-process.")
+        guard minutes > 0, workers > 0, processes > 0 else {
+            throw ValidationError("--minutes, --workers and --processes must be above zero.")
         }
-        guard minutes > 0, workers > 0 else { throw ValidationError("--minutes and --workers must be above zero.") }
     }
 
     func run() async throws {
         let seed = seed ?? .random(in: 0...9_999_999)
+        guard inProcess else { return try await runProcesses(seed: seed) }
         if !json { print("seed \(seed), \(minutes) minutes, \(workers) tasks, \(max(1, workers / 4)) threads") }
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordination-torture-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let checker = TraceChecker()
-        let client = CoordinationClient { event, actions in checker.see(event, actions) }
+        let client = CoordinationClient { event, actions in if let event { checker.see(event, actions) } }
         let scene = Scene(directory: directory.resolvingSymlinksInPath(), client: client, checker: checker)
-        let isOver = await run(scene, seed: seed)
+        let isOver = await run(scene, checker, seed: seed)
         checker.finish(isOver ? scene.sumOfFiles() : nil)
         try report(checker.summary, seed: seed)
     }
 
+    /// Lets processes loose, round after round.
+    private func runProcesses(seed: UInt64) async throws {
+        if !json { say("seed \(seed), \(minutes) minutes, \(processes) processes") }
+        let directory = FilePath("/tmp/coordination-torture-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory.string) }
+        guard let program = BrokerStarter.program() else { throw ValidationError("ubiquityd is not beside this program. Build it first.") }
+        var torture = ProcessTorture(processes: processes, directory: directory, program: program, seed: seed)
+        var total = TraceChecker.Summary()
+        let end = ContinuousClock.now + .seconds(minutes * 60)
+        while ContinuousClock.now < end, total.violations.isEmpty {
+            total.add(try await torture.round(min(10, max(2, (end - ContinuousClock.now) / .seconds(1)))))
+            let tally = torture.tally
+            guard !json, tally.rounds % 10 == 0 || !total.violations.isEmpty else { continue }
+            say("round \(tally.rounds): \(total.granted) granted, \(total.increments) increments, \(total.violations.count) violations")
+        }
+        let tally = torture.tally
+        if !json {
+            say(
+                "\(tally.rounds) rounds; killed \(tally.killedWorkers) processes and \(tally.killedBrokers) brokers, stopped \(tally.stops) processes")
+        }
+        try report(total, seed: seed)
+    }
+
+    /// Prints a line at once.
+    private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
     /// Lets the workers loose.
     ///
     /// - Returns: whether all came to their end; when nothing has happened for half a minute the rest are given up.
-    private func run(_ scene: Scene, seed: UInt64) async -> Bool {
+    private func run(_ scene: Scene, _ checker: TraceChecker, seed: UInt64) async -> Bool {
         let end = ContinuousClock.now + .seconds(minutes * 60)
         let count = workers
         let (done, report) = AsyncStream<Bool>.makeStream()
@@ -65,10 +98,10 @@ struct CoordinationTorture: AsyncParsableCommand {
             report.yield(true)
         }
         let watch = Task {
-            var seen = scene.checker.eventCount
+            var seen = checker.eventCount
             while true {
                 try await Task.sleep(for: .seconds(30))
-                let now = scene.checker.eventCount
+                let now = checker.eventCount
                 guard now == seen else {
                     seen = now
                     continue

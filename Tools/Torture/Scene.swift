@@ -1,6 +1,7 @@
 import FileCoordination
 import Foundation
 import Synchronization
+import SystemPackage
 
 /// A few directories whose files hold numbers, and presenters that come and go.
 ///
@@ -9,13 +10,13 @@ import Synchronization
 final class Scene: Sendable {
     let directory: URL
     let client: CoordinationClient
-    let checker: TraceChecker
+    let checker: any Recorder
     private let presenters = Mutex<[ToyPresenter]>([])
 
     static let folders = ["d0", "d1", "d2", "p.bundle"]
     static let files = ["a", "b", "c"]
 
-    init(directory: URL, client: CoordinationClient, checker: TraceChecker) {
+    init(directory: URL, client: CoordinationClient, checker: any Recorder) {
         self.directory = directory
         self.client = client
         self.checker = checker
@@ -27,9 +28,9 @@ final class Scene: Sendable {
 
     // MARK: Numbers
 
-    /// The number in a file; nil when there is none.
+    /// The number in a file; nil when there is none, or whoever made it was killed before it wrote one.
     func number(_ url: URL) -> Int? {
-        guard let text = try? String(contentsOf: url, encoding: .utf8) else { return nil }
+        guard let text = try? String(contentsOf: url, encoding: .utf8), !text.isEmpty else { return nil }
         guard let number = Int(text) else {
             checker.complain("\(url.path) holds “\(text)”, which somebody is writing")
             return 0
@@ -41,25 +42,36 @@ final class Scene: Sendable {
     func increment(_ url: URL, between: () -> Void = {}) {
         let number = number(url) ?? 0
         between()
+        checker.adding()
         do {
             try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data("\(number + 1)".utf8).write(to: url)
-            checker.incremented()
+            try write(number + 1, to: url)
+            checker.added()
         } catch {
             checker.complain("\(url.path) cannot be written: \(error)")
         }
     }
 
+    /// Writes in one step and always as many bytes, so that somebody who is killed leaves the old number or the new one.
+    private func write(_ number: Int, to url: URL) throws {
+        let file = try FileDescriptor.open(FilePath(url.path), .writeOnly, options: [.create, .closeOnExec], permissions: .ownerReadWrite)
+        defer { try? file.close() }
+        try file.writeAll(String(format: "%012ld", number).utf8)
+    }
+
     /// Removes a file or a folder with its files.
     func remove(_ url: URL) {
+        var numbers: [Int] = []
         if let number = number(url) {
-            checker.removed(number)
+            numbers = [number]
         } else {
             for name in (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [] {
-                if let number = number(url.appending(path: name)) { checker.removed(number) }
+                if let number = number(url.appending(path: name)) { numbers.append(number) }
             }
         }
+        for number in numbers { checker.removing(number) }
         try? FileManager.default.removeItem(at: url)
+        for number in numbers { checker.removed(number) }
     }
 
     func sumOfFiles() -> Int {
@@ -88,7 +100,7 @@ final class Scene: Sendable {
 
     /// Returns once no presenter has anything left to handle.
     func presentersAreDone() async {
-        while client.snapshot().presenters.contains(where: { !$0.unanswered.isEmpty }) { try? await Task.sleep(for: .milliseconds(10)) }
+        while client.hasUnhandledMessages { try? await Task.sleep(for: .milliseconds(10)) }
         let all = presenters.withLock { presenters in
             defer { presenters = [] }
             return presenters

@@ -5,5 +5,5 @@ import ArgumentParser
 struct Torture: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "torture", abstract: "Do the worst for a while, and check that what must hold has held.",
-        subcommands: [CoordinationTorture.self])
+        subcommands: [CoordinationTorture.self, Participant.self, WorkerCommand.self, Claimer.self])
 }

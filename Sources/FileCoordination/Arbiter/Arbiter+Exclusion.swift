@@ -40,6 +40,7 @@ extension Arbiter {
         for (item, place) in zip(claim.items, claim.places) where goesOn {
             trie.visitRivals(at: place, access: item.access) { rival in
                 guard rival != id, let rival = claims[rival], rival.request.purpose != claim.request.purpose else { return true }
+                if case .delegation(id.client) = rival.request.purpose { return true }
                 goesOn = body(rival)
                 return goesOn
             }

@@ -63,7 +63,7 @@ extension Arbiter {
     /// Tells presenters what a claim may have changed: of moves first, then of changes (C-28).
     mutating func tellOfChanges(by claim: Claim, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
         for note in claim.moveNotes { send(note, &actions) }
-        guard trie.presenterCount > 0, !claim.request.isPreparation else { return }
+        guard trie.presenterCount > 0, !claim.request.isPreparation, !claim.isDelegation else { return }
         var told: Set<Note> = []
         for note in claim.moveNotes { told.insert(Note(presenter: note.presenter, message: note.message)) }
         for (index, item) in claim.items.enumerated() where item.access.writes {

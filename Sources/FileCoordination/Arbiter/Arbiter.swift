@@ -49,10 +49,20 @@ package struct Arbiter: Sendable {
     var passing: Set<ClaimID> = []
     /// Claims to be looked at before the present event is done with.
     var agenda: [ClaimID] = []
+    /// Messages that were sent on account of claims by another arbiter, and not taken back: asked again, they keep their identifiers.
+    var outstanding: [ClaimID: [Delivery]] = [:]
+    /// The clients whose presenters get no messages, for they are stopped, each with what has to be told once they go on.
+    var passedOver: [ClientID: [Delivery]] = [:]
     private var nextOrder: UInt64 = 0
-    private var nextMessage: UInt64 = 0
+    private var nextMessage: UInt64
 
-    package init() {}
+    /// Makes an arbiter.
+    ///
+    /// - Parameter firstMessage: the number of its first message; arbiters whose clients may change from one to the other need ranges
+    ///   of their own.
+    package init(firstMessage: UInt64 = 0) {
+        nextMessage = firstMessage
+    }
 
     /// Takes an event in.
     ///
@@ -75,6 +85,9 @@ package struct Arbiter: Sendable {
         case .handled(let id, let answer): take(answer, to: id, &actions)
         case .attributesChanged(let path, let attributes, let cause): tell(ofAttributes: attributes, at: path, cause, &actions)
         case .versionChanged(let path, let event, let version, let cause): tell(of: event, version, at: path, cause, &actions)
+        case .adopted(let id, let holdings): adopt(holdings, of: id, &actions)
+        case .passedOver(let id): passOver(id)
+        case .resumed(let id): resume(id, &actions)
         }
         settle(&actions)
         return actions
@@ -82,18 +95,33 @@ package struct Arbiter: Sendable {
 
     // MARK: Claims
 
-    private mutating func admit(_ request: ClaimRequest) {
+    mutating func admit(_ request: ClaimRequest) {
         precondition(claims[request.id] == nil, "\(request.id) was requested twice")
         precondition(!request.items.isEmpty, "\(request.id) names no item")
         var claim = Claim(request: request, order: nextOrder, since: time, items: items(of: request))
         nextOrder += 1
-        if !request.isPreparation {
-            claim.places = claim.items.map { trie.stand(request.id, on: $0) }
-        }
-        for surrounding in request.surroundings { issuedWithin[surrounding, default: []].append(request.id) }
+        stand(&claim)
+        claim.relinquished = relinquishments(for: request.id)
         if claim.mayPass { passing.insert(request.id) }
         claims[request.id] = claim
         agenda.append(request.id)
+    }
+
+    private mutating func stand(_ claim: inout Claim) {
+        if !claim.request.isPreparation {
+            claim.places = claim.items.map { trie.stand(claim.request.id, on: $0) }
+        }
+        for surrounding in claim.request.surroundings { issuedWithin[surrounding, default: []].append(claim.request.id) }
+    }
+
+    /// Takes in a claim that was granted elsewhere; nobody's leave is asked.
+    mutating func hold(_ request: ClaimRequest, items: [ClaimItem]) {
+        var claim = Claim(request: request, order: nextOrder, since: time, items: items)
+        nextOrder += 1
+        claim.phase = .held
+        stand(&claim)
+        claim.relinquished = relinquishments(for: request.id)
+        claims[request.id] = claim
     }
 
     /// The items of a request, moved to where the presenter that asks has yet to learn that they are (C-53).
@@ -130,7 +158,7 @@ package struct Arbiter: Sendable {
         case .held: return
         case .queued(let previous):
             unfollow(previous, id)
-            if !claim.request.isPreparation, let blocker = blocker(of: claim) {
+            if let blocker = claim.request.isPreparation ? delegation(against: claim) : blocker(of: claim) {
                 claims[id]?.phase = .queued(behind: blocker)
                 followers[blocker, default: []].append(id)
                 return breakCycle(through: id, &actions)
@@ -139,6 +167,8 @@ package struct Arbiter: Sendable {
             guard !questions.isEmpty else { return grant(id, &actions) }
             claims[id]?.phase = .asking
             for (presenter, message) in questions { ask(presenter, message, for: id, &actions) }
+            // Those who would have to answer may all be passed over.
+            if claims[id]?.unanswered.isEmpty == true { return advance(id, &actions) }
             breakCycle(through: id, &actions)
         case .asking:
             guard claim.unanswered.isEmpty else { return breakCycle(through: id, &actions) }
@@ -193,6 +223,7 @@ package struct Arbiter: Sendable {
     private mutating func discharge(_ claim: Claim) {
         let id = claim.request.id
         claims[id] = nil
+        outstanding[id] = nil
         passing.remove(id)
         if !claim.request.isPreparation {
             for (item, place) in zip(claim.items, claim.places) { trie.leave(id, item, at: place) }
@@ -216,6 +247,7 @@ package struct Arbiter: Sendable {
 
     private mutating func remove(_ client: ClientID, _ actions: inout [ArbiterAction]) {
         for id in presenters.keys.filter({ $0.client == client }) { remove(id) }
+        passedOver[client] = nil
         for id in inOrder(claims.keys.filter { $0.client == client }) {
             guard let claim = claims[id] else { continue }
             if claim.isHeld { tellOfChanges(by: claim, [], &actions) }
@@ -231,15 +263,23 @@ package struct Arbiter: Sendable {
     private mutating func ask(
         _ presenter: PresenterID, _ message: PresenterMessage, for id: ClaimID, _ actions: inout [ArbiterAction]
     ) {
-        guard let claim = claims[id] else { return }
-        let delivery = delivery(of: message, to: presenter, cause(of: claim), awaitedBy: id)
+        guard let claim = claims[id], passedOver[presenter.client] == nil else { return }
+        var delivery = delivery(of: message, to: presenter, cause(of: claim), awaitedBy: id)
+        if let known = outstanding[id]?.first(where: { $0.presenter == presenter && $0.message == message }) { delivery = known }
         claims[id]?.unanswered.insert(delivery.id)
-        if message.isRelinquish { claims[id]?.relinquished.append((presenter, delivery.id)) }
+        if message.isRelinquish, !claim.relinquished.contains(where: { $0.message == delivery.id }) {
+            claims[id]?.relinquished.append((presenter, delivery.id))
+        }
         send(delivery, &actions)
     }
 
     mutating func send(_ delivery: Delivery, _ actions: inout [ArbiterAction]) {
         guard presenters[delivery.presenter] != nil else { return }
+        if passedOver[delivery.presenter.client] != nil {
+            // What it once gave up it must get back; all else comes down to one change.
+            if case .reacquire = delivery.message { passedOver[delivery.presenter.client]?.append(delivery) }
+            return
+        }
         presenters[delivery.presenter]?.pending.append(delivery.id)
         messages[delivery.id] = Pending(delivery: delivery, claim: delivery.awaitedBy, since: time)
         actions.append(.deliver(delivery))
@@ -272,7 +312,7 @@ package struct Arbiter: Sendable {
     }
 
     /// Tells presenters to take back what they gave up for a claim that has ended.
-    private mutating func reacquire(_ claim: Claim, _ actions: inout [ArbiterAction]) {
+    mutating func reacquire(_ claim: Claim, _ actions: inout [ArbiterAction]) {
         for (presenter, message) in claim.relinquished {
             send(delivery(of: .reacquire(message), to: presenter, cause(of: claim)), &actions)
         }
@@ -280,14 +320,14 @@ package struct Arbiter: Sendable {
 
     // MARK: Presenters
 
-    private mutating func add(_ id: PresenterID, at path: FilePath?, observing attributes: Set<String>) {
+    mutating func add(_ id: PresenterID, at path: FilePath?, observing attributes: Set<String>) {
         precondition(presenters[id] == nil, "\(id) was added twice")
         presenters[id] = Presenter(id: id, path: path, observedAttributes: attributes)
         if let path { trie.stand(id, at: path) }
     }
 
     /// Takes a presenter out; what it has not answered counts as given.
-    private mutating func remove(_ id: PresenterID) {
+    mutating func remove(_ id: PresenterID) {
         guard let presenter = presenters.removeValue(forKey: id) else { return }
         if let path = presenter.path { trie.leave(id, at: path) }
         for message in presenter.pending {

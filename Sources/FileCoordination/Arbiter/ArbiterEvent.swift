@@ -31,6 +31,13 @@ package enum ArbiterEvent: Sendable {
     /// A version of an item came, went, or ceased to be a conflict (C-44).
     case versionChanged(FilePath, PresenterMessage.VersionEvent, version: String, Cause)
 
+    /// What a client holds, awaits and presents, as it says itself; replaces what was known of it, and keeps the identifiers of messages.
+    case adopted(ClientID, Holdings)
+    /// A process is stopped: what its presenters have not answered counts as given, and nothing is sent to them.
+    case passedOver(ClientID)
+    /// A process that was passed over goes on: its presenters hear of one change.
+    case resumed(ClientID)
+
     /// What a presenter answers to a message.
     package enum Answer: Hashable, Sendable {
         case done
@@ -71,4 +78,6 @@ package enum ClaimFailure: Hashable, Sendable {
     case refused(MessageID, PresenterID, String)
     /// The claim waits for itself by way of these, and is the youngest of them (C-50).
     case cycle([WaitStep])
+    /// The arbiter's host does not take the request, or cannot be reached.
+    case rejected(String)
 }

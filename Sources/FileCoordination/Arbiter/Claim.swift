@@ -70,6 +70,11 @@ struct Claim: Sendable {
     func place(of index: Int) -> PathTrie.Place? { index < places.count ? places[index] : nil }
 
     var isHeld: Bool { phase == .held }
+    /// Whether it stands for what a client was delegated, rather than for an access.
+    var isDelegation: Bool {
+        guard case .delegation = request.purpose else { return false }
+        return true
+    }
     /// Whether any rule lets this claim pass others that wait for what surrounds it.
     var mayPass: Bool { !request.surroundings.isEmpty || request.presenter != nil }
 }

@@ -12,6 +12,8 @@ package struct CoordinationSnapshot: Sendable {
         package let id: ClaimID
         package let process: Int32
         package let processName: String
+        /// Whether the process is stopped, by a signal or a debugger.
+        package var isStopped = false
         package let purpose: String
         package let state: State
         package let isPreparation: Bool
@@ -27,6 +29,8 @@ package struct CoordinationSnapshot: Sendable {
         package let id: PresenterID
         package let process: Int32
         package let processName: String
+        /// Whether the process is stopped, by a signal or a debugger.
+        package var isStopped = false
         package let path: FilePath?
         /// The messages that it has not handled, in order.
         package let unanswered: [Message]
@@ -42,9 +46,14 @@ package struct CoordinationSnapshot: Sendable {
     }
 
     /// In the order of arrival.
-    package let claims: [Claim]
+    package var claims: [Claim]
     /// In the order of registration.
-    package let presenters: [Presenter]
+    package var presenters: [Presenter]
+
+    package init(claims: [Claim], presenters: [Presenter]) {
+        self.claims = claims
+        self.presenters = presenters
+    }
 }
 
 extension Arbiter {

@@ -2,10 +2,10 @@
 
 /// A process that coordinates files.
 package struct ClientID: Hashable, Sendable, CustomStringConvertible {
-    /// A number that the host of the arbiter gives to each of its clients.
-    package let number: UInt32
+    /// A number that the client draws at random when it begins, and keeps for as long as it lives, whatever becomes of brokers.
+    package let number: UInt64
 
-    package init(_ number: UInt32) {
+    package init(_ number: UInt64) {
         self.number = number
     }
 
@@ -57,12 +57,15 @@ package enum Purpose: Hashable, Sendable, CustomStringConvertible {
     case presenter(PresenterID)
     /// A purpose that the app named; it joins coordinators across processes.
     case named(String)
+    /// The purpose of the claim that stands for what a client was delegated; it is in the way of all others, and not of that client.
+    case delegation(ClientID)
 
     package var description: String {
         switch self {
         case .coordinator(let client, let number): "coordinator.\(client.number).\(number)"
         case .presenter(let id): "presenter.\(id.client.number).\(id.number)"
         case .named(let name): name
+        case .delegation(let client): "delegation.\(client.number)"
         }
     }
 }

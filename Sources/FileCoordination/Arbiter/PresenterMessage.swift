@@ -36,6 +36,14 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
+    /// The item inside the presented directory that it is about.
+    var subitem: FilePath? {
+        switch self {
+        case .subitemDidAppear(let path), .subitemDidChange(let path), .subitemDidMove(_, let path), .subitemVersion(_, _, let path): path
+        default: nil
+        }
+    }
+
     /// Whether the message asks for something that a matching `reacquire` takes back.
     var isRelinquish: Bool { self == .relinquishToReader || self == .relinquishToWriter }
 

@@ -10,6 +10,8 @@ public struct WaitStep: Hashable, Sendable, CustomStringConvertible {
         case waitingClaim
         /// A presenter that has not handled a message.
         case presenter
+        /// The broker, which cannot be reached yet.
+        case broker
     }
 
     /// What is waited for.
@@ -29,6 +31,7 @@ public struct WaitStep: Hashable, Sendable, CustomStringConvertible {
         return switch kind {
         case .heldClaim: "the \(activity) claim on \(items) held by process \(process) for \(purpose)"
         case .waitingClaim: "the waiting \(activity) claim on \(items) of process \(process) for \(purpose)"
+        case .broker: "the broker of file coordination, which process \(process) is looking for"
         case .presenter: "the presenter of \(items) in process \(process), which has not answered \(activity)"
         }
     }

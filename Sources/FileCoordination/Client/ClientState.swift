@@ -1,12 +1,13 @@
+import Dispatch
 import Glibc
 import SystemPackage
 
-/// Sees what the arbiter is told and what it decides, in its order.
+/// Sees what the arbiter is told and what it decides, in its order; no event comes with what a broker decides.
 ///
 /// It must be quick, and must not coordinate.
-package typealias CoordinationTrace = @Sendable (ArbiterEvent, [ArbiterAction]) -> Void
+package typealias CoordinationTrace = @Sendable (ArbiterEvent?, [ArbiterAction]) -> Void
 
-/// What a client keeps under its lock: the arbiter, and who is concerned by its actions.
+/// What a client keeps under its lock: who decides, and who is concerned by what is decided.
 struct ClientState {
     typealias Outcome = CoordinationClient.Outcome
 
@@ -24,30 +25,110 @@ struct ClientState {
     struct Effects {
         var resumptions: [(resume: @Sendable (Outcome) -> Void, outcome: Outcome)] = []
         var mailboxes: [PresenterID] = []
+        /// Presenters whose item a broker says has moved.
+        var moved: [PresenterID] = []
+        /// What a broker says that others have changed.
+        var changes: [Delivery] = []
     }
 
+    /// Who decides.
+    enum Authority {
+        /// The client's own arbiter, about everything: nobody else is concerned.
+        case own
+        /// The client's own arbiter, about some subtrees, while it lasts.
+        case delegated(Delegated)
+        /// A broker, connected or to be found.
+        case broker
+    }
+
+    /// What was delegated to the client.
+    struct Delegated {
+        let number: UInt64
+        let roots: [Root]
+        var word: SharedWord?
+        var isBusy = false
+
+        struct Root {
+            let path: FilePath
+            let depth: Int
+        }
+    }
+
+    let client: ClientID
     /// Sees every event with the actions that followed, in the arbiter's order; called under the lock.
     let trace: CoordinationTrace?
-    var arbiter = Arbiter()
+    var authority: Authority
+    var arbiter: Arbiter
+    var mirror = ClientMirror()
+    /// The connection; nil while there is none.
+    var connection: Connection? {
+        didSet { if connection == nil, oldValue != nil { lostConnection = .now } }
+    }
+    /// When there last was a connection.
+    var lostConnection = ContinuousClock.now
     var registry = PresenterRegistry()
     var waiters: [ClaimID: Waiter] = [:]
-    /// Errors that presenters threw, while the arbiter deals with the refusal.
+    /// Errors that presenters threw, until the claim that they made fail has failed.
     var refusals: [MessageID: any Error] = [:]
     /// The items of writes that have ended, while their events may still come in.
     var aftermath: [ClaimID: [ClaimItem]] = [:]
+    /// The same for writes by other processes.
+    var foreignAftermath: [MessageID: FilePath] = [:]
+    /// Who waits until the broker knows of what was said so far.
+    var pings: [UInt64: DispatchSemaphore] = [:]
+    var nextPing: UInt64 = 0
     var nextClaim: UInt64 = 0
     var nextCoordinator: UInt64 = 0
 
-    init(trace: CoordinationTrace?) {
-        self.trace = trace
+    /// A connection to a broker.
+    struct Connection {
+        let epoch: UInt64
+        let word: SharedWord?
+        /// What is delegated to this client as soon as it has nothing going on at the broker.
+        var offer: BrokerFrame.Delegation?
+        /// Frames that are to be sent.
+        var outbox: [UInt8] = []
     }
 
-    /// Hands an event to the arbiter with the time.
+    init(client: ClientID, isAlone: Bool, trace: CoordinationTrace?) {
+        self.client = client
+        self.trace = trace
+        authority = isAlone ? .own : .broker
+        arbiter = Self.newArbiter(of: client)
+    }
+
+    /// An arbiter of this client's own, with message numbers that nobody else gives.
+    static func newArbiter(of client: ClientID) -> Arbiter {
+        var arbiter = Arbiter(firstMessage: 1 << 63 | .random(in: 0..<1 << 31) << 32)
+        _ = arbiter.handle(.clientJoined(client, process: getpid(), name: CommandLine.arguments.first ?? ""))
+        return arbiter
+    }
+
+    // MARK: Events
+
+    /// Hands an event to who decides.
     mutating func handle(_ event: ArbiterEvent) -> [ArbiterAction] {
-        arbiter.time = monotonicNanoseconds()
-        let actions = arbiter.handle(event)
+        let actions: [ArbiterAction]
+        switch authority {
+        case .own: actions = decide(event)
+        case .delegated(let delegated): actions = handle(event, under: delegated)
+        case .broker:
+            actions = mirror.handle(event, isOnline: connection != nil)
+            send(.event(event))
+            acceptWhenQuiet()
+        }
         trace?(event, actions)
         return actions
+    }
+
+    mutating func decide(_ event: ArbiterEvent) -> [ArbiterAction] {
+        arbiter.time = coarseNanoseconds()
+        return arbiter.handle(event)
+    }
+
+    mutating func send(_ frame: BrokerFrame) {
+        guard let epoch = connection?.epoch else { return }
+        frame.append(to: &connection!.outbox, epoch: epoch)
     }
 
     mutating func effects(of event: ArbiterEvent) -> Effects {
@@ -61,15 +142,18 @@ struct ClientState {
             switch action {
             case .grant(let id, let grant): resolve(id, .success(grant), &effects)
             case .fail(let id, let failure): resolve(id, .failure(error(failure, of: id)), &effects)
-            case .deliver(let delivery):
-                let id = delivery.presenter
-                guard registry.entries[id] != nil else { continue }
-                registry.entries[id]?.mailbox.append(delivery)
-                if registry.entries[id]?.isDraining == false {
-                    registry.entries[id]?.isDraining = true
-                    effects.mailboxes.append(id)
-                }
+            case .deliver(let delivery): post(delivery, &effects)
             }
+        }
+    }
+
+    mutating func post(_ delivery: Delivery, _ effects: inout Effects) {
+        let id = delivery.presenter
+        guard registry.entries[id] != nil else { return }
+        registry.entries[id]?.mailbox.append(delivery)
+        if registry.entries[id]?.isDraining == false {
+            registry.entries[id]?.isDraining = true
+            effects.mailboxes.append(id)
         }
     }
 
@@ -82,7 +166,7 @@ struct ClientState {
         effects.resumptions.append((resume, outcome))
     }
 
-    private func error(_ failure: ClaimFailure, of id: ClaimID) -> any Error {
+    private mutating func error(_ failure: ClaimFailure, of id: ClaimID) -> any Error {
         guard let waiter = waiters[id] else { return CancellationError() }
         let items = waiter.request.items.map(\.path.string).joined(separator: ", ")
         let path = waiter.request.items.first?.path
@@ -99,14 +183,31 @@ struct ClientState {
                 "The access to \(items) would wait for itself: \(whom) waits for the first again. "
                     + "Use one coordinator for nested accesses, or claim all items at once.",
                 path: path, waits: steps)
+        case .rejected(let reason): return FileCoordinationError(.brokerUnavailable, reason, path: path)
         case .refused(let message, _, let reason):
-            return refusals[message]
+            return refusals.removeValue(forKey: message)
                 ?? FileCoordinationError(.presenterRefused, "A presenter refused the access to \(items): \(reason)", path: path)
         }
     }
 
+    // MARK: What is known
+
+    /// Where a presenter's item is.
+    func path(of id: PresenterID) -> FilePath? {
+        if case .broker = authority { return mirror.presenters[id]?.path }
+        return arbiter.presenters[id]?.path
+    }
+
+    func items(of id: ClaimID) -> [ClaimItem]? { arbiter.claims[id]?.items ?? mirror.claims[id]?.items }
+
+    func isBeingWritten(_ path: FilePath) -> Bool { arbiter.isBeingWritten(path) || mirror.isBeingWritten(path) }
+
+    func heldWrite(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
+        arbiter.heldWrite(of: purpose, covering: path) ?? mirror.heldWrite(of: purpose, covering: path)
+    }
+
     mutating func snapshot() -> CoordinationSnapshot {
-        arbiter.time = monotonicNanoseconds()
+        arbiter.time = coarseNanoseconds()
         return arbiter.snapshot()
     }
 }
@@ -114,7 +215,7 @@ struct ClientState {
 /// The time for listings; coarse, for it is read for every claim.
 ///
 /// See clock_gettime(2).
-private func monotonicNanoseconds() -> UInt64 {
+private func coarseNanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)

@@ -7,7 +7,8 @@ extension CoordinationClient {
     /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
     func isCoordinated(_ path: FilePath) -> Bool {
         state.withLock { state in
-            state.arbiter.isBeingWritten(path) || state.aftermath.values.contains { $0.contains { $0.writes(path) } }
+            state.isBeingWritten(path) || state.aftermath.values.contains { $0.contains { $0.writes(path) } }
+                || state.foreignAftermath.values.contains { path.starts(with: $0) }
         }
     }
 
@@ -18,7 +19,7 @@ extension CoordinationClient {
     ///   - hasMoved: whether its item has moved, rather than that it has another.
     func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
         guard watchesFiles else { return }
-        let path = state.withLock { $0.arbiter.presenters[id]?.path }
+        let path = state.withLock { $0.path(of: id) }
         let (old, isSame) = watches.withLock { watches -> (PresenterWatch?, Bool) in
             if watches[id]?.path == path { return (nil, true) }
             return (watches.removeValue(forKey: id), false)
@@ -55,6 +56,22 @@ extension CoordinationClient {
         }
     }
 
+    /// Lets the events of another process's write pass, of which the presenter has heard.
+    func settleForeignAftermath(of delivery: Delivery) {
+        guard isWatching, let path = delivery.message.subitem ?? state.withLock({ $0.path(of: delivery.presenter) }) else { return }
+        let concerned = watches.withLock { $0.filter { $0.value.concerns(path) } }
+        guard !concerned.isEmpty else { return }
+        state.withLock { $0.foreignAftermath[delivery.id] = path }
+        let stamp = ItemStamp(path)
+        Task.detached { [self] in
+            for watch in concerned.values { await watch.settle() }
+            state.withLock { $0.foreignAftermath[delivery.id] = nil }
+            for (presenter, watch) in concerned where watch.path == path && stamp != ItemStamp(path) && !isCoordinated(path) {
+                submit(.noticed(presenter, .didChange))
+            }
+        }
+    }
+
     private func warnOnce(_ message: String) {
         let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
         if isFirst { logger.warning("\(message)") }
@@ -72,9 +89,9 @@ extension ClaimItem {
 
 extension Arbiter {
     /// Whether a held claim explains a change of a path.
-    func isBeingWritten(_ path: FilePath) -> Bool {
+    func isBeingWritten(_ path: FilePath, byOthersThan client: ClientID? = nil) -> Bool {
         trie.claims(covering: path).contains { id in
-            guard let claim = claims[id], claim.isHeld else { return false }
+            guard let claim = claims[id], claim.isHeld, !claim.isDelegation, id.client != client else { return false }
             return claim.items.contains { $0.writes(path) }
         }
     }
@@ -83,6 +100,8 @@ extension Arbiter {
     mutating func notice(_ message: PresenterMessage, by id: PresenterID, _ actions: inout [ArbiterAction]) {
         guard let presenter = presenters[id] else { return }
         if case .didMove(let path) = message, path == presenter.path { return }
+        // Its process does not know of the accesses of others.
+        if let path = message.subitem ?? presenter.path, isBeingWritten(path, byOthersThan: id.client) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
         if case .didMove(let path) = message, let old = presenters[id]?.path {
             presenters[id]?.unhandledMoves.append((delivery.id, Move(from: old, to: path)))

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 package import Logging
 import Synchronization
-import SystemPackage
+package import SystemPackage
 
 /// A process's side of coordination: who waits here, which presenters are registered here, and the way to the arbiter.
 ///
@@ -11,11 +11,15 @@ import SystemPackage
 /// Only the order of the mailboxes is settled under the lock, so that it is the arbiter's.
 package final class CoordinationClient: Sendable {
     /// The client that an app's coordinators use.
-    static let shared = CoordinationClient()
+    static let shared = CoordinationClient(id: ClientID(.random(in: 1...UInt64.max)), link: { logger in
+        BrokerLink(logger: logger) { BrokerLink.Options(place: .standard(), program: BrokerStarter.program()) }
+    })
 
     typealias Outcome = Result<Grant, any Error>
 
-    let id = ClientID(1)
+    let id: ClientID
+    /// The way to the broker; nil for a client that coordinates with nobody outside.
+    private let link: BrokerLink?
     let clock: any Clock<Duration>
     let logger: Logger
     let state: Mutex<ClientState>
@@ -25,16 +29,54 @@ package final class CoordinationClient: Sendable {
     let hasWarned = Atomic(false)
     private let packages = Mutex(FilePackages())
 
-    package init(
+    /// Makes a client that coordinates within this process only.
+    package convenience init(
         clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true, logger: Logger = Logger(label: "FileCoordination"),
         trace: CoordinationTrace? = nil
     ) {
+        self.init(id: ClientID(1), clock: clock, watchesFiles: watchesFiles, logger: logger, trace: trace)
+    }
+
+    /// Makes a client of a broker of one's own, as other processes would be.
+    ///
+    /// - Parameters:
+    ///   - place: where the broker is, or is to be.
+    ///   - program: what is started where there is none; without it, this process becomes the host.
+    ///   - clock: measures deadlines.
+    ///   - watchesFiles: whether presenters hear of uncoordinated changes.
+    ///   - logger: hears of what cannot be helped.
+    ///   - trace: sees what happens.
+    package convenience init(
+        place: BrokerPlace, program: FilePath?, clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true,
+        logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil
+    ) {
+        self.init(
+            id: ClientID(.random(in: 1...UInt64.max)), clock: clock, watchesFiles: watchesFiles, logger: logger, trace: trace,
+            link: { BrokerLink(logger: $0) { BrokerLink.Options(place: place, program: program) } })
+    }
+
+    private init(
+        id: ClientID, clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true,
+        logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil, link: ((Logger) -> BrokerLink)? = nil
+    ) {
+        self.id = id
         self.clock = clock
         self.watchesFiles = watchesFiles
         self.logger = logger
-        var state = ClientState(trace: trace)
-        _ = state.arbiter.handle(.clientJoined(id, process: getpid(), name: CommandLine.arguments.first ?? ""))
-        self.state = Mutex(state)
+        self.link = link?(logger)
+        state = Mutex(ClientState(client: id, isAlone: link == nil, trace: trace))
+        ForkedChild.watch()
+    }
+
+    /// Hangs up for good; what is held stays held, as far as anybody here knows.
+    package func disconnect() { link?.close() }
+
+    /// Whether accesses are decided here, as far as the broker lets them be.
+    package var isDelegated: Bool {
+        state.withLock {
+            guard case .delegated = $0.authority else { return false }
+            return true
+        }
     }
 
     /// Which directories are file packages.
@@ -58,7 +100,12 @@ package final class CoordinationClient: Sendable {
     ///   - coordinator: who asks.
     ///   - request: makes the request, given the claim's number.
     /// - Returns: the claim, and the grant if it can be had at once; else somebody must wait for the claim.
-    func begin(coordinator: UInt64, _ request: (ClaimID) -> ClaimRequest) -> (ClaimID, Grant?) {
+    /// - Throws: `brokerUnavailable` in a forked child.
+    func begin(coordinator: UInt64, _ request: (ClaimID) -> ClaimRequest) throws(FileCoordinationError) -> (ClaimID, Grant?) {
+        if ForkedChild.isOne {
+            throw FileCoordinationError(
+                .brokerUnavailable, "A forked child of a process that coordinates files cannot coordinate. Have it execute a program first.")
+        }
         let (id, grant, effects) = state.withLock { state -> (ClaimID, Grant?, ClientState.Effects?) in
             state.nextClaim += 1
             let id = ClaimID(self.id, state.nextClaim)
@@ -70,7 +117,10 @@ package final class CoordinationClient: Sendable {
             state.apply(actions, &effects)
             return (id, nil, effects)
         }
-        if let effects { perform(effects) }
+        if let effects {
+            perform(effects)
+            link?.start(self)
+        }
         return (id, grant)
     }
 
@@ -82,6 +132,10 @@ package final class CoordinationClient: Sendable {
             Task.detached { [self] in
                 try await clock.sleep(for: deadline.remaining)
                 submit(.deadline(id))
+                guard link != nil else { return }
+                // A broker that is stopped cannot tell for whom the access waits.
+                try await clock.sleep(for: .seconds(1))
+                cancel(id, as: FileCoordinationError.brokerIsSilent)
             }
         }
         defer { timer?.cancel() }
@@ -153,7 +207,7 @@ package final class CoordinationClient: Sendable {
         let stamps = Dictionary(written.map { ($0, ItemStamp($0)) }) { first, _ in first }
         let effects = state.withLock { state in
             // Under one lock with the end, so that no event falls between.
-            state.aftermath[id] = state.arbiter.claims[id]?.items
+            state.aftermath[id] = state.items(of: id)
             return state.effects(of: .end(id, observations))
         }
         perform(effects)
@@ -162,20 +216,45 @@ package final class CoordinationClient: Sendable {
 
     /// The write claim with which code within these surroundings may report a move of a path, the innermost first.
     func claim(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
-        state.withLock { $0.arbiter.heldWrite(of: purpose, covering: path) }
+        state.withLock { $0.heldWrite(of: purpose, covering: path) }
     }
+
+    /// Whether a presenter of this process has yet to handle a message.
+    package var hasUnhandledMessages: Bool { state.withLock { $0.registry.entries.values.contains { $0.isDraining && $0.presenter != nil } } }
 
     /// Who holds and awaits what.
     package func snapshot() -> CoordinationSnapshot {
         state.withLock { $0.snapshot() }
     }
 
-    private func perform(_ effects: ClientState.Effects) {
+    /// Does what is left to do once the lock is released.
+    func perform(_ effects: ClientState.Effects) {
+        link?.flush(self)
         for (resume, outcome) in effects.resumptions { resume(outcome) }
         for id in effects.mailboxes {
             // Detached: a presenter's turn is nested in nobody's accessor.
             Task.detached { await self.drain(id) }
         }
+        for id in effects.moved { rewatch(id, hasMoved: true) }
+        for delivery in effects.changes { settleForeignAftermath(of: delivery) }
+    }
+
+    /// Takes in a frame from the broker.
+    func receive(_ frame: BrokerFrame) {
+        let effects = state.withLock { state -> ClientState.Effects in
+            switch frame {
+            case .action(let action): return state.receive(action)
+            case .delegated(let delegation): state.accept(delegation)
+            case .recall(let number): state.giveBack(number)
+            case .pong(let number): state.pings.removeValue(forKey: number)?.signal()
+            default: break
+            }
+            return ClientState.Effects()
+        }
+        for (resume, outcome) in effects.resumptions { resume(outcome) }
+        var rest = effects
+        rest.resumptions = []
+        perform(rest)
     }
 
     // MARK: Presenters
@@ -203,6 +282,21 @@ package final class CoordinationClient: Sendable {
         }
         perform(effects)
         rewatch(self.id(of: presenter))
+        waitForBroker()
+    }
+
+    /// Returns once the broker knows of what has happened so far, or cannot be reached within two seconds.
+    private func waitForBroker() {
+        guard let link else { return }
+        let arrival = DispatchSemaphore(value: 0)
+        state.withLock { state in
+            state.nextPing += 1
+            state.pings[state.nextPing] = arrival
+            state.send(.ping(state.nextPing))
+        }
+        link.start(self)
+        link.flush(self)
+        _ = arrival.wait(timeout: .now() + 2)
     }
 
     package func remove(_ presenter: any FilePresenter) {
@@ -241,8 +335,10 @@ package final class CoordinationClient: Sendable {
                 case .relinquished(let reacquirer): state.registry.entries[id]?.reacquirers[delivery.id] = reacquirer
                 case .refused(let error): state.refusals[delivery.id] = error
                 }
-                defer { state.refusals[delivery.id] = nil }
-                return state.effects(of: .handled(delivery.id, answer.forArbiter))
+                let effects = state.effects(of: .handled(delivery.id, answer.forArbiter))
+                // The claim of this process that it makes fail may only hear of it from a broker.
+                if delivery.awaitedBy.map({ state.waiters[$0] == nil }) ?? true { state.refusals[delivery.id] = nil }
+                return effects
             }
             perform(effects)
         }
@@ -290,7 +386,21 @@ private final class Arrival: Sendable {
     }
 }
 
+/// Whether this process is a child that was forked off one that coordinates, and has executed nothing since.
+private enum ForkedChild {
+    private static let flag = Atomic(false)
+    private static let handler: Void = {
+        pthread_atfork(nil, nil) { flag.store(true, ordering: .relaxed) }
+    }()
+
+    static func watch() { handler }
+    static var isOne: Bool { flag.load(ordering: .relaxed) }
+}
+
 extension FileCoordinationError {
+    static let brokerIsSilent = FileCoordinationError(
+        .deadlineExceeded, "The access was not granted before its deadline, and the broker of file coordination does not answer. "
+            + "See `ubcontrol broker status`.")
     static let userCancelled = FileCoordinationError(
         .userCancelled, "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again.")
 }

@@ -60,7 +60,7 @@ struct AccessRun: Sendable {
             items.append(ClaimItem(path, target.access, packageDepths: packages.depths(above: path)))
         }
         let surroundings = outer?.surroundings ?? []
-        (id, immediate) = coordinator.client.begin(coordinator: coordinator.number) { id in
+        (id, immediate) = try coordinator.client.begin(coordinator: coordinator.number) { id in
             ClaimRequest(
                 id: id, coordinator: coordinator.number, purpose: purpose, presenter: coordinator.presenter, surroundings: surroundings,
                 items: items, isPreparation: isPreparation)

@@ -109,7 +109,8 @@ public final class FileCoordinator: Sendable {
 
     /// Registers a presenter, so that it gets messages, until it is removed or released; the registry does not keep it alive (C-59).
     ///
-    /// An access that has begun already may go on without telling it (C-58). Add it inside a coordinated read of the item to miss nothing.
+    /// Accesses of other processes that begin after this has returned tell it too; so the first call may take as long as it takes to start
+    /// the broker. An access that has begun already may go on without telling it (C-58). Add it inside a coordinated read of the item to miss nothing.
     ///
     /// - Parameter filePresenter: the presenter; adding it twice does nothing.
     public static func addFilePresenter(_ filePresenter: any FilePresenter) {
@@ -127,6 +128,9 @@ public final class FileCoordinator: Sendable {
 
     /// The registered presenters of this process, in the order in which they were added (C-57).
     public static var filePresenters: [any FilePresenter] { CoordinationClient.shared.presenters }
+
+    /// Whether this process decides about its accesses by itself, for it shares the files with nobody.
+    package static var isDelegated: Bool { CoordinationClient.shared.isDelegated }
 
     /// Which directories are file packages; set it before the first access, to the same in all processes.
     public static var filePackages: FilePackages {

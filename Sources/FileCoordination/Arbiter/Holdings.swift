@@ -1,0 +1,148 @@
+import SystemPackage
+
+/// Everything that one client has to do with: what it tells a broker that takes over, from another broker or from the client itself.
+package struct Holdings: Sendable {
+    /// A registered presenter.
+    struct Presenter: Sendable {
+        let id: PresenterID
+        let path: FilePath?
+        let observedAttributes: Set<String>
+        /// Moves that it has not handled the message about.
+        var unhandledMoves: [(message: MessageID, move: Move)] = []
+    }
+
+    /// A claim, held or waiting.
+    struct Claim: Sendable {
+        let request: ClaimRequest
+        /// The items as they are now.
+        let items: [ClaimItem]
+        let isHeld: Bool
+        /// What its accessor has moved.
+        var moves: [Move] = []
+        /// What presenters will hear of that when the accessor is done.
+        var moveNotes: [Delivery] = []
+    }
+
+    var presenters: [Presenter] = []
+    /// In the order in which they were requested.
+    var claims: [Claim] = []
+    /// Questions that its presenters were sent and that are not done with: not answered, or answered and not yet taken back.
+    var messages: [Delivery] = []
+
+    package init() {}
+}
+
+extension Arbiter {
+    /// What a client holds, awaits and presents.
+    func holdings(of client: ClientID) -> Holdings {
+        var holdings = Holdings()
+        let own = presenters.values.filter { $0.id.client == client }.sorted { $0.id.number < $1.id.number }
+        holdings.presenters = own.map {
+            .init(id: $0.id, path: $0.path, observedAttributes: $0.observedAttributes, unhandledMoves: $0.unhandledMoves)
+        }
+        for id in inOrder(claims.keys.filter { $0.client == client }) {
+            guard let claim = claims[id], !claim.isDelegation else { continue }
+            holdings.claims.append(
+                .init(request: claim.request, items: claim.items, isHeld: claim.isHeld, moves: claim.moves, moveNotes: claim.moveNotes))
+            for (presenter, message) in claim.relinquished where messages[message] == nil {
+                let kind: PresenterMessage = claim.items.contains { $0.access.writes } ? .relinquishToWriter : .relinquishToReader
+                holdings.messages.append(Delivery(id: message, presenter: presenter, message: kind, cause: cause(of: claim), awaitedBy: id))
+            }
+        }
+        let pending = messages.values.filter { $0.claim != nil && $0.delivery.presenter.client == client }
+        holdings.messages += pending.map(\.delivery).sorted { $0.id.number < $1.id.number }
+        return holdings
+    }
+
+    /// Whether nothing goes on that another arbiter would have to know of.
+    var isQuiet: Bool { claims.isEmpty && messages.isEmpty }
+
+    /// Replaces what is known of a client by what it says itself.
+    mutating func adopt(_ holdings: Holdings, of client: ClientID, _ actions: inout [ArbiterAction]) {
+        for message in holdings.messages {
+            guard let claim = message.awaitedBy else { continue }
+            outstanding[claim, default: []].append(message)
+            guard message.message.isRelinquish, claims[claim] != nil else { continue }
+            if claims[claim]?.relinquished.contains(where: { $0.message == message.id }) == false {
+                claims[claim]?.relinquished.append((message.presenter, message.id))
+            }
+        }
+        let listed = Set(holdings.presenters.map(\.id))
+        for id in presenters.keys where id.client == client && !listed.contains(id) { remove(id) }
+        for presenter in holdings.presenters {
+            if presenters[presenter.id] == nil {
+                add(presenter.id, at: presenter.path, observing: presenter.observedAttributes)
+            } else {
+                relocate(presenter.id, to: presenter.path)
+            }
+            presenters[presenter.id]?.unhandledMoves = presenter.unhandledMoves
+        }
+        for claim in holdings.claims where claims[claim.request.id] == nil {
+            if claim.isHeld {
+                hold(claim.request, items: claim.items)
+                claims[claim.request.id]?.moves = claim.moves
+                claims[claim.request.id]?.moveNotes = claim.moveNotes
+            } else {
+                admit(
+                    ClaimRequest(
+                        id: claim.request.id, coordinator: claim.request.coordinator, purpose: claim.request.purpose,
+                        presenter: claim.request.presenter, surroundings: claim.request.surroundings, items: claim.items,
+                        isPreparation: claim.request.isPreparation))
+            }
+        }
+    }
+
+    /// The presenters that gave an item up for a claim before it came to this arbiter.
+    func relinquishments(for id: ClaimID) -> [(presenter: PresenterID, message: MessageID)] {
+        (outstanding[id] ?? []).filter { $0.message.isRelinquish && presenters[$0.presenter] != nil }.map { ($0.presenter, $0.id) }
+    }
+
+    /// Lets go of messages that were sent for claims which nobody has claimed again.
+    ///
+    /// - Parameter known: claims that will yet be requested.
+    mutating func forgetOutstanding(but known: Set<ClaimID>, _ actions: inout [ArbiterAction]) {
+        for (id, deliveries) in outstanding where claims[id] == nil && !known.contains(id) {
+            outstanding[id] = nil
+            for delivery in deliveries where delivery.message.isRelinquish {
+                send(self.delivery(of: .reacquire(delivery.id), to: delivery.presenter, delivery.cause), &actions)
+            }
+        }
+    }
+
+    // MARK: Stopped processes
+
+    /// Takes what a stopped client has not answered as given.
+    mutating func passOver(_ client: ClientID) {
+        guard passedOver[client] == nil else { return }
+        passedOver[client] = []
+        for id in presenters.keys where id.client == client {
+            for message in presenters[id]?.pending ?? [] {
+                guard let claim = messages.removeValue(forKey: message)?.claim else { continue }
+                claims[claim]?.unanswered.remove(message)
+                agenda.append(claim)
+            }
+            presenters[id]?.pending = []
+        }
+    }
+
+    /// Tells a client that goes on what it must know, and that it may have missed something.
+    mutating func resume(_ client: ClientID, _ actions: inout [ArbiterAction]) {
+        guard let owed = passedOver.removeValue(forKey: client) else { return }
+        for delivery in owed { send(delivery, &actions) }
+        let cause = Cause(client: client, process: 0, purpose: .named(""))
+        for id in presenters.keys.filter({ $0.client == client }).sorted(by: { $0.number < $1.number }) {
+            send(delivery(of: .didChange, to: id, cause), &actions)
+        }
+    }
+
+    // MARK: Delegations
+
+    /// A delegation because of which a preparation, which no claim is in the way of, has to wait all the same.
+    func delegation(against preparation: Claim) -> ClaimID? {
+        for (id, claim) in claims where claim.isDelegation && id.client != preparation.request.id.client {
+            let roots = claim.items.map(\.path)
+            for item in preparation.items where roots.contains(where: { item.path.starts(with: $0) || $0.starts(with: item.path) }) { return id }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,125 @@
+import CLinux
+package import Foundation
+import Glibc
+package import SystemPackage
+
+/// Asks a running broker what goes on, without being one of its clients.
+package struct BrokerControl: Sendable {
+    private let place: BrokerPlace
+
+    /// Makes a control.
+    ///
+    /// - Parameter place: where the broker is.
+    package init(place: BrokerPlace = .standard()) {
+        self.place = place
+    }
+
+    /// Who holds, awaits and presents what; nil when no broker runs.
+    ///
+    /// - Throws: `brokerUnavailable` when it does not answer, or refuses.
+    package func listing() throws -> CoordinationSnapshot? {
+        guard case .listing(let snapshot)? = try ask(.list) else { return nil }
+        return snapshot
+    }
+
+    /// What the broker says of itself; nil when none runs.
+    ///
+    /// - Throws: as ``listing()``.
+    package func status() throws -> BrokerReport? {
+        guard case .report(let report)? = try ask(.status) else { return nil }
+        return report
+    }
+
+    /// Has the broker leave, and returns once it has.
+    ///
+    /// Its clients find, or start, another one at once, and lose nothing.
+    ///
+    /// - Returns: false when none runs.
+    /// - Throws: as ``listing()``.
+    package func stop() throws -> Bool { try ask(.stop) != nil }
+
+    private func ask(_ question: BrokerFrame) throws -> BrokerFrame? {
+        // Looking must not make anything.
+        guard place.directory.isDirectoryWithoutFollowing else { return nil }
+        let socket: FileDescriptor
+        switch Result(catching: { () throws(Errno) in try placeConnection() }) {
+        case .success(let connection): socket = connection
+        case .failure(.connectionRefused), .failure(.noSuchFileOrDirectory): return nil
+        case .failure(let error): throw place.unusable("has a broker that cannot be connected to", error)
+        }
+        defer { try? socket.close() }
+        var process: Int32 = 0
+        var user: UInt32 = 0
+        _ = clinux_peer(socket.rawValue, &process, &user)
+        var limit = timeval(tv_sec: 5, tv_usec: 0)
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let hello = BrokerFrame.Hello(client: ClientID(.random(in: 1...UInt64.max)), name: CommandLine.arguments.first ?? "", isObserver: true)
+        try send(.hello(hello), epoch: 0, to: socket)
+        var buffer = FrameBuffer()
+        while true {
+            guard let (frame, epoch) = try next(&buffer, from: socket, process) else { return question.isStop ? question : nil }
+            switch frame {
+            case .welcome: try send(question, epoch: epoch, to: socket)
+            case .refused(_, let reason): throw FileCoordinationError(.brokerUnavailable, reason)
+            case .listing, .report: return frame
+            default: continue
+            }
+        }
+    }
+
+    private func placeConnection() throws(Errno) -> FileDescriptor {
+        let directory = place.directory.withPlatformString { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        guard directory >= 0 else { throw Errno(rawValue: errno) }
+        return try OpenBrokerPlace(directory: FileDescriptor(rawValue: directory)).connect()
+    }
+
+    private func send(_ frame: BrokerFrame, epoch: UInt64, to socket: FileDescriptor) throws {
+        var bytes: [UInt8] = []
+        frame.append(to: &bytes, epoch: epoch)
+        guard Glibc.send(socket.rawValue, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count else {
+            throw place.unusable("has a broker that hung up", Errno(rawValue: errno))
+        }
+    }
+
+    /// The next frame, or nil at the end.
+    private func next(_ buffer: inout FrameBuffer, from socket: FileDescriptor, _ process: Int32) throws -> (frame: BrokerFrame, epoch: UInt64)? {
+        while true {
+            if let next = try buffer.next() { return next }
+            var part = [UInt8](repeating: 0, count: 1 << 16)
+            let count = recv(socket.rawValue, &part, part.count, 0)
+            if count == 0 { return nil }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                if errno == ECONNRESET { return nil }
+                throw FileCoordinationError(
+                    .brokerUnavailable, "The broker (process \(process)) does not answer. It may be stopped: kill -CONT \(process).",
+                    cause: Errno(rawValue: errno))
+            }
+            part.withUnsafeBytes { buffer.add(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        }
+    }
+}
+
+extension BrokerFrame {
+    fileprivate var isStop: Bool {
+        guard case .stop = self else { return false }
+        return true
+    }
+}
+
+extension CoordinationSnapshot {
+    /// What has to do with an item: claims on it, on a directory around it or on something in it, and presenters of any of these.
+    ///
+    /// - Parameter url: the item.
+    /// - Returns: the part of the listing, and the item's canonical path.
+    /// - Throws: `unusableURL` or `fileSystem` when the item cannot be named.
+    package func concerning(_ url: URL) throws -> (path: FilePath, listing: CoordinationSnapshot) {
+        let path = try Location(url).path
+        func concerns(_ other: FilePath) -> Bool { other.starts(with: path) || path.starts(with: other) }
+        return (
+            path,
+            CoordinationSnapshot(
+                claims: claims.filter { $0.items.contains { concerns($0.path) } }, presenters: presenters.filter { $0.path.map(concerns) ?? false })
+        )
+    }
+}

@@ -1,0 +1,155 @@
+import SystemPackage
+
+// A client that shares a subtree with nobody arbitrates it by itself. In the broker's arbiter a held claim stands for the delegation, so
+// that whoever comes waits for it like for any other claim, and the first to wait makes the broker ask it back.
+extension BrokerEngine {
+    static func claim(of number: UInt64, _ client: ClientID) -> ClaimID { ClaimID(client, number | 1 << 63) }
+
+    /// Notes where a client works.
+    mutating func note(_ request: ClaimRequest, by client: ClientID) {
+        for item in request.items {
+            let directory = item.lockedDirectory
+            if clients[client]?.recent.first?.directory == directory {
+                clients[client]?.recent[0].time = time
+                continue
+            }
+            clients[client]?.recent.removeAll { $0.directory == directory }
+            clients[client]?.recent.insert((directory, time), at: 0)
+            if let count = clients[client]?.recent.count, count > Limits.recentDirectories { clients[client]?.recent.removeLast() }
+        }
+    }
+
+    /// Delegates to a client where it works, if nobody else does and it has nothing going on.
+    mutating func considerDelegation(to id: ClientID) {
+        guard recovery == nil, listings.isEmpty, let client = clients[id], client.delegation == nil, client.live.isEmpty else { return }
+        var roots: [FilePath] = ["/"]
+        if clients.count > 1 {
+            guard client.claimsSince >= client.patience else { return }
+            // Looked at again after as many more claims.
+            clients[id]?.claimsSince = 0
+            guard let found = ownDirectories(of: id) else { return }
+            roots = found
+        }
+        nextDelegation += 1
+        let delegation = BrokerFrame.Delegation(number: nextDelegation, roots: roots)
+        hold(delegation, for: id)
+        effects.append(.send(client.connection, .delegated(delegation)))
+    }
+
+    /// Lets a claim stand for a delegation.
+    mutating func hold(_ delegation: BrokerFrame.Delegation, for client: ClientID) {
+        nextDelegation = max(nextDelegation, delegation.number)
+        let id = Self.claim(of: delegation.number, client)
+        let request = ClaimRequest(
+            id: id, purpose: .delegation(client), items: delegation.roots.map { ClaimItem($0, .write(.forDeleting)) })
+        clients[client]?.delegation = delegation
+        clients[client]?.isRecalled = false
+        arbiter.hold(request, items: request.items)
+        effects.append(.record(.held(request, request.items)))
+    }
+
+    // MARK: Who works where
+
+    /// The topmost directories around where a client has worked lately in which nobody else has anything to do with.
+    ///
+    /// - Returns: nil when others have to do with one of them.
+    private func ownDirectories(of id: ClientID) -> [FilePath]? {
+        guard let client = clients[id] else { return nil }
+        let others = interests(of: clients.keys.filter { $0 != id })
+        var roots: [FilePath] = []
+        for (directory, seen) in client.recent where seen + Limits.interest >= time {
+            guard !roots.contains(where: directory.starts(with:)) else { continue }
+            let names = directory.components
+            let candidates = stride(from: 1, through: names.count, by: 1).lazy.map { FilePath(root: "/", names.prefix($0)) }
+            guard let root = candidates.first(where: { root in !others.contains { $0.concerns(root) } }) else { return nil }
+            roots.removeAll { $0.starts(with: root) }
+            roots.append(root)
+        }
+        return roots.isEmpty ? nil : roots
+    }
+
+    /// A place that somebody has to do with.
+    private struct Interest {
+        let path: FilePath
+        /// Whether what happens anywhere below matters.
+        let isDeep: Bool
+
+        func concerns(_ root: FilePath) -> Bool { path.starts(with: root) || (isDeep && root.starts(with: path)) }
+    }
+
+    private func interests(of others: [ClientID]) -> [Interest] {
+        var found: [Interest] = []
+        for id in others {
+            guard let client = clients[id] else { continue }
+            found += client.recent.filter { $0.time + Limits.interest >= time }.map { Interest(path: $0.directory, isDeep: false) }
+            found += (client.delegation?.roots ?? []).map { Interest(path: $0, isDeep: true) }
+        }
+        let others = Set(others)
+        for presenter in arbiter.presenters.values where others.contains(presenter.id.client) {
+            if let path = presenter.path { found.append(Interest(path: path, isDeep: true)) }
+        }
+        for claim in arbiter.claims.values where others.contains(claim.request.id.client) {
+            found += claim.items.map { Interest(path: $0.path, isDeep: $0.access.coversDescendants || claim.request.isPreparation) }
+        }
+        return found
+    }
+
+    // MARK: Asking back
+
+    /// Asks back the delegations for which somebody waits.
+    mutating func recallAwaited() {
+        for (id, client) in clients {
+            guard let delegation = client.delegation, !client.isRecalled,
+                arbiter.followers[Self.claim(of: delegation.number, id)]?.isEmpty == false
+            else { continue }
+            recall(id)
+        }
+    }
+
+    /// Asks back what a presenter of another client has to hear of.
+    mutating func recall(around path: FilePath, for client: ClientID) {
+        for (id, other) in clients where id != client && !other.isRecalled {
+            guard let roots = other.delegation?.roots, roots.contains(where: { path.starts(with: $0) || $0.starts(with: path) }) else { continue }
+            recall(id)
+        }
+    }
+
+    mutating func recallAll() {
+        for (id, client) in clients where client.delegation != nil && !client.isRecalled { recall(id) }
+    }
+
+    mutating func recall(_ id: ClientID) {
+        guard let client = clients[id], let delegation = client.delegation else { return }
+        clients[id]?.isRecalled = true
+        clients[id]?.patience = min(client.patience * 2, Limits.mostPatience)
+        effects.append(.send(client.connection, .recall(delegation.number)))
+        if system.revoke(client.connection, delegation.number) { endDelegation(of: id) }
+    }
+
+    /// A client gives a delegation back, asked or not.
+    mutating func takeBack(_ number: UInt64, _ holdings: Holdings?, from id: ClientID) throws(Misuse) {
+        if let holdings { try check(holdings, from: id) }
+        guard clients[id]?.delegation?.number == number else { return }
+        if let holdings { adopt(holdings, from: id) }
+        endDelegation(of: id)
+    }
+
+    private mutating func endDelegation(of id: ClientID) {
+        guard let delegation = clients[id]?.delegation else { return }
+        clients[id]?.delegation = nil
+        clients[id]?.isRecalled = false
+        clients[id]?.claimsSince = 0
+        let claim = Self.claim(of: delegation.number, id)
+        effects.append(.record(.released(claim)))
+        run(.end(claim, []))
+    }
+}
+
+extension ClaimItem {
+    /// The directory in which what is locked lies.
+    var lockedDirectory: FilePath {
+        var path = path
+        if let depth = packageDepths.first { path = FilePath(root: "/", path.components.prefix(depth)) }
+        return path.removingLastComponent()
+    }
+}

@@ -1,0 +1,333 @@
+import SystemPackage
+
+/// A process, told from a later one with the same identifier by when it started; see proc_pid_stat(5).
+struct ProcessIdentity: Hashable, Sendable {
+    let number: Int32
+    let start: UInt64
+}
+
+/// A connection to the broker, numbered by its host.
+struct ConnectionID: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// What the broker asks of the system in the middle of a decision.
+struct BrokerSystem {
+    /// Whether a process is stopped, by a signal or a debugger.
+    var isStopped: (ProcessIdentity) -> Bool
+    /// Takes a delegation away if nothing goes on under it.
+    ///
+    /// - Returns: whether it was taken; else its client has to be asked.
+    var revoke: (ConnectionID, UInt64) -> Bool
+}
+
+/// The broker: clients that come, go, take over and are passed over, around the ``Arbiter``.
+///
+/// A state machine: frames in, effects out. Sockets, files and processes are its host's business.
+struct BrokerEngine {
+    /// What the host is to do, in this order.
+    enum Effect: Sendable {
+        case send(ConnectionID, BrokerFrame)
+        /// Nothing more is to be taken from this connection.
+        case hangUp(ConnectionID)
+        /// Comes before whatever is sent because of it.
+        case record(ClaimsRecord)
+        case leave
+    }
+
+    struct Client {
+        let connection: ConnectionID
+        let process: ProcessIdentity
+        let name: String
+        /// Claims that are not over.
+        var live: Set<ClaimID> = []
+        var isStopped = false
+        var delegation: BrokerFrame.Delegation?
+        /// Whether the delegation was asked back.
+        var isRecalled = false
+        /// Claims made since it last had a delegation, and how many it takes to get one.
+        var claimsSince = 0
+        var patience = Limits.patience
+        /// The directories in which it last claimed something, the latest first.
+        var recent: [(directory: FilePath, time: UInt64)] = []
+    }
+
+    enum Limits {
+        static let claims = 4096
+        static let items = 1024
+        static let presenters = 65536
+        static let pathBytes = 4096
+        static let textBytes = 4096
+        /// How long a broker waits for clients of its predecessor.
+        static let recovery: UInt64 = 2_000_000_000
+        /// How long a presenter may take before one looks whether its process is stopped.
+        static let answer: UInt64 = 50_000_000
+        /// How often one looks whether a stopped process goes on.
+        static let stopped: UInt64 = 100_000_000
+        /// How long a listing waits for what was delegated.
+        static let listing: UInt64 = 300_000_000
+        /// How long a claim counts as a sign that its client will be back.
+        static let interest: UInt64 = 10_000_000_000
+        static let patience = 16
+        static let mostPatience = 512
+        static let recentDirectories = 8
+    }
+
+    let epoch: UInt64
+    let process: Int32
+    let isResident: Bool
+    let system: BrokerSystem
+    private let began: UInt64
+    /// The host's monotonic clock, in nanoseconds; set before each input.
+    var time: UInt64 {
+        didSet { arbiter.time = time }
+    }
+    var arbiter: Arbiter
+    var clients: [ClientID: Client] = [:]
+    var connections: [ConnectionID: (process: ProcessIdentity, client: ClientID?)] = [:]
+    var recovery: Recovery?
+    var listings: [(connection: ConnectionID, until: UInt64)] = []
+    var nextDelegation: UInt64 = 0
+    var effects: [Effect] = []
+
+    /// Makes a broker.
+    ///
+    /// - Parameters:
+    ///   - epoch: greater than that of any broker before.
+    ///   - process: where it runs.
+    ///   - isResident: whether that is a program of its own.
+    ///   - time: the host's clock.
+    ///   - former: what its predecessor had written down.
+    ///   - system: what it needs to know of processes.
+    init(epoch: UInt64, process: Int32, isResident: Bool, time: UInt64, former: FormerClaims, system: BrokerSystem) {
+        self.epoch = epoch
+        self.process = process
+        self.isResident = isResident
+        self.time = time
+        self.system = system
+        began = time
+        // Clients number the messages of their own arbiters with the highest bit set.
+        arbiter = Arbiter(firstMessage: (epoch & 0x7fff_ffff) << 32)
+        arbiter.time = time
+        recovery = former.clients.isEmpty ? nil : Recovery(former, until: time + Limits.recovery)
+    }
+
+    /// What has become to be done; to be called after each input.
+    mutating func takeEffects() -> [Effect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    // MARK: Connections
+
+    /// Somebody of this user has connected.
+    mutating func connected(_ connection: ConnectionID, _ process: ProcessIdentity) { connections[connection] = (process, nil) }
+
+    /// A connection was hung up, or its process has died.
+    mutating func closed(_ connection: ConnectionID) {
+        listings.removeAll { $0.connection == connection }
+        guard let client = connections.removeValue(forKey: connection)?.client, clients[client] != nil else { return }
+        forget(client)
+    }
+
+    private mutating func forget(_ id: ClientID) {
+        clients[id] = nil
+        recovery?.drop(id)
+        effects.append(.record(.gone(id)))
+        run(.clientGone(id))
+        retryDeferred()
+    }
+
+    mutating func refuse(_ connection: ConnectionID, _ refusal: BrokerFrame.Refusal, _ reason: String) {
+        effects.append(.send(connection, .refused(refusal, reason)))
+        effects.append(.hangUp(connection))
+        closed(connection)
+    }
+
+    mutating func received(_ frame: BrokerFrame, epoch: UInt64, on connection: ConnectionID) {
+        guard let (process, client) = connections[connection] else { return }
+        if case .hello(let hello) = frame, client == nil { return greet(hello, process, connection) }
+        guard let client else { return refuse(connection, .misuse, "The first frame must be a hello.") }
+        guard epoch == self.epoch else {
+            return refuse(connection, .misuse, "A frame for the broker of epoch \(epoch) came to that of epoch \(self.epoch).")
+        }
+        switch frame {
+        case .list:
+            recallAll()
+            listings.append((connection, time + Limits.listing))
+        case .status: effects.append(.send(connection, .report(report())))
+        case .stop: effects.append(.leave)
+        case .ping(let number): effects.append(.send(connection, .pong(number)))
+        case .hello, .welcome, .refused, .action, .delegated, .recall, .listing, .report, .pong:
+            refuse(connection, .misuse, "A frame came that clients do not send after their hello.")
+        case .reclaim, .event, .returned:
+            guard clients[client] != nil else { return refuse(connection, .misuse, "An observer does not claim.") }
+            do {
+                if clients[client]?.isStopped == true { goOn(client) }
+                switch frame {
+                case .reclaim(let holdings): try reclaim(holdings, by: client)
+                case .event(let event): try take(event, from: client)
+                case .returned(let number, let holdings): try takeBack(number, holdings, from: client)
+                default: break
+                }
+            } catch {
+                refuse(connection, .misuse, error.description)
+            }
+        }
+        answerListings()
+    }
+
+    private mutating func greet(_ hello: BrokerFrame.Hello, _ process: ProcessIdentity, _ connection: ConnectionID) {
+        guard hello.version == brokerProtocolVersion else {
+            return refuse(
+                connection, .version,
+                "The broker (process \(self.process)) speaks version \(brokerProtocolVersion) of the protocol, the client \(hello.version). "
+                    + "Update the older of the two; `ubcontrol broker stop` ends the broker.")
+        }
+        guard clients[hello.client] == nil else {
+            return refuse(connection, .misuse, "Another process is connected as \(hello.client).")
+        }
+        connections[connection] = (process, hello.client)
+        effects.append(.send(connection, .welcome(.init(version: brokerProtocolVersion, process: self.process))))
+        guard !hello.isObserver else { return }
+        clients[hello.client] = Client(connection: connection, process: process, name: String(hello.name.prefix(256)))
+        effects.append(.record(.client(hello.client, process)))
+        run(.clientJoined(hello.client, process: process.number, name: String(hello.name.prefix(256))))
+        guard let delegation = hello.delegation else { return }
+        let isKnown = recovery?.held[Self.claim(of: delegation.number, hello.client)] != nil
+        hold(delegation, for: hello.client)
+        // Others may have got something there meanwhile.
+        if !isKnown { recall(hello.client) }
+    }
+
+    // MARK: The arbiter
+
+    /// Hands an event to the arbiter, and its actions to whom they concern.
+    mutating func run(_ event: ArbiterEvent) {
+        for action in arbiter.handle(event) {
+            switch action {
+            case .grant(let id, _):
+                if let claim = arbiter.claims[id] { effects.append(.record(.held(claim.request, claim.items))) }
+                send(action, to: id.client)
+            case .fail(let id, _):
+                clients[id.client]?.live.remove(id)
+                send(action, to: id.client)
+            case .deliver(let delivery): send(action, to: delivery.presenter.client)
+            }
+        }
+        recallAwaited()
+    }
+
+    private mutating func send(_ action: ArbiterAction, to client: ClientID) {
+        guard let connection = clients[client]?.connection else { return }
+        effects.append(.send(connection, .action(action)))
+    }
+
+    private mutating func take(_ event: ArbiterEvent, from client: ClientID) throws(Misuse) {
+        try check(event, from: client)
+        switch event {
+        case .request(let request): return admit(request, from: client)
+        case .cancel(let id) where recovery?.removeDeferred(id) == true: return fail(id, .cancelled)
+        case .deadline(let id) where recovery?.removeDeferred(id) == true: return fail(id, .deadline([takingOver]))
+        case .end(let id, _):
+            guard arbiter.claims[id]?.isHeld == true else { return }
+            clients[client]?.live.remove(id)
+            effects.append(.record(.released(id)))
+            run(event)
+            return considerDelegation(to: client)
+        case .moved(_, let move):
+            run(event)
+            for claim in arbiter.claims.values where claim.isHeld && claim.items.contains(where: { $0.path.starts(with: move.to) }) {
+                effects.append(.record(.held(claim.request, claim.items)))
+            }
+            return
+        case .addPresenter(let id, let path, _), .relocatePresenter(let id, let path):
+            effects.append(.record(.presenter(id, path)))
+            if let path { recall(around: path, for: client) }
+        case .removePresenter(let id): effects.append(.record(.presenterGone(id)))
+        default: break
+        }
+        run(event)
+    }
+
+    private mutating func admit(_ request: ClaimRequest, from client: ClientID) {
+        if let reason = objection(to: request, from: client) { return fail(request.id, .rejected(reason)) }
+        clients[client]?.live.insert(request.id)
+        clients[client]?.claimsSince += 1
+        note(request, by: client)
+        if recovery?.defers(request) == true { return }
+        run(.request(request))
+    }
+
+    mutating func fail(_ id: ClaimID, _ failure: ClaimFailure) {
+        clients[id.client]?.live.remove(id)
+        send(.fail(id, failure), to: id.client)
+    }
+
+    /// What a claim waits for while a broker takes over.
+    private var takingOver: WaitStep {
+        WaitStep(kind: .broker, process: process, purpose: "", paths: [], activity: "recover")
+    }
+
+    // MARK: Listings
+
+    private func report() -> BrokerReport {
+        let clients = clients.values.sorted { $0.process.number < $1.process.number }.map {
+            BrokerReport.Client(
+                process: $0.process.number, name: $0.name, isStopped: system.isStopped($0.process),
+                delegated: $0.delegation?.roots.map(\.string) ?? [])
+        }
+        return BrokerReport(
+            process: process, isResident: isResident, version: brokerProtocolVersion, epoch: epoch, age: Double(time - began) / 1e9,
+            clients: clients, claims: self.clients.values.reduce(0) { $0 + $1.live.count }, presenters: arbiter.presenters.count)
+    }
+
+    /// Answers those who asked for a listing, once what was delegated is back, or will not be soon.
+    mutating func answerListings() {
+        guard !listings.isEmpty else { return }
+        let isComplete = !clients.values.contains { $0.isRecalled }
+        let due = listings.filter { isComplete || $0.until <= time }
+        guard !due.isEmpty else { return }
+        listings.removeAll { isComplete || $0.until <= time }
+        var snapshot = arbiter.snapshot()
+        let stopped = Set(clients.values.map(\.process).filter(system.isStopped).map(\.number))
+        for index in snapshot.claims.indices { snapshot.claims[index].isStopped = stopped.contains(snapshot.claims[index].process) }
+        for index in snapshot.presenters.indices { snapshot.presenters[index].isStopped = stopped.contains(snapshot.presenters[index].process) }
+        for listing in due { effects.append(.send(listing.connection, .listing(snapshot))) }
+    }
+
+    // MARK: Time
+
+    /// Does what is due.
+    mutating func tick() {
+        watchAnswers()
+        endRecoveryInTime()
+        answerListings()
+    }
+
+    /// When ``tick()`` is to be called next, if nothing else happens.
+    var nextTick: UInt64? {
+        var next: UInt64 = .max
+        if arbiter.messages.values.contains(where: { $0.claim != nil }) { next = min(next, time + Limits.answer) }
+        if clients.values.contains(where: \.isStopped) { next = min(next, time + Limits.stopped) }
+        if let recovery { next = min(next, max(recovery.until, time + Limits.answer)) }
+        for listing in listings { next = min(next, listing.until) }
+        return next == .max ? nil : next
+    }
+
+    /// Passes over presenters whose processes are stopped, and tells those that go on.
+    private mutating func watchAnswers() {
+        let late = arbiter.messages.values.filter { $0.claim != nil && $0.since + Limits.answer <= time }.map(\.delivery.presenter.client)
+        for id in Set(late) {
+            guard let client = clients[id], !client.isStopped, system.isStopped(client.process) else { continue }
+            clients[id]?.isStopped = true
+            run(.passedOver(id))
+        }
+        for (id, client) in clients where client.isStopped && !system.isStopped(client.process) { goOn(id) }
+    }
+
+    private mutating func goOn(_ client: ClientID) {
+        clients[client]?.isStopped = false
+        run(.resumed(client))
+    }
+}

@@ -1,0 +1,235 @@
+import SystemPackage
+
+/// The version of the protocol that this code speaks; another one is refused by both sides.
+let brokerProtocolVersion: UInt64 = 1
+
+/// One message between a client and the broker.
+///
+/// On the wire: the length of what follows in four bytes, lowest first; the kind, one byte; the broker's epoch in eight; the values.
+enum BrokerFrame: Sendable {
+    // From a client.
+    case hello(Hello)
+    /// What the client holds, awaits and presents, after a broker took over or when a delegation is given back; then its events.
+    case reclaim(Holdings)
+    case event(ArbiterEvent)
+    /// The delegation of this number is given back, with what was done under it; nil when it was not taken up.
+    case returned(UInt64, Holdings?)
+    case list
+    case status
+    case stop
+    /// Asks for a pong of the same number, once all that came before was taken in.
+    case ping(UInt64)
+
+    // From the broker.
+    case welcome(Welcome)
+    /// The broker will not have this client, and hangs up.
+    case refused(Refusal, String)
+    case action(ArbiterAction)
+    case delegated(Delegation)
+    case recall(UInt64)
+    case listing(CoordinationSnapshot)
+    case report(BrokerReport)
+    case pong(UInt64)
+
+    /// Who a client is.
+    struct Hello: Sendable {
+        var version = brokerProtocolVersion
+        let client: ClientID
+        /// The name of the program.
+        let name: String
+        /// Whether it only looks, and never claims.
+        let isObserver: Bool
+        /// The delegation that it works under since before the broker began.
+        var delegation: Delegation?
+    }
+
+    /// What a broker begins with.
+    struct Welcome: Sendable {
+        let version: UInt64
+        let process: Int32
+    }
+
+    /// Why a broker refuses a client.
+    enum Refusal: UInt8, Sendable {
+        /// It speaks another version of the protocol.
+        case version
+        /// It belongs to another user.
+        case user
+        /// What it sent makes no sense, or is too much.
+        case misuse
+        /// The broker leaves.
+        case leaving
+    }
+
+    /// Subtrees that a client may arbitrate by itself.
+    struct Delegation: Sendable, Hashable {
+        /// Greater than that of any earlier delegation by the same broker.
+        let number: UInt64
+        let roots: [FilePath]
+    }
+}
+
+/// What a broker says of itself.
+package struct BrokerReport: Sendable, Codable {
+    /// The broker's process.
+    package let process: Int32
+    /// Whether it is a program of its own, rather than the guest of a client.
+    package let isResident: Bool
+    /// The version of the protocol.
+    package let version: UInt64
+    /// The number of this broker among those of this user since the system was booted.
+    package let epoch: UInt64
+    /// How long it has run, in seconds.
+    package let age: Double
+    /// The processes that are connected.
+    package let clients: [Client]
+    package let claims: Int
+    package let presenters: Int
+
+    /// A connected process.
+    package struct Client: Sendable, Codable {
+        package let process: Int32
+        package let name: String
+        package let isStopped: Bool
+        /// What it arbitrates by itself.
+        package let delegated: [String]
+    }
+}
+
+extension BrokerFrame {
+    /// The most that a frame may hold.
+    static let limit = 32 << 20
+    /// The bytes before the values.
+    static let headerSize = 13
+
+    private var kind: UInt8 {
+        switch self {
+        case .hello: 1
+        case .reclaim: 2
+        case .event: 3
+        case .returned: 4
+        case .list: 5
+        case .status: 6
+        case .stop: 7
+        case .ping: 8
+        case .welcome: 64
+        case .refused: 65
+        case .action: 66
+        case .delegated: 67
+        case .recall: 68
+        case .listing: 70
+        case .report: 71
+        case .pong: 72
+        }
+    }
+
+    /// Adds the frame's bytes to others.
+    func append(to bytes: inout [UInt8], epoch: UInt64) {
+        var writer = WireWriter()
+        writer.byte(kind)
+        writer.fixed(epoch)
+        switch self {
+        case .hello(let hello):
+            // The version first, and all of one version, so that any version can read it.
+            writer.number(hello.version)
+            writer.put(hello.client)
+            writer.put(hello.name)
+            writer.put(hello.isObserver)
+            writer.put(hello.delegation)
+        case .reclaim(let holdings): writer.put(holdings)
+        case .event(let event): writer.put(event)
+        case .returned(let number, let holdings):
+            writer.number(number)
+            writer.put(holdings)
+        case .list, .status, .stop: break
+        case .welcome(let welcome):
+            writer.number(welcome.version)
+            writer.put(welcome.process)
+        case .refused(let refusal, let reason):
+            writer.byte(refusal.rawValue)
+            writer.put(reason)
+        case .action(let action): writer.put(action)
+        case .delegated(let delegation): writer.put(delegation)
+        case .recall(let number), .ping(let number), .pong(let number): writer.number(number)
+        case .listing(let snapshot): writer.put(snapshot)
+        case .report(let report): writer.put(report)
+        }
+        let count = UInt32(writer.bytes.count)
+        withUnsafeBytes(of: count.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: writer.bytes)
+    }
+
+    /// Reads what follows a frame's length.
+    ///
+    /// - Throws: `WireError` when the bytes are not a frame, exactly.
+    static func read(_ bytes: ArraySlice<UInt8>) throws(WireError) -> (frame: BrokerFrame, epoch: UInt64) {
+        var reader = WireReader(bytes)
+        let kind = try reader.byte()
+        let epoch = try reader.fixed()
+        let frame: BrokerFrame
+        switch kind {
+        case 1:
+            let version = try reader.number()
+            // What comes after is another version's business.
+            guard version == brokerProtocolVersion else {
+                return (.hello(Hello(version: version, client: ClientID(0), name: "", isObserver: true)), epoch)
+            }
+            frame = .hello(
+                Hello(version: version, client: try reader.get(), name: try reader.get(), isObserver: try reader.get(), delegation: try reader.get()))
+        case 2: frame = .reclaim(try reader.get())
+        case 3: frame = .event(try reader.get())
+        case 4: frame = .returned(try reader.number(), try reader.get())
+        case 5: frame = .list
+        case 6: frame = .status
+        case 7: frame = .stop
+        case 8: frame = .ping(try reader.number())
+        case 64:
+            let version = try reader.number()
+            guard version == brokerProtocolVersion else { return (.welcome(Welcome(version: version, process: 0)), epoch) }
+            frame = .welcome(Welcome(version: version, process: try reader.get()))
+        case 65:
+            let refusal = Refusal(rawValue: try reader.byte()) ?? .misuse
+            frame = .refused(refusal, try reader.get())
+        case 66: frame = .action(try reader.get())
+        case 67: frame = .delegated(try reader.get())
+        case 68: frame = .recall(try reader.number())
+        case 70: frame = .listing(try reader.get())
+        case 71: frame = .report(try reader.get())
+        case 72: frame = .pong(try reader.number())
+        default: throw WireError("a frame of no known kind, \(kind)")
+        }
+        guard reader.isAtEnd else { throw WireError("a frame is longer than its values") }
+        return (frame, epoch)
+    }
+}
+
+/// Cuts a stream of bytes into frames.
+struct FrameBuffer {
+    private var bytes: [UInt8] = []
+    private var start = 0
+    /// The longest frame that is taken.
+    var limit = BrokerFrame.limit
+
+    mutating func add(_ more: UnsafeRawBufferPointer) {
+        if start == bytes.count {
+            bytes.removeAll(keepingCapacity: bytes.capacity < 1 << 20)
+            start = 0
+        } else if start > 1 << 16 {
+            bytes.removeFirst(start)
+            start = 0
+        }
+        bytes.append(contentsOf: more)
+    }
+
+    /// The next frame; nil while it is not complete.
+    ///
+    /// - Throws: `WireError` when what comes is no frame; there is no way on from that.
+    mutating func next() throws(WireError) -> (frame: BrokerFrame, epoch: UInt64)? {
+        guard bytes.count - start >= 4 else { return nil }
+        let count = (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << ($1 * 8) }
+        guard count >= BrokerFrame.headerSize - 4, count <= limit else { throw WireError("a frame of \(count) bytes") }
+        guard bytes.count - start >= 4 + count else { return nil }
+        defer { start += 4 + count }
+        return try BrokerFrame.read(bytes[start + 4..<start + 4 + count])
+    }
+}

@@ -1,0 +1,156 @@
+import CLinux
+import Foundation
+import Glibc
+package import SystemPackage
+
+/// Where the broker of a user is found: a directory in memory that nobody else can enter.
+package struct BrokerPlace: Sendable {
+    package let directory: FilePath
+
+    /// Makes a place.
+    ///
+    /// - Parameter directory: made where it does not exist; its parent must.
+    package init(directory: FilePath) {
+        self.directory = directory
+    }
+
+    /// The user's: `$XDG_RUNTIME_DIR/ubiquity`, else `/run/user/<uid>/ubiquity`, else `/dev/shm/ubiquity-<uid>`, else one under `$TMPDIR`.
+    ///
+    /// The second is what systemd makes the variable say, so that a process without the variable meets those with it.
+    package static func standard(
+        environment: [String: String] = ProcessInfo.processInfo.environment, user: UInt32 = geteuid()
+    ) -> BrokerPlace {
+        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
+            return BrokerPlace(directory: FilePath(runtime).appending("ubiquity"))
+        }
+        let runtime = FilePath("/run/user/\(user)")
+        if owner(of: runtime) == user { return BrokerPlace(directory: runtime.appending("ubiquity")) }
+        if owner(of: "/dev/shm") != nil { return BrokerPlace(directory: FilePath("/dev/shm/ubiquity-\(user)")) }
+        return BrokerPlace(directory: FilePath(environment["TMPDIR"] ?? "/tmp").appending("ubiquity-\(user)"))
+    }
+
+    /// See stat(2); nil when no directory is there.
+    private static func owner(of path: FilePath) -> UInt32? {
+        var status = Glibc.stat()
+        guard path.withPlatformString({ stat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        return status.st_uid
+    }
+
+    /// Opens the directory.
+    ///
+    /// - Throws: `brokerUnavailable` when it cannot be made, is not this user's, or is open to others.
+    func open() throws(FileCoordinationError) -> OpenBrokerPlace {
+        let made = directory.withPlatformString { mkdir($0, 0o700) }
+        guard made == 0 || errno == EEXIST else {
+            throw unusable("cannot be made. Make \(directory.removingLastComponent()) first", Errno(rawValue: errno))
+        }
+        let number = directory.withPlatformString { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+        guard number >= 0 else { throw unusable("cannot be opened. It must be a directory of this user", Errno(rawValue: errno)) }
+        let place = OpenBrokerPlace(directory: FileDescriptor(rawValue: number))
+        var status = Glibc.stat()
+        guard fstat(number, &status) == 0 else { throw unusable("cannot be looked at", Errno(rawValue: errno)) }
+        guard status.st_uid == geteuid() else {
+            throw unusable("belongs to user \(status.st_uid), not \(geteuid()). Set XDG_RUNTIME_DIR to a directory of this user", nil)
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            throw unusable("can be entered by others. Close it with chmod 700", nil)
+        }
+        return place
+    }
+
+    func unusable(_ what: String, _ cause: Errno?) -> FileCoordinationError {
+        FileCoordinationError(.brokerUnavailable, "Files cannot be coordinated: \(directory) \(what).", path: directory, cause: cause)
+    }
+}
+
+/// The broker's directory, held open, so that nobody can put another in its place.
+final class OpenBrokerPlace: Sendable {
+    let directory: FileDescriptor
+
+    init(directory: FileDescriptor) {
+        self.directory = directory
+    }
+
+    deinit { try? directory.close() }
+
+    /// The socket's path by way of the descriptor, for a socket's address holds 107 bytes only.
+    private var socketPath: String { "/proc/self/fd/\(directory.rawValue)/broker.socket" }
+
+    /// Connects to the broker.
+    ///
+    /// - Throws: an `Errno`: `connectionRefused` and `noSuchFileOrDirectory` when none is there.
+    func connect() throws(Errno) -> FileDescriptor {
+        let socket = clinux_stream_socket(0)
+        guard socket >= 0 else { throw Errno(rawValue: errno) }
+        guard clinux_unix_connect(socket, socketPath) == 0 else {
+            let error = Errno(rawValue: errno)
+            close(socket)
+            throw error
+        }
+        return FileDescriptor(rawValue: socket)
+    }
+
+    /// Binds the broker's socket, in place of what is there; only with the starting lock.
+    func bind() throws(Errno) -> FileDescriptor {
+        let socket = clinux_stream_socket(1)
+        guard socket >= 0 else { throw Errno(rawValue: errno) }
+        unlinkSocket()
+        guard clinux_unix_bind(socket, socketPath) == 0, listen(socket, 512) == 0 else {
+            let error = Errno(rawValue: errno)
+            close(socket)
+            throw error
+        }
+        return FileDescriptor(rawValue: socket)
+    }
+
+    func unlinkSocket() { unlinkat(directory.rawValue, "broker.socket", 0) }
+
+    /// Identifies the socket's file, and with it who bound it; nil when there is none.
+    var socketFile: UInt64? {
+        var status = Glibc.stat()
+        guard fstatat(directory.rawValue, "broker.socket", &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        return UInt64(status.st_ino)
+    }
+
+    /// Opens the lock file: its first byte is locked by whoever starts or ends a broker, the second by the broker for as long as it lives.
+    func openLock() throws(Errno) -> FileDescriptor {
+        let lock = openat(directory.rawValue, "broker.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else { throw Errno(rawValue: errno) }
+        return FileDescriptor(rawValue: lock)
+    }
+}
+
+/// The bytes of `broker.lock`.
+enum BrokerLock {
+    static let starting: Int64 = 0
+    static let living: Int64 = 1
+}
+
+extension ProcessIdentity {
+    /// A process as proc_pid_stat(5) tells it.
+    ///
+    /// - Returns: with 0 as the start when nothing is known of it.
+    static func of(_ number: Int32) -> ProcessIdentity {
+        ProcessIdentity(number: number, start: fields(of: number).flatMap { $0.count > 19 ? UInt64($0[19]) : nil } ?? 0)
+    }
+
+    /// Whether a signal or a debugger has stopped it.
+    var isStopped: Bool {
+        guard let fields = Self.fields(of: number), fields.count > 19, UInt64(fields[19]) == start else { return false }
+        return fields[0] == "T" || fields[0] == "t"
+    }
+
+    /// The fields after the program's name, which may hold anything.
+    private static func fields(of number: Int32) -> [Substring]? {
+        let file = Glibc.open("/proc/\(number)/stat", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
+            let count = read(file, buffer.baseAddress, buffer.count)
+            guard count > 0 else { return nil }
+            let text = String(decoding: UnsafeRawBufferPointer(rebasing: buffer[..<count]), as: UTF8.self)
+            guard let end = text.lastIndex(of: ")") else { return nil }
+            return text[text.index(after: end)...].split(separator: " ")
+        }
+    }
+}

@@ -1,0 +1,339 @@
+import CLinux
+import Foundation
+import Glibc
+package import Logging
+package import SystemPackage
+
+/// Hosts a ``BrokerEngine`` on the calling thread: sockets, the table of claims, and the deaths of processes.
+package final class BrokerServer {
+    /// How a server is set up.
+    package struct Options: Sendable {
+        /// Whether this process is there for the broker only.
+        package var isResident = false
+        /// After how long without clients it leaves; nil never.
+        package var idle: Duration?
+        /// A socket that listens already, by systemd; see sd_listen_fds(3).
+        package var listener: FileDescriptor?
+        /// A lock file's descriptor that has the starting lock, from whoever started this process.
+        package var lock: FileDescriptor?
+
+        package init() {}
+    }
+
+    /// What an event of epoll(7) is about.
+    private enum Source {
+        case listener, directory, signals
+        case connection(ConnectionID)
+        case process(ConnectionID)
+        case former(ClientID, FileDescriptor)
+    }
+
+    private let place: OpenBrokerPlace
+    private let options: Options
+    private let logger: Logger
+    private let lock: FileDescriptor
+    private let epoll: FileDescriptor
+    private let directoryWatch: FileDescriptor
+    private var listener: FileDescriptor
+    private var socketFile: UInt64?
+    private var sources: [UInt64: Source] = [:]
+    private var nextSource: UInt64 = 0
+    private var engine: BrokerEngine
+    private var claims: ClaimsFile
+    private var connections: [ConnectionID: BrokerConnection] = [:]
+    private let words = Words()
+    private var idleSince: UInt64?
+    private var isLeaving = false
+    private var mustBind = false
+
+    /// The memory by which delegations are taken back.
+    private final class Words {
+        var byConnection: [ConnectionID: SharedWord] = [:]
+    }
+
+    /// Takes the place, under the starting lock.
+    ///
+    /// - Parameters:
+    ///   - place: where.
+    ///   - options: how.
+    ///   - logger: hears of clients that were refused.
+    /// - Throws: `brokerUnavailable` when another broker lives there, or the place is not fit.
+    package init(_ place: BrokerPlace, _ options: Options, logger: Logger = Logger(label: "ubiquityd")) throws {
+        self.options = options
+        self.logger = logger
+        let open = try place.open()
+        self.place = open
+        lock = try options.lock ?? open.openLock()
+        guard options.lock != nil || clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1) == 0,
+            clinux_ofd_lock_byte(lock.rawValue, BrokerLock.living, 0) == 0
+        else {
+            throw place.unusable("has a broker already", nil)
+        }
+        let boot = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
+        // Without a table, an epoch that no earlier broker of this boot had.
+        claims = try ClaimsFile(in: open.directory, boot: boot, leastEpoch: monotonicNanoseconds() / 10_000_000)
+        engine = BrokerEngine(
+            epoch: claims.epoch, process: getpid(), isResident: options.isResident, time: monotonicNanoseconds(), former: claims.former,
+            system: BrokerSystem(
+                isStopped: { $0.isStopped }, revoke: { [words] in words.byConnection[$0]?.revoke($1) ?? false }))
+        listener = try options.listener ?? open.bind()
+        socketFile = open.socketFile
+        epoll = FileDescriptor(rawValue: clinux_epoll_create())
+        directoryWatch = FileDescriptor(rawValue: inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK)))
+        inotify_add_watch(
+            directoryWatch.rawValue, "/proc/self/fd/\(open.directory.rawValue)",
+            UInt32(IN_DELETE) | UInt32(IN_MOVED_FROM) | UInt32(IN_MOVED_TO) | UInt32(IN_DELETE_SELF))
+        watch(listener.rawValue, .listener)
+        if directoryWatch.rawValue >= 0 { watch(directoryWatch.rawValue, .directory) }
+        for (client, process) in engine.recovery?.awaited ?? [:] { watchFormer(client, process) }
+        clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting)
+    }
+
+    deinit {
+        for connection in connections.values { connection.close() }
+        for case .former(_, let file) in sources.values { try? file.close() }
+        try? listener.close()
+        try? directoryWatch.close()
+        try? epoll.close()
+        try? lock.close()
+    }
+
+    /// Has the server leave when one of these signals comes, which all threads of the process must block.
+    package func leave(on signals: [Int32]) {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for signal in signals { sigaddset(&set, signal) }
+        let file = signalfd(-1, &set, CInt(O_CLOEXEC))
+        if file >= 0 { watch(file, .signals) }
+    }
+
+    // MARK: The loop
+
+    /// Serves until it is asked to leave, or has long had nobody to serve.
+    package func run() {
+        var tags = [UInt64](repeating: 0, count: 64)
+        var events = [UInt32](repeating: 0, count: 64)
+        while !isLeaving {
+            let count = clinux_epoll_wait(epoll.rawValue, &tags, &events, timeout)
+            engine.time = monotonicNanoseconds()
+            for index in 0..<max(0, Int(count)) {
+                guard let source = sources[tags[index]] else { continue }
+                handle(source, tags[index])
+            }
+            engine.tick()
+            perform(engine.takeEffects())
+            if mustBind { bindAgain() }
+            leaveIfIdle()
+        }
+        leave()
+    }
+
+    private var timeout: CInt {
+        var next = engine.nextTick ?? .max
+        if let idle = options.idle, let since = idleSince { next = min(next, since + UInt64(idle / .nanoseconds(1))) }
+        if mustBind { next = min(next, engine.time + 10_000_000) }
+        guard next != .max else { return -1 }
+        let now = monotonicNanoseconds()
+        return next <= now ? 0 : CInt(clamping: (next - now + 999_999) / 1_000_000)
+    }
+
+    private func handle(_ source: Source, _ tag: UInt64) {
+        switch source {
+        case .listener: accept()
+        case .directory: lookAtDirectory()
+        case .signals: isLeaving = true
+        case .connection(let id): receive(id)
+        case .process(let id):
+            // What it sent before it died comes first.
+            receive(id)
+            close(id)
+        case .former(let client, let file):
+            sources[tag] = nil
+            try? file.close()
+            engine.formerClientDied(client)
+        }
+    }
+
+    @discardableResult
+    private func watch(_ file: CInt, _ source: Source) -> UInt64 {
+        nextSource += 1
+        sources[nextSource] = source
+        _ = clinux_epoll_set(epoll.rawValue, EPOLL_CTL_ADD, file, EPOLLIN.rawValue, nextSource)
+        return nextSource
+    }
+
+    /// Watches for the death of a client of the broker before.
+    private func watchFormer(_ client: ClientID, _ process: ProcessIdentity) {
+        let file = clinux_pidfd_open(process.number)
+        // Looked at after the descriptor was had, so that it is that process's.
+        guard file >= 0, ProcessIdentity.of(process.number) == process else {
+            if file >= 0 { Glibc.close(file) }
+            return engine.formerClientDied(client)
+        }
+        watch(file, .former(client, FileDescriptor(rawValue: file)))
+    }
+
+    // MARK: Connections
+
+    private func accept() {
+        while true {
+            let socket = clinux_accept(listener.rawValue)
+            guard socket >= 0 else { return }
+            var (number, user): (Int32, UInt32) = (0, 0)
+            guard clinux_peer(socket, &number, &user) == 0 else {
+                Glibc.close(socket)
+                continue
+            }
+            guard user == geteuid() else {
+                logger.warning("A process of another user was refused.", metadata: ["process": "\(number)", "user": "\(user)"])
+                let reason = "This broker serves user \(geteuid()), not \(user). Set XDG_RUNTIME_DIR to a directory of this user."
+                BrokerConnection.refuse(socket, reason, epoch: engine.epoch)
+                continue
+            }
+            let connection = BrokerConnection(socket, process: number)
+            nextSource += 1
+            let id = ConnectionID(number: nextSource)
+            connections[id] = connection
+            connection.tags = [watch(socket, .connection(id))]
+            if connection.processFile >= 0 { connection.tags.append(watch(connection.processFile, .process(id))) }
+            engine.connected(id, ProcessIdentity.of(number))
+            idleSince = nil
+        }
+    }
+
+    private func receive(_ id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        let isOpen = connection.receive()
+        do {
+            while let (frame, epoch) = try connection.incoming.next() {
+                if case .hello = frame { connection.incoming.limit = BrokerFrame.limit }
+                engine.received(frame, epoch: epoch, on: id)
+                guard connections[id] != nil, !connection.isRefused else { return }
+            }
+        } catch {
+            engine.refuse(id, .misuse, "What came is not of this protocol: \(error).")
+        }
+        perform(engine.takeEffects())
+        if !isOpen { close(id) } else if connection.mustWrite { flush(id, connection) }
+    }
+
+    private func close(_ id: ConnectionID) {
+        guard let connection = connections.removeValue(forKey: id) else { return }
+        for tag in connection.tags { sources[tag] = nil }
+        connection.close()
+        words.byConnection[id] = nil
+        engine.closed(id)
+        if connections.isEmpty { idleSince = engine.time }
+    }
+
+    // MARK: Effects
+
+    private func perform(_ effects: [BrokerEngine.Effect]) {
+        guard !effects.isEmpty else { return }
+        // All records before anything is sent: a grant is known of before it is written down nowhere.
+        claims.append(
+            effects.compactMap {
+                guard case .record(let record) = $0 else { return nil }
+                return record
+            })
+        var touched: Set<ConnectionID> = []
+        for effect in effects {
+            switch effect {
+            case .record: break
+            case .send(let id, let frame):
+                guard let connection = connections[id] else { continue }
+                if case .welcome = frame {
+                    words.byConnection[id] = connection.welcome(frame, epoch: engine.epoch)
+                } else {
+                    frame.append(to: &connection.outgoing, epoch: engine.epoch)
+                    touched.insert(id)
+                }
+            case .hangUp(let id): connections[id]?.isRefused = true
+            case .leave: isLeaving = true
+            }
+        }
+        for id in touched {
+            if let connection = connections[id] { flush(id, connection) }
+        }
+        for (id, connection) in connections where connection.isRefused { close(id) }
+    }
+
+    private func flush(_ id: ConnectionID, _ connection: BrokerConnection) {
+        switch connection.flush() {
+        case .done:
+            if connection.isWaitingToWrite { watchWrites(connection, false) }
+        case .blocked:
+            if !connection.isWaitingToWrite { watchWrites(connection, true) }
+        case .broken: connection.isRefused = true
+        }
+    }
+
+    private func watchWrites(_ connection: BrokerConnection, _ isOn: Bool) {
+        connection.isWaitingToWrite = isOn
+        let events = EPOLLIN.rawValue | (isOn ? EPOLLOUT.rawValue : 0)
+        _ = clinux_epoll_set(epoll.rawValue, EPOLL_CTL_MOD, connection.socket, events, connection.tags[0])
+    }
+
+    // MARK: The place
+
+    /// Looks whether the socket is still there, and this broker's.
+    private func lookAtDirectory() {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+            while read(directoryWatch.rawValue, buffer.baseAddress, buffer.count) > 0 {}
+        }
+        var (mine, there) = (Glibc.stat(), Glibc.stat())
+        guard fstat(lock.rawValue, &mine) == 0, fstatat(place.directory.rawValue, "broker.lock", &there, AT_SYMLINK_NOFOLLOW) == 0,
+            mine.st_ino == there.st_ino
+        else {
+            // Whoever comes next cannot know of this broker, so it makes room; clients tell the next one what they hold.
+            logger.warning("The broker's lock was removed; it leaves.")
+            isLeaving = true
+            return
+        }
+        if options.listener == nil, place.socketFile != socketFile { mustBind = true }
+    }
+
+    /// Binds the socket again under the starting lock; tried again in a moment while somebody else has that.
+    private func bindAgain() {
+        guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else { return }
+        defer { clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting) }
+        accept()
+        guard let new = try? place.bind() else { return }
+        mustBind = false
+        for (tag, source) in sources {
+            if case .listener = source { sources[tag] = nil }
+        }
+        try? listener.close()
+        listener = new
+        socketFile = place.socketFile
+        watch(new.rawValue, .listener)
+        logger.notice("The broker's socket was removed, and is bound again.")
+    }
+
+    private func leaveIfIdle() {
+        guard let idle = options.idle, connections.isEmpty, !isLeaving else { return }
+        guard let since = idleSince else { return idleSince = engine.time }
+        guard engine.time >= since + UInt64(idle / .nanoseconds(1)) else { return }
+        // Under the lock, so that who finds no socket then finds no broker either.
+        guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else { return idleSince = engine.time }
+        accept()
+        guard connections.isEmpty else {
+            clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting)
+            return
+        }
+        isLeaving = true
+    }
+
+    private func leave() {
+        clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1)
+        if options.listener == nil, place.socketFile == socketFile { place.unlinkSocket() }
+        // The locks go with their description.
+    }
+}
+
+/// The time of CLOCK_MONOTONIC in nanoseconds; see clock_gettime(2).
+private func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}

@@ -1,0 +1,186 @@
+import CLinux
+import Foundation
+import Glibc
+import SystemPackage
+
+/// What a broker writes down before it acts on it.
+enum ClaimsRecord: Sendable {
+    case client(ClientID, ProcessIdentity)
+    case gone(ClientID)
+    /// A claim was granted, or its items have moved.
+    case held(ClaimRequest, [ClaimItem])
+    case released(ClaimID)
+    case presenter(PresenterID, FilePath?)
+    case presenterGone(PresenterID)
+}
+
+extension ClaimsRecord: Wire {
+    func write(to writer: inout WireWriter) {
+        switch self {
+        case .client(let id, let process):
+            writer.byte(0)
+            writer.put(id)
+            writer.put(process.number)
+            writer.number(process.start)
+        case .gone(let id):
+            writer.byte(1)
+            writer.put(id)
+        case .held(let request, let items):
+            writer.byte(2)
+            writer.put(request)
+            writer.put(items)
+        case .released(let id):
+            writer.byte(3)
+            writer.put(id)
+        case .presenter(let id, let path):
+            writer.byte(4)
+            writer.put(id)
+            writer.put(path)
+        case .presenterGone(let id):
+            writer.byte(5)
+            writer.put(id)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        switch try reader.byte() {
+        case 0: self = .client(try reader.get(), ProcessIdentity(number: try reader.get(), start: try reader.number()))
+        case 1: self = .gone(try reader.get())
+        case 2: self = .held(try reader.get(), try reader.get())
+        case 3: self = .released(try reader.get())
+        case 4: self = .presenter(try reader.get(), try reader.get())
+        case 5: self = .presenterGone(try reader.get())
+        default: throw WireError("a record of no known kind")
+        }
+    }
+}
+
+extension FormerClaims {
+    mutating func apply(_ record: ClaimsRecord) {
+        switch record {
+        case .client(let id, let process): clients[id] = process
+        case .gone(let id):
+            clients[id] = nil
+            for claim in held.keys where claim.client == id { held[claim] = nil }
+            for presenter in presenters.keys where presenter.client == id { presenters[presenter] = nil }
+        case .held(let request, let items): held[request.id] = (request, items)
+        case .released(let id): held[id] = nil
+        case .presenter(let id, let path): presenters[id] = path
+        case .presenterGone(let id): presenters[id] = nil
+        }
+    }
+
+    /// The fewest records that say the same.
+    var records: [ClaimsRecord] {
+        clients.map { .client($0.key, $0.value) } + held.values.map { .held($0.request, $0.items) } + presenters.map { .presenter($0.key, $0.value) }
+    }
+}
+
+/// The table of claims: a file in memory to which a broker appends before it grants, and which its successor reads.
+///
+/// It holds a head (a magic number, the version, the boot, the epoch) and records, each behind its length in four bytes. A process that is
+/// killed has written a record whole, or its end is missing, and then nobody has acted on it.
+struct ClaimsFile: ~Copyable {
+    private static let magic: [UInt8] = Array("ubclaims".utf8)
+    private static let name = "claims"
+
+    private let directory: FileDescriptor
+    private var file: FileDescriptor
+    private let head: [UInt8]
+    private var claims: FormerClaims
+    private var size: Int
+    private var compactSize: Int
+    let epoch: UInt64
+
+    /// Reads what the broker before has left, and begins a table.
+    ///
+    /// - Parameters:
+    ///   - directory: where the table lies.
+    ///   - boot: identifies the boot of the system; claims of another are void.
+    ///   - leastEpoch: the epoch where no table tells of one.
+    /// - Throws: an `Errno` when it cannot be written.
+    init(in directory: FileDescriptor, boot: String, leastEpoch: UInt64) throws {
+        let old = Self.read(in: directory, boot: boot)
+        epoch = max((old?.epoch ?? 0) + 1, leastEpoch)
+        claims = old?.claims ?? FormerClaims()
+        var writer = WireWriter()
+        writer.put(boot)
+        writer.number(epoch)
+        head = Self.magic + [UInt8(brokerProtocolVersion)] + writer.bytes
+        self.directory = directory
+        (file, size) = try Self.create(in: directory, head, claims)
+        compactSize = size
+    }
+
+    deinit { try? file.close() }
+
+    /// What the broker before had written down.
+    var former: FormerClaims { claims }
+
+    /// Adds records, and returns once they are where a successor finds them.
+    mutating func append(_ records: [ClaimsRecord]) {
+        var bytes: [UInt8] = []
+        for record in records {
+            claims.apply(record)
+            Self.add(record, to: &bytes)
+        }
+        guard !bytes.isEmpty else { return }
+        // A full file system leaves the table behind, which a successor would then know less from; claims go on all the same.
+        _ = try? file.writeAll(bytes)
+        size += bytes.count
+        if size > 1 << 20, size > 8 * compactSize { compact() }
+    }
+
+    private mutating func compact() {
+        guard let (new, newSize) = try? Self.create(in: directory, head, claims) else { return }
+        try? file.close()
+        file = new
+        size = newSize
+        compactSize = newSize
+    }
+
+    private static func add(_ record: ClaimsRecord, to bytes: inout [UInt8]) {
+        var writer = WireWriter()
+        writer.put(record)
+        withUnsafeBytes(of: UInt32(writer.bytes.count).littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: writer.bytes)
+    }
+
+    /// Writes a table beside the old one, then puts it in its place; see openat(2), renameat(2).
+    private static func create(in directory: FileDescriptor, _ head: [UInt8], _ claims: FormerClaims) throws -> (FileDescriptor, Int) {
+        let number = openat(directory.rawValue, "claims.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw Errno(rawValue: errno) }
+        let file = FileDescriptor(rawValue: number)
+        do {
+            var bytes = head
+            for record in claims.records { add(record, to: &bytes) }
+            try file.writeAll(bytes)
+            guard renameat(directory.rawValue, "claims.new", directory.rawValue, name) == 0 else { throw Errno(rawValue: errno) }
+            return (file, bytes.count)
+        } catch {
+            try? file.close()
+            throw error
+        }
+    }
+
+    private static func read(in directory: FileDescriptor, boot: String) -> (claims: FormerClaims, epoch: UInt64)? {
+        let number = openat(directory.rawValue, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard number >= 0, let bytes = try? FileHandle(fileDescriptor: number, closeOnDealloc: true).readToEnd().map([UInt8].init) else { return nil }
+        let start = magic + [UInt8(brokerProtocolVersion)]
+        guard bytes.starts(with: start) else { return nil }
+        var reader = WireReader(bytes[start.count...])
+        guard let from = try? reader.get(String.self), let epoch = try? reader.number() else { return nil }
+        guard from == boot else { return nil }
+        var claims = FormerClaims()
+        var position = bytes.count - reader.left
+        while bytes.count - position >= 4 {
+            let count = (0..<4).reduce(0) { $0 | Int(bytes[position + $1]) << ($1 * 8) }
+            guard count <= bytes.count - position - 4 else { break }
+            var record = WireReader(bytes[position + 4..<position + 4 + count])
+            guard let next = try? record.get(ClaimsRecord.self) else { break }
+            claims.apply(next)
+            position += 4 + count
+        }
+        return (claims, epoch)
+    }
+}

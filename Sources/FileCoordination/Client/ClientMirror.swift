@@ -1,0 +1,160 @@
+import Glibc
+import SystemPackage
+
+/// What a client has going on at the broker: enough to say it again to the next one.
+struct ClientMirror: Sendable {
+    struct Claim: Sendable {
+        let request: ClaimRequest
+        var items: [ClaimItem]
+        var isHeld = false
+        var moves: [Move] = []
+        var moveNotes: [Delivery] = []
+    }
+
+    /// A message that a presenter of this process got.
+    struct Message: Sendable {
+        let delivery: Delivery
+        var answer: ArbiterEvent.Answer?
+    }
+
+    private(set) var claims: [ClaimID: Claim] = [:]
+    private(set) var presenters: [PresenterID: Holdings.Presenter] = [:]
+    /// Messages that are not handled, and those that were, of which a broker may ask again.
+    private(set) var messages: [MessageID: Message] = [:]
+    /// What others are to hear of that no broker has been told yet.
+    private var announcements: [ArbiterEvent] = []
+
+    /// Takes in what the client begins and ends.
+    ///
+    /// - Parameters:
+    ///   - event: what happened here.
+    ///   - isOnline: whether a broker is told too.
+    /// - Returns: what follows at once, without a broker.
+    mutating func handle(_ event: ArbiterEvent, isOnline: Bool) -> [ArbiterAction] {
+        switch event {
+        case .request(let request): claims[request.id] = Claim(request: request, items: request.items)
+        case .end(let id, _): claims[id] = nil
+        case .cancel(let id):
+            // Nobody waits for the broker to say so; should it have granted the claim meanwhile, that is ended then.
+            guard claims[id]?.isHeld == false else { return [] }
+            claims[id] = nil
+            return [.fail(id, .cancelled)]
+        case .deadline(let id):
+            guard !isOnline, claims[id]?.isHeld == false else { return [] }
+            claims[id] = nil
+            return [.fail(id, .deadline([WaitStep(kind: .broker, process: getpid(), purpose: "", paths: [], activity: "connect")]))]
+        case .moved(let id, let move):
+            guard let claim = claims[id] else { return [] }
+            claims[id]?.items += claim.items.compactMap { $0.moved(move) }
+            claims[id]?.moves.append(move)
+        case .addPresenter(let id, let path, let observed):
+            presenters[id] = Holdings.Presenter(id: id, path: path, observedAttributes: observed)
+        case .removePresenter(let id):
+            presenters[id] = nil
+            messages = messages.filter { $0.value.delivery.presenter != id }
+        case .relocatePresenter(let id, let path): relocate(id, to: path)
+        case .noticed(let id, .didMove(let path)): relocate(id, to: path)
+        case .handled(let id, let answer):
+            // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
+            if messages[id]?.delivery.awaitedBy == nil { messages[id] = nil } else { messages[id]?.answer = answer }
+        case .attributesChanged, .versionChanged: if !isOnline { announcements.append(event) }
+        case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed: break
+        }
+        return []
+    }
+
+    private mutating func relocate(_ id: PresenterID, to path: FilePath?) {
+        guard let presenter = presenters[id] else { return }
+        presenters[id] = Holdings.Presenter(id: id, path: path, observedAttributes: presenter.observedAttributes)
+    }
+
+    /// What a broker's action comes to.
+    enum Consequence {
+        case apply
+        case ignore
+        case tell(ArbiterEvent)
+    }
+
+    /// Takes in what a broker wants done.
+    mutating func receive(_ action: ArbiterAction) -> Consequence {
+        switch action {
+        case .grant(let id, let grant):
+            // Nobody waits for it any more.
+            guard let claim = claims[id], !claim.isHeld else { return claims[id] == nil ? .tell(.end(id, [])) : .ignore }
+            claims[id]?.isHeld = true
+            for (index, path) in grant.paths.enumerated() where index < claim.items.count { claims[id]?.items[index].path = path }
+            return .apply
+        case .fail(let id, _):
+            guard claims[id]?.isHeld == false else { return .ignore }
+            claims[id] = nil
+            return .apply
+        case .deliver(let delivery):
+            guard presenters[delivery.presenter] != nil else { return .ignore }
+            if let known = messages[delivery.id] {
+                guard let answer = known.answer else { return .ignore }
+                return .tell(.handled(delivery.id, answer))
+            }
+            messages[delivery.id] = Message(delivery: delivery)
+            switch delivery.message {
+            case .reacquire(let message): messages[message] = nil
+            case .didMove(let path): relocate(delivery.presenter, to: path)
+            default: break
+            }
+            // Answers to other questions matter to a claim that waits, and it was granted or failed when its presenter hears more.
+            for (id, message) in messages
+            where message.answer != nil && message.delivery.presenter == delivery.presenter && !message.delivery.message.isRelinquish
+                && message.delivery.awaitedBy != delivery.awaitedBy
+            {
+                messages[id] = nil
+            }
+            return .apply
+        }
+    }
+
+    // MARK: Changing hands
+
+    /// Everything, to be told to a broker.
+    var holdings: Holdings {
+        var holdings = Holdings()
+        holdings.presenters = presenters.values.sorted { $0.id.number < $1.id.number }
+        holdings.claims = claims.values.sorted { $0.request.id.number < $1.request.id.number }.map {
+            Holdings.Claim(request: $0.request, items: $0.items, isHeld: $0.isHeld, moves: $0.moves, moveNotes: $0.moveNotes)
+        }
+        holdings.messages = messages.values.map(\.delivery).filter { $0.awaitedBy != nil }.sorted { $0.id.number < $1.id.number }
+        return holdings
+    }
+
+    /// Takes over from the client's own arbiter.
+    mutating func take(_ holdings: Holdings, answered: (MessageID) -> Bool) {
+        for presenter in holdings.presenters { presenters[presenter.id] = presenter }
+        for claim in holdings.claims {
+            claims[claim.request.id] = Claim(
+                request: claim.request, items: claim.items, isHeld: claim.isHeld, moves: claim.moves, moveNotes: claim.moveNotes)
+        }
+        for message in holdings.messages { messages[message.id] = Message(delivery: message, answer: answered(message.id) ? .done : nil) }
+    }
+
+    mutating func takeAnnouncements() -> [ArbiterEvent] {
+        defer { announcements = [] }
+        return announcements
+    }
+
+    /// Fails everything that waits.
+    mutating func failWaiting(_ failure: ClaimFailure) -> [ArbiterAction] {
+        let waiting = claims.filter { !$0.value.isHeld }.keys.sorted { $0.number < $1.number }
+        for id in waiting { claims[id] = nil }
+        return waiting.map { .fail($0, failure) }
+    }
+
+    /// The latest held write claim of a purpose that covers a path.
+    func heldWrite(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
+        claims.values.filter { claim in
+            claim.isHeld && claim.request.purpose == purpose && claim.items.contains { $0.access.writes && path.isAtOrBelow($0.path) }
+        }.map(\.request.id).max { $0.number < $1.number }
+    }
+
+    /// Whether a held claim explains a change of a path.
+    func isBeingWritten(_ path: FilePath) -> Bool {
+        claims.values.contains { $0.isHeld && $0.items.contains { $0.writes(path) } }
+    }
+}

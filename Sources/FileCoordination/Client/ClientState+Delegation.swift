@@ -1,0 +1,192 @@
+import Dispatch
+import SystemPackage
+
+// Who decides may change: a broker delegates subtrees to this client, and takes them back.
+extension ClientState {
+    /// Hands an event to the client's own arbiter, or to the broker where it must.
+    mutating func handle(_ event: ArbiterEvent, under delegated: Delegated) -> [ArbiterAction] {
+        switch event {
+        case .request(let request):
+            guard enter(delegated), isValid, request.items.allSatisfy(delegated.covers) else {
+                giveBack()
+                let actions = mirror.handle(event, isOnline: connection != nil)
+                send(.event(event))
+                return actions
+            }
+        case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
+        case .attributesChanged, .versionChanged: return handleBeside(event)
+        case .addPresenter, .removePresenter, .relocatePresenter: _ = handleBeside(event)
+        default: break
+        }
+        // What is done about presenters need not be known of when the delegation ends, so only requests have to enter.
+        let actions = decide(event)
+        if case .moved = event { tellOfRelocations() }
+        if case .noticed(_, .didMove) = event { tellOfRelocations() }
+        leaveIfQuiet()
+        return actions
+    }
+
+    /// Begins something under a delegation.
+    ///
+    /// - Returns: false when it was taken back.
+    private mutating func enter(_ delegated: Delegated) -> Bool {
+        if delegated.isBusy { return true }
+        guard delegated.word?.enter(delegated.number) != false else { return false }
+        setBusy(true)
+        return true
+    }
+
+    /// Whether a delegation can be relied on: a new broker waits two seconds for those who have one.
+    private var isValid: Bool { connection != nil || ContinuousClock.now - lostConnection < .seconds(1) }
+
+    private mutating func leaveIfQuiet() {
+        guard case .delegated(let delegated) = authority, delegated.isBusy, arbiter.isQuiet else { return }
+        delegated.word?.leave(delegated.number)
+        setBusy(false)
+    }
+
+    private mutating func setBusy(_ isBusy: Bool) {
+        guard case .delegated(var delegated) = authority else { return }
+        delegated.isBusy = isBusy
+        authority = .delegated(delegated)
+    }
+
+    /// Tells the broker, and keeps what the next one must know.
+    private mutating func handleBeside(_ event: ArbiterEvent) -> [ArbiterAction] {
+        let actions = mirror.handle(event, isOnline: connection != nil)
+        send(.event(event))
+        return actions
+    }
+
+    /// Tells the broker where presenters are by now.
+    private mutating func tellOfRelocations() {
+        for (id, presenter) in arbiter.presenters where mirror.presenters[id]?.path != presenter.path {
+            _ = handleBeside(.relocatePresenter(id, presenter.path))
+        }
+    }
+
+    // MARK: Changing hands
+
+    /// Takes a delegation up, at once or when what goes on at the broker is over.
+    mutating func accept(_ delegation: BrokerFrame.Delegation) {
+        connection?.offer = delegation
+        acceptWhenQuiet()
+    }
+
+    mutating func acceptWhenQuiet() {
+        guard case .broker = authority, mirror.claims.isEmpty, let connection, let delegation = connection.offer else { return }
+        self.connection?.offer = nil
+        arbiter = Self.newArbiter(of: client)
+        for presenter in mirror.presenters.values {
+            _ = decide(.addPresenter(presenter.id, presenter.path, observedAttributes: presenter.observedAttributes))
+        }
+        connection.word?.accept(delegation.number, isBusy: false)
+        authority = .delegated(
+            Delegated(
+                number: delegation.number, roots: delegation.roots.map { .init(path: $0, depth: $0.components.count) }, word: connection.word))
+    }
+
+    /// Gives back what was delegated: from now on the broker decides.
+    mutating func giveBack(_ number: UInt64? = nil) {
+        if let offer = connection?.offer {
+            connection?.offer = nil
+            return send(.returned(offer.number, nil))
+        }
+        guard case .delegated(let delegated) = authority, number == nil || number == delegated.number else { return }
+        let holdings = arbiter.holdings(of: client)
+        let pending = arbiter.messages
+        mirror.take(holdings) { pending[$0] == nil }
+        authority = .broker
+        arbiter = Self.newArbiter(of: client)
+        send(.returned(delegated.number, holdings))
+    }
+
+    // MARK: The connection
+
+    /// What this client says first to a broker.
+    func hello(name: String) -> BrokerFrame.Hello {
+        var hello = BrokerFrame.Hello(client: client, name: name, isObserver: false)
+        if case .delegated(let delegated) = authority { hello.delegation = .init(number: delegated.number, roots: delegated.roots.map(\.path)) }
+        return hello
+    }
+
+    /// A broker has let this client in.
+    ///
+    /// - Parameters:
+    ///   - epoch: the broker's.
+    ///   - word: by which it takes delegations back.
+    ///   - hello: what it was told.
+    ///   - isOther: whether it is not the first that this client is connected to.
+    mutating func connected(_ epoch: UInt64, _ word: SharedWord?, after hello: BrokerFrame.Hello, isOther: Bool) -> Effects {
+        connection = Connection(epoch: epoch, word: word)
+        if case .delegated(var delegated) = authority, delegated.number == hello.delegation?.number {
+            delegated.word = word
+            word?.accept(delegated.number, isBusy: delegated.isBusy)
+            authority = .delegated(delegated)
+            send(.reclaim(mirror.holdings))
+        } else {
+            send(.reclaim(mirror.holdings))
+            if let number = hello.delegation?.number { send(.returned(number, nil)) }
+        }
+        for event in mirror.takeAnnouncements() { send(.event(event)) }
+        for number in pings.keys { send(.ping(number)) }
+        var effects = Effects()
+        // Messages may have been lost with the broker before.
+        guard isOther else { return effects }
+        let cause = Cause(client: client, process: 0, purpose: .named(""))
+        for id in registry.entries.keys.sorted(by: { $0.number < $1.number }) {
+            let number = MessageID(1 << 63 | .random(in: 0..<1 << 63))
+            post(Delivery(id: number, presenter: id, message: .didChange, cause: cause, awaitedBy: nil), &effects)
+        }
+        return effects
+    }
+
+    /// Takes in what a broker wants done.
+    mutating func receive(_ action: ArbiterAction) -> Effects {
+        var effects = Effects()
+        switch mirror.receive(action) {
+        case .ignore: return effects
+        case .tell(let event):
+            send(.event(event))
+            return effects
+        case .apply: break
+        }
+        trace?(nil, [action])
+        apply([action], &effects)
+        guard case .deliver(let delivery) = action else { return effects }
+        if case .didMove(let path) = delivery.message {
+            if case .delegated = authority { _ = decide(.relocatePresenter(delivery.presenter, path)) }
+            effects.moved.append(delivery.presenter)
+        }
+        if delivery.cause.client != client, delivery.message.isChange { effects.changes.append(delivery) }
+        return effects
+    }
+
+    /// Nobody will answer what waits at the broker.
+    mutating func failWaiting(_ reason: String) -> Effects {
+        var effects = Effects()
+        for ping in pings.values { ping.signal() }
+        pings = [:]
+        let actions = mirror.failWaiting(.rejected(reason))
+        trace?(nil, actions)
+        apply(actions, &effects)
+        return effects
+    }
+}
+
+extension ClientState.Delegated {
+    /// Whether a claim on an item, and what it concerns, lies in what was delegated.
+    func covers(_ item: ClaimItem) -> Bool {
+        roots.contains { $0.depth == 0 || ($0.depth <= item.lockDepth && item.path.starts(with: $0.path)) }
+    }
+}
+
+extension PresenterMessage {
+    /// Whether it tells of a change on disk.
+    var isChange: Bool {
+        switch self {
+        case .didChange, .didMove, .didDisappear, .subitemDidAppear, .subitemDidMove, .subitemDidChange: true
+        default: false
+        }
+    }
+}

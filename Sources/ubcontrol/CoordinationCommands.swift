@@ -1,0 +1,196 @@
+import ArgumentParser
+import FileCoordination
+import Foundation
+import SystemPackage
+
+/// The option that the commands about coordination share.
+struct BrokerOptions: ParsableArguments {
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func print(_ value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        Swift.print(String(decoding: try encoder.encode(value), as: UTF8.self))
+    }
+}
+
+/// Runs `ubcontrol claims`.
+struct ClaimsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "claims",
+        abstract: "List who reads and writes which files, and who waits for whom.",
+        discussion: """
+            Every coordinated access of this user's processes: its process, what it is for, how long it has waited or gone on, and whom it waits \
+            for. Where no broker runs, nothing is coordinated between processes, and the list is empty. \
+            JSON: {"claims": [{process, program, stopped, state, purpose, age, items: [{path, access}], waits_for: [{kind, process, purpose, paths, \
+            activity}]}]}.
+
+            Exit status: 0, or 69 when the broker does not answer.
+            """)
+
+    @OptionGroup var options: BrokerOptions
+
+    func run() throws {
+        let listing = try Listing(reachingBroker { try BrokerControl().listing() })
+        guard !options.json else { return try options.print(["claims": listing.claims]) }
+        if listing.claims.isEmpty { print("Nobody accesses anything.") }
+        for claim in listing.claims { print(claim.text) }
+    }
+}
+
+/// Runs `ubcontrol presenters`.
+struct PresentersCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "presenters",
+        abstract: "List who shows which files, and what they have not answered.",
+        discussion: """
+            JSON: {"presenters": [{process, program, stopped, path, unanswered: [{message, age, awaited}]}]}.
+
+            Exit status: 0, or 69 when the broker does not answer.
+            """)
+
+    @OptionGroup var options: BrokerOptions
+
+    func run() throws {
+        let listing = try Listing(reachingBroker { try BrokerControl().listing() })
+        guard !options.json else { return try options.print(["presenters": listing.presenters]) }
+        if listing.presenters.isEmpty { print("Nobody presents anything.") }
+        for presenter in listing.presenters { print(presenter.text) }
+    }
+}
+
+/// Runs `ubcontrol why`.
+struct WhyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "why",
+        abstract: "Say what keeps an access to a file waiting.",
+        discussion: """
+            Lists the accesses to the file, to directories around it and to what is in it, and its presenters that have not answered.
+
+            Exit status: 0 when nothing is in the way, 1 when something is, 69 when the broker does not answer.
+            """)
+
+    @Argument(help: "A file or directory; it need not exist.", completion: .file())
+    var path: String
+
+    @OptionGroup var options: BrokerOptions
+
+    func run() throws {
+        let listing = try reachingBroker { try BrokerControl().listing() } ?? CoordinationSnapshot(claims: [], presenters: [])
+        let (path, concerned) = try listing.concerning(URL(fileURLWithPath: path))
+        var found = Listing(concerned)
+        found.presenters.removeAll { $0.unanswered.isEmpty }
+        let isFree = found.claims.isEmpty && found.presenters.isEmpty
+        if options.json {
+            try options.print(found)
+        } else if isFree {
+            print("Nothing is in the way of an access to \(path).")
+        } else {
+            for claim in found.claims { print(claim.text) }
+            for presenter in found.presenters { print(presenter.text) }
+        }
+        if !isFree { throw ExitCode(1) }
+    }
+}
+
+/// Ends with EX_UNAVAILABLE of sysexits.h where the broker cannot be asked.
+func reachingBroker<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+        return try body()
+    } catch let error as FileCoordinationError {
+        FileHandle.standardError.write(Data("Error: \(error)\n".utf8))
+        throw ExitCode(69)
+    }
+}
+
+// MARK: What is printed
+
+/// A listing as it is printed.
+private struct Listing: Encodable {
+    var claims: [Claim]
+    var presenters: [Presenter]
+
+    struct Claim: Encodable {
+        let process: Int32
+        let program: String
+        let stopped: Bool
+        let state: String
+        let purpose: String
+        let age: Double
+        let items: [Item]
+        let waitsFor: [Wait]
+
+        enum CodingKeys: String, CodingKey {
+            case process, program, stopped, state, purpose, age, items
+            case waitsFor = "waits_for"
+        }
+    }
+
+    struct Item: Encodable {
+        let path: String
+        let access: String
+    }
+
+    struct Wait: Encodable {
+        let kind: String
+        let process: Int32
+        let purpose: String
+        let paths: [String]
+        let activity: String
+    }
+
+    struct Presenter: Encodable {
+        let process: Int32
+        let program: String
+        let stopped: Bool
+        let path: String?
+        let unanswered: [Message]
+    }
+
+    struct Message: Encodable {
+        let message: String
+        let age: Double
+        let awaited: Bool
+    }
+
+    init(_ snapshot: CoordinationSnapshot?) {
+        claims = (snapshot?.claims ?? []).map { claim in
+            Claim(
+                process: claim.process, program: claim.processName, stopped: claim.isStopped, state: claim.state.rawValue, purpose: claim.purpose,
+                age: claim.age / .seconds(1),
+                items: claim.items.map { Item(path: $0.path.string, access: claim.isPreparation ? "prepare" : $0.writes ? "write" : "read") },
+                waitsFor: claim.waitsFor.map {
+                    Wait(kind: $0.kind.rawValue, process: $0.process, purpose: $0.purpose, paths: $0.paths.map(\.string), activity: $0.activity)
+                })
+        }
+        presenters = (snapshot?.presenters ?? []).map { presenter in
+            Presenter(
+                process: presenter.process, program: presenter.processName, stopped: presenter.isStopped, path: presenter.path?.string,
+                unanswered: presenter.unanswered.map { Message(message: $0.name, age: $0.age / .seconds(1), awaited: $0.isAwaited) })
+        }
+    }
+}
+
+private func seconds(_ age: Double) -> String { String(format: "%.1f s", age) }
+
+extension Listing.Claim {
+    var text: String {
+        let what = items.map { "\($0.access) \($0.path)" }.joined(separator: ", ")
+        var text = "\(state) \(seconds(age)): \(what), by process \(process) (\(program))\(stopped ? ", which is stopped," : "") for \(purpose)"
+        for wait in waitsFor {
+            text += "\n    waits for \(wait.activity) of \(wait.paths.joined(separator: ", ")) by process \(wait.process) for \(wait.purpose)"
+        }
+        return text
+    }
+}
+
+extension Listing.Presenter {
+    var text: String {
+        var text = "\(path ?? "nothing yet"), by process \(process) (\(program))\(stopped ? ", which is stopped" : "")"
+        for message in unanswered {
+            text += "\n    has not answered \(message.message) for \(seconds(message.age))\(message.awaited ? ", which somebody waits for" : "")"
+        }
+        return text
+    }
+}

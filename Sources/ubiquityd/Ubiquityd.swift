@@ -1,0 +1,83 @@
+import ArgumentParser
+import FileCoordination
+import Foundation
+import Glibc
+import SystemPackage
+
+/// The resident broker of file coordination.
+@main
+struct Ubiquityd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ubiquityd",
+        abstract: "Decide which process may touch which file: the broker of a user's coordinated accesses.",
+        discussion: """
+            Programs start it when they need it, so there is nothing to set up; it leaves when nobody has needed it for a while. Under systemd it \
+            may be socket-activated instead (ubiquityd.socket).
+
+            Exit status: 0 when it left because it was idle or asked to, 69 when another broker serves this user already or the place is not fit, \
+            64 on a usage error.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where it listens.", discussion: "$XDG_RUNTIME_DIR/ubiquity, /run/user/<uid>/ubiquity, or /dev/shm/ubiquity-<uid> unless given.",
+            valueName: "dir"))
+    var directory: String?
+
+    @Option(help: ArgumentHelp("Leave after so long without clients; 0 never.", valueName: "seconds"))
+    var idle = 30.0
+
+    @Option(help: .hidden)
+    var lockDescriptor: Int32?
+
+    @Option(help: .hidden)
+    var readyDescriptor: Int32?
+
+    func validate() throws {
+        guard idle >= 0, idle < 1e9 else { throw ValidationError("--idle takes seconds, at least 0.") }
+    }
+
+    func run() throws {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        chdir("/")
+        var options = BrokerServer.Options()
+        options.isResident = true
+        options.idle = idle == 0 ? nil : .milliseconds(Int64(idle * 1000))
+        options.lock = lockDescriptor.map { closeOnExec(FileDescriptor(rawValue: $0)) }
+        options.listener = activatedSocket
+        let place = directory.map { BrokerPlace(directory: FilePath($0)) } ?? .standard()
+        let server: BrokerServer
+        do {
+            server = try BrokerServer(place, options)
+        } catch {
+            FileHandle.standardError.write(Data("ubiquityd: \(error)\n".utf8))
+            // EX_UNAVAILABLE of sysexits.h.
+            throw ExitCode(69)
+        }
+        server.leave(on: [SIGTERM, SIGINT, SIGHUP])
+        if let readyDescriptor {
+            let ready = FileDescriptor(rawValue: readyDescriptor)
+            _ = try ready.writeAll([1])
+            try ready.close()
+        }
+        server.run()
+    }
+
+    /// The socket that systemd has passed; see sd_listen_fds(3).
+    private var activatedSocket: FileDescriptor? {
+        let environment = ProcessInfo.processInfo.environment
+        guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"] == "1" else { return nil }
+        let socket = FileDescriptor(rawValue: 3)
+        _ = fcntl(socket.rawValue, F_SETFL, fcntl(socket.rawValue, F_GETFL) | O_NONBLOCK)
+        return closeOnExec(socket)
+    }
+
+    private func closeOnExec(_ file: FileDescriptor) -> FileDescriptor {
+        _ = fcntl(file.rawValue, F_SETFD, FD_CLOEXEC)
+        return file
+    }
+}

@@ -1,0 +1,57 @@
+import FileCoordination
+import Foundation
+import Glibc
+
+/// Hears of what a scene does with its files.
+protocol Recorder: Sendable {
+    /// Something that must not be.
+    func complain(_ text: String)
+    /// One is about to be added to a file's number, and was.
+    func adding()
+    func added()
+    /// A file with this number is about to be removed, and was.
+    func removing(_ number: Int)
+    func removed(_ number: Int)
+}
+
+/// Writes what happens to a file that outlives its process.
+final class TraceLog: Recorder {
+    /// The kinds of notes.
+    enum Note: UInt8 {
+        case complaint, adding, added, removing, removed
+    }
+
+    private let file: CInt
+
+    init?(_ path: String) {
+        file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        if file < 0 { return nil }
+    }
+
+    deinit { close(file) }
+
+    /// The time that all processes share, in nanoseconds; see clock_gettime(2).
+    static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    /// Writes at once, for the process may be killed at any time.
+    private func write(_ record: TraceRecord) {
+        let bytes = record.bytes(at: Self.now)
+        _ = Glibc.write(file, bytes, bytes.count)
+    }
+
+    func see(_ event: ArbiterEvent?, _ actions: [ArbiterAction]) {
+        if let event { write(.event(event)) }
+        for action in actions { write(.action(action)) }
+    }
+
+    private func note(_ note: Note, _ number: Int = 0, _ text: String = "") { write(.note(kind: note.rawValue, number: number, text: text)) }
+    func complain(_ text: String) { note(.complaint, 0, text) }
+    func adding() { note(.adding) }
+    func added() { note(.added) }
+    func removing(_ number: Int) { note(.removing, number) }
+    func removed(_ number: Int) { note(.removed, number) }
+}
