@@ -117,7 +117,10 @@ let package = Package(
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
             name: "ToolTests",
-            dependencies: ["ToolProcesses", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system],
+            dependencies: [
+                "ToolProcesses", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes",
+                "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system,
+            ],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -137,7 +137,8 @@ import Testing
                 while recv(socket, &end, 1, 0) > 0 {}
                 close(socket)
             }.start()
-            let client = CoordinationClient(place: place, program: nil, watchesFiles: false, logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() })
+            let silent = Logger(label: "") { _ in SwiftLogNoOpLogHandler() }
+            let client = CoordinationClient(place: place, program: nil, watchesFiles: false, logger: silent)
             let error = await #expect(throws: FileCoordinationError.self) {
                 try await FileCoordinator(client: client).write(URL(fileURLWithPath: "/tmp/x")) { _ in }
             }

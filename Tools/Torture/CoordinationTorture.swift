@@ -73,7 +73,8 @@ struct CoordinationTorture: AsyncParsableCommand {
         let tally = torture.tally
         if !json {
             say(
-                "\(tally.rounds) rounds; killed \(tally.killedWorkers) processes and \(tally.killedBrokers) brokers, stopped \(tally.stops) processes")
+                "\(tally.rounds) rounds; killed \(tally.killedWorkers) processes and \(tally.killedBrokers) brokers, stopped \(tally.stops) processes"
+            )
         }
         try report(total, seed: seed)
     }

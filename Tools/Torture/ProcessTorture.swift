@@ -103,7 +103,8 @@ struct ProcessTorture {
         let trace = place.appending("traces/\(UUID().uuidString)")
         let words = [
             own, "worker", "--runtime", place.appending("run").string, "--program", hasProgram ? program.string : "", "--directory",
-            place.appending("files").string, "--trace", trace.string, "--seed", "\(random.next())", "--seconds", "\(max(0.2, seconds))", "--tasks", "2",
+            place.appending("files").string, "--trace", trace.string, "--seed", "\(random.next())", "--seconds", "\(max(0.2, seconds))", "--tasks",
+            "2",
         ]
         var arguments = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }

@@ -127,7 +127,9 @@ final class TraceChecker: Recorder {
     /// - Parameter sum: what the files add up to; nil when the run was given up.
     func finish(_ sum: Int?) {
         state.withLock { state in
-            if let sum, abs(sum - state.balance) > state.slack { state.complain("the files add up to \(sum), and should to \(state.balance): writes were lost") }
+            if let sum, abs(sum - state.balance) > state.slack {
+                state.complain("the files add up to \(sum), and should to \(state.balance): writes were lost")
+            }
             for claim in state.claims.values { state.complain("\(claim.request.id) was left \(claim.isHeld ? "held" : "waiting")") }
             for (message, presenter) in state.owed { state.complain("\(presenter) was never told to take back what it gave up at \(message)") }
         }

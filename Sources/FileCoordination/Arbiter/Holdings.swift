@@ -98,10 +98,8 @@ extension Arbiter {
     }
 
     /// Lets go of messages that were sent for claims which nobody has claimed again.
-    ///
-    /// - Parameter known: claims that will yet be requested.
-    mutating func forgetOutstanding(but known: Set<ClaimID>, _ actions: inout [ArbiterAction]) {
-        for (id, deliveries) in outstanding where claims[id] == nil && !known.contains(id) {
+    mutating func forgetOutstanding(_ actions: inout [ArbiterAction]) {
+        for (id, deliveries) in outstanding where claims[id] == nil {
             outstanding[id] = nil
             for delivery in deliveries where delivery.message.isRelinquish {
                 send(self.delivery(of: .reacquire(delivery.id), to: delivery.presenter, delivery.cause), &actions)

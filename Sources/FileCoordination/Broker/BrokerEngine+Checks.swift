@@ -32,7 +32,9 @@ extension BrokerEngine {
             try check(own: id.client, client)
             try check(path)
             guard arbiter.presenters[id] == nil else { throw Misuse(description: "\(id) was added twice.") }
-            guard arbiter.presenters.count < Limits.presenters else { throw Misuse(description: "There are \(Limits.presenters) presenters already.") }
+            guard arbiter.presenters.count < Limits.presenters else {
+                throw Misuse(description: "There are \(Limits.presenters) presenters already.")
+            }
             for name in names { try check(text: name) }
         case .removePresenter(let id), .noticed(let id, _): try check(own: id.client, client)
         case .relocatePresenter(let id, let path):

@@ -123,7 +123,7 @@ extension BrokerEngine {
         recovery = nil
         for request in waiting { run(.request(request)) }
         var actions: [ArbiterAction] = []
-        arbiter.forgetOutstanding(but: [], &actions)
+        arbiter.forgetOutstanding(&actions)
         for case .deliver(let delivery) in actions {
             guard let connection = clients[delivery.presenter.client]?.connection else { continue }
             effects.append(.send(connection, .action(.deliver(delivery))))

@@ -312,10 +312,14 @@ package final class BrokerServer {
 
     private func leaveIfIdle() {
         guard let idle = options.idle, connections.isEmpty, !isLeaving else { return }
-        guard let since = idleSince else { return idleSince = engine.time }
+        let since = idleSince ?? engine.time
+        idleSince = since
         guard engine.time >= since + UInt64(idle / .nanoseconds(1)) else { return }
         // Under the lock, so that who finds no socket then finds no broker either.
-        guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else { return idleSince = engine.time }
+        guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else {
+            idleSince = engine.time
+            return
+        }
         accept()
         guard connections.isEmpty else {
             clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting)

@@ -112,7 +112,10 @@ final class BrokerLink: Sendable {
     }
 
     private func hangUp(_ client: CoordinationClient) {
-        client.state.withLock { $0.connection = nil }
+        client.state.withLock { state in
+            if state.connection != nil { state.lostConnection = .now }
+            state.connection = nil
+        }
         // Nobody sends any more, so that the number can be another file's.
         sending.withLock { _ in
             let socket = state.withLock { state in

@@ -117,6 +117,7 @@ extension ClientState {
     ///   - word: by which it takes delegations back.
     ///   - hello: what it was told.
     ///   - isOther: whether it is not the first that this client is connected to.
+    /// - Returns: what presenters are to be told.
     mutating func connected(_ epoch: UInt64, _ word: SharedWord?, after hello: BrokerFrame.Hello, isOther: Bool) -> Effects {
         connection = Connection(epoch: epoch, word: word)
         if case .delegated(var delegated) = authority, delegated.number == hello.delegation?.number {

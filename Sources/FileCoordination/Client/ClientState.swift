@@ -61,9 +61,7 @@ struct ClientState {
     var arbiter: Arbiter
     var mirror = ClientMirror()
     /// The connection; nil while there is none.
-    var connection: Connection? {
-        didSet { if connection == nil, oldValue != nil { lostConnection = .now } }
-    }
+    var connection: Connection?
     /// When there last was a connection.
     var lostConnection = ContinuousClock.now
     var registry = PresenterRegistry()

@@ -11,9 +11,11 @@ package import SystemPackage
 /// Only the order of the mailboxes is settled under the lock, so that it is the arbiter's.
 package final class CoordinationClient: Sendable {
     /// The client that an app's coordinators use.
-    static let shared = CoordinationClient(id: ClientID(.random(in: 1...UInt64.max)), link: { logger in
-        BrokerLink(logger: logger) { BrokerLink.Options(place: .standard(), program: BrokerStarter.program()) }
-    })
+    static let shared = CoordinationClient(
+        id: ClientID(.random(in: 1...UInt64.max)),
+        link: { logger in
+            BrokerLink(logger: logger) { BrokerLink.Options(place: .standard(), program: BrokerStarter.program()) }
+        })
 
     typealias Outcome = Result<Grant, any Error>
 
@@ -386,20 +388,10 @@ private final class Arrival: Sendable {
     }
 }
 
-/// Whether this process is a child that was forked off one that coordinates, and has executed nothing since.
-private enum ForkedChild {
-    private static let flag = Atomic(false)
-    private static let handler: Void = {
-        pthread_atfork(nil, nil) { flag.store(true, ordering: .relaxed) }
-    }()
-
-    static func watch() { handler }
-    static var isOne: Bool { flag.load(ordering: .relaxed) }
-}
-
 extension FileCoordinationError {
     static let brokerIsSilent = FileCoordinationError(
-        .deadlineExceeded, "The access was not granted before its deadline, and the broker of file coordination does not answer. "
+        .deadlineExceeded,
+        "The access was not granted before its deadline, and the broker of file coordination does not answer. "
             + "See `ubcontrol broker status`.")
     static let userCancelled = FileCoordinationError(
         .userCancelled, "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again.")
