@@ -67,7 +67,7 @@ struct Worker {
             }
         } catch is CancellationError {
         } catch is ToyPresenter.Refusal {
-        } catch let error as FileCoordinationError where [.deadlineExceeded, .userCancelled, .deadlock].contains(error.code) {
+        } catch let error as FileCoordinationError where [.deadlineExceeded, .userCancelled, .deadlock, .presenterRefused].contains(error.code) {
         } catch {
             scene.checker.complain("an access failed: \(error)")
         }
@@ -128,7 +128,7 @@ struct Worker {
                 }
             }
         } catch is ToyPresenter.Refusal {
-        } catch let error as FileCoordinationError where error.code == .deadlock {
+        } catch let error as FileCoordinationError where [.deadlock, .presenterRefused].contains(error.code) {
         } catch {
             scene.checker.complain("an access failed: \(error)")
         }
