@@ -121,7 +121,7 @@ package final class BrokerServer {
                 handle(source, tags[index])
             }
             engine.tick()
-            perform(engine.takeEffects())
+            performAll()
             if mustBind { bindAgain() }
             leaveIfIdle()
         }
@@ -213,7 +213,7 @@ package final class BrokerServer {
         } catch {
             engine.refuse(id, .misuse, "What came is not of this protocol: \(error).")
         }
-        perform(engine.takeEffects())
+        performAll()
         if !isOpen { close(id) } else if connection.mustWrite { flush(id, connection) }
     }
 
@@ -228,8 +228,16 @@ package final class BrokerServer {
 
     // MARK: Effects
 
+    /// Does what is to be done, and what follows from that, such as from hanging up.
+    private func performAll() {
+        while true {
+            let effects = engine.takeEffects()
+            guard !effects.isEmpty else { return }
+            perform(effects)
+        }
+    }
+
     private func perform(_ effects: [BrokerEngine.Effect]) {
-        guard !effects.isEmpty else { return }
         // All records before anything is sent: a grant is known of before it is written down nowhere.
         claims.append(
             effects.compactMap {
