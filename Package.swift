@@ -78,7 +78,7 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol", dependencies: ["FileCoordination", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
             swiftSettings: settings),
-        .executableTarget(name: "ubiquityd", dependencies: ["FileCoordination", arguments, system], swiftSettings: settings),
+        .executableTarget(name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", arguments, system], swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
         .executableTarget(

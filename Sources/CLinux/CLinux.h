@@ -205,6 +205,9 @@ static inline int clinux_exchange_word(uint64_t *word, uint64_t expected, uint64
 static inline uint64_t clinux_load_word(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 static inline void clinux_store_word(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
 
+/// close_range(2): closes every descriptor from this one on.
+static inline int clinux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0u, 0u); }
+
 /// pipe2(2) with O_CLOEXEC.
 static inline int clinux_pipe(int *ends) { return (int)syscall(SYS_pipe2, ends, 02000000); }
 

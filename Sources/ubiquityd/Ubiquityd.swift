@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import FileCoordination
 import Foundation
 import Glibc
@@ -39,6 +40,8 @@ struct Ubiquityd: ParsableCommand {
     }
 
     func run() throws {
+        // Started by a client, it must not keep open what that has open.
+        if let lockDescriptor, let readyDescriptor { _ = clinux_close_from(UInt32(max(lockDescriptor, readyDescriptor) + 1)) }
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }

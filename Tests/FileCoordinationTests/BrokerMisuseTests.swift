@@ -37,7 +37,7 @@ import Testing
                 let claim = Holdings.Claim(request: request, items: [item], isHeld: true, moves: [Move(from: "/tmp/x", to: "/tmp/y")])
                 var holdings = Holdings()
                 holdings.claims = [claim]
-                let frame: BrokerFrame = Bool.random(using: &random) ? .event(.request(request)) : .reclaim(holdings)
+                let frame: BrokerFrame = Bool.random(using: &random) ? .event(.request(request)) : .reclaim(holdings, hasMissed: true)
                 frame.append(to: &bytes, epoch: stranger.epoch)
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     bytes[Int.random(in: 13..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)

@@ -222,8 +222,8 @@ private struct BrokerRun {
         switch frame {
         case .welcome:
             guard let hello = peers[id]?.hello else { return }
-            // The catch-up message is about presenters only.
-            _ = peers[id]?.state.connected(epoch, nil, after: hello, isOther: false)
+            let isOther = peers[id]?.hasBeenConnected == true
+            peers[id]?.state.connected(epoch, nil, after: hello, isOther: isOther)
             peers[id]?.hasBeenConnected = true
         case .action(let action):
             let mirror = peers[id]!.state.mirror

@@ -88,6 +88,7 @@ package struct Arbiter: Sendable {
         case .adopted(let id, let holdings): adopt(holdings, of: id, &actions)
         case .passedOver(let id): passOver(id)
         case .resumed(let id): resume(id, &actions)
+        case .missed(let id): tellOfMissed(id, &actions)
         }
         settle(&actions)
         return actions
@@ -269,6 +270,11 @@ package struct Arbiter: Sendable {
         claims[id]?.unanswered.insert(delivery.id)
         if message.isRelinquish, !claim.relinquished.contains(where: { $0.message == delivery.id }) {
             claims[id]?.relinquished.append((presenter, delivery.id))
+        }
+        guard messages[delivery.id] == nil else {
+            // It is on its way, or being handled; sent again, for it may have been lost, it is known by its identifier.
+            messages[delivery.id]?.claim = id
+            return actions.append(.deliver(delivery))
         }
         send(delivery, &actions)
     }

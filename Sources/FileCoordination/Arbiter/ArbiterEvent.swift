@@ -37,6 +37,8 @@ package enum ArbiterEvent: Sendable {
     case passedOver(ClientID)
     /// A process that was passed over goes on: its presenters hear of one change.
     case resumed(ClientID)
+    /// A client may have missed messages of an earlier arbiter: its presenters hear of one change.
+    case missed(ClientID)
 
     /// What a presenter answers to a message.
     package enum Answer: Hashable, Sendable {

@@ -23,11 +23,17 @@ package struct Holdings: Sendable {
         var moveNotes: [Delivery] = []
     }
 
+    /// A message that one of its presenters got.
+    struct Message: Sendable {
+        let delivery: Delivery
+        let isAnswered: Bool
+    }
+
     var presenters: [Presenter] = []
     /// In the order in which they were requested.
     var claims: [Claim] = []
-    /// Questions that its presenters were sent and that are not done with: not answered, or answered and not yet taken back.
-    var messages: [Delivery] = []
+    /// What its presenters have not handled, in order, and the questions that they have answered and that may be asked again.
+    var messages: [Message] = []
 
     package init() {}
 }
@@ -46,11 +52,13 @@ extension Arbiter {
                 .init(request: claim.request, items: claim.items, isHeld: claim.isHeld, moves: claim.moves, moveNotes: claim.moveNotes))
             for (presenter, message) in claim.relinquished where messages[message] == nil {
                 let kind: PresenterMessage = claim.items.contains { $0.access.writes } ? .relinquishToWriter : .relinquishToReader
-                holdings.messages.append(Delivery(id: message, presenter: presenter, message: kind, cause: cause(of: claim), awaitedBy: id))
+                let delivery = Delivery(id: message, presenter: presenter, message: kind, cause: cause(of: claim), awaitedBy: id)
+                holdings.messages.append(.init(delivery: delivery, isAnswered: true))
             }
         }
-        let pending = messages.values.filter { $0.claim != nil && $0.delivery.presenter.client == client }
-        holdings.messages += pending.map(\.delivery).sorted { $0.id.number < $1.id.number }
+        for presenter in own {
+            holdings.messages += presenter.pending.compactMap { messages[$0] }.map { .init(delivery: $0.delivery, isAnswered: false) }
+        }
         return holdings
     }
 
@@ -59,14 +67,6 @@ extension Arbiter {
 
     /// Replaces what is known of a client by what it says itself.
     mutating func adopt(_ holdings: Holdings, of client: ClientID, _ actions: inout [ArbiterAction]) {
-        for message in holdings.messages {
-            guard let claim = message.awaitedBy else { continue }
-            outstanding[claim, default: []].append(message)
-            guard message.message.isRelinquish, claims[claim] != nil else { continue }
-            if claims[claim]?.relinquished.contains(where: { $0.message == message.id }) == false {
-                claims[claim]?.relinquished.append((message.presenter, message.id))
-            }
-        }
         let listed = Set(holdings.presenters.map(\.id))
         for id in presenters.keys where id.client == client && !listed.contains(id) { remove(id) }
         for presenter in holdings.presenters {
@@ -77,6 +77,7 @@ extension Arbiter {
             }
             presenters[presenter.id]?.unhandledMoves = presenter.unhandledMoves
         }
+        for message in holdings.messages { adopt(message) }
         for claim in holdings.claims where claims[claim.request.id] == nil {
             if claim.isHeld {
                 hold(claim.request, items: claim.items)
@@ -90,6 +91,20 @@ extension Arbiter {
                         isPreparation: claim.request.isPreparation))
             }
         }
+    }
+
+    /// Takes in a message that another arbiter has sent: it stands in its presenter's queue, and a claim that asks again gets its answer.
+    private mutating func adopt(_ message: Holdings.Message) {
+        let delivery = message.delivery
+        guard presenters[delivery.presenter] != nil, messages[delivery.id] == nil else { return }
+        if !message.isAnswered {
+            presenters[delivery.presenter]?.pending.append(delivery.id)
+            messages[delivery.id] = Pending(delivery: delivery, claim: nil, since: time)
+        }
+        guard let claim = delivery.awaitedBy else { return }
+        outstanding[claim, default: []].append(delivery)
+        guard delivery.message.isRelinquish, claims[claim]?.relinquished.contains(where: { $0.message == delivery.id }) == false else { return }
+        claims[claim]?.relinquished.append((delivery.presenter, delivery.id))
     }
 
     /// The presenters that gave an item up for a claim before it came to this arbiter.
@@ -127,6 +142,11 @@ extension Arbiter {
     mutating func resume(_ client: ClientID, _ actions: inout [ArbiterAction]) {
         guard let owed = passedOver.removeValue(forKey: client) else { return }
         for delivery in owed { send(delivery, &actions) }
+        tellOfMissed(client, &actions)
+    }
+
+    /// Tells the presenters of a client that they may have missed something.
+    mutating func tellOfMissed(_ client: ClientID, _ actions: inout [ArbiterAction]) {
         let cause = Cause(client: client, process: 0, purpose: .named(""))
         for id in presenters.keys.filter({ $0.client == client }).sorted(by: { $0.number < $1.number }) {
             send(delivery(of: .didChange, to: id, cause), &actions)

@@ -46,7 +46,7 @@ extension BrokerEngine {
         case .attributesChanged(let path, _, let cause), .versionChanged(let path, _, _, let cause):
             try check(own: cause.client, client)
             try check(path)
-        case .clientJoined, .clientGone, .adopted, .passedOver, .resumed: throw Misuse(description: "Clients do not send this event.")
+        case .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: throw Misuse(description: "Clients do not send this event.")
         }
     }
 
@@ -64,7 +64,7 @@ extension BrokerEngine {
             for note in claim.moveNotes { try check(own: note.presenter.client, client) }
             guard seen.insert(claim.request.id).inserted else { throw Misuse(description: "\(claim.request.id) is listed twice.") }
         }
-        for message in holdings.messages { try check(own: message.presenter.client, client) }
+        for message in holdings.messages { try check(own: message.delivery.presenter.client, client) }
     }
 
     private func check(_ request: ClaimRequest, from client: ClientID) throws(Misuse) {

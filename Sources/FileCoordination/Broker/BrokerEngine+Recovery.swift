@@ -14,7 +14,8 @@ struct Recovery {
     private var ghosts = Arbiter()
     private(set) var awaited: [ClientID: ProcessIdentity]
     private(set) var held: [ClaimID: (request: ClaimRequest, items: [ClaimItem])]
-    let until: UInt64
+    /// When those who have not come are given up; later when others still come.
+    var until: UInt64
     private(set) var deferred: [ClaimRequest] = []
 
     init(_ former: FormerClaims, until: UInt64) {
@@ -77,6 +78,8 @@ extension BrokerEngine {
         try check(holdings, from: client)
         // Its own requests are in the arbiter in a moment.
         let former = recovery?.drop(client) ?? []
+        // On a machine that has much to do they come one by one.
+        recovery?.until = time + Limits.recovery
         adopt(holdings, from: client)
         for claim in former { settle(claim) }
         retryDeferred()

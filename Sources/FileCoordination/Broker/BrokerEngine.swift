@@ -165,7 +165,9 @@ struct BrokerEngine {
             do {
                 if clients[client]?.isStopped == true { goOn(client) }
                 switch frame {
-                case .reclaim(let holdings): try reclaim(holdings, by: client)
+                case .reclaim(let holdings, let hasMissed):
+                    try reclaim(holdings, by: client)
+                    if hasMissed { run(.missed(client)) }
                 case .event(let event): try take(event, from: client)
                 case .returned(let number, let holdings): try takeBack(number, holdings, from: client)
                 default: break

@@ -10,7 +10,8 @@ enum BrokerFrame: Sendable {
     // From a client.
     case hello(Hello)
     /// What the client holds, awaits and presents, after a broker took over or when a delegation is given back; then its events.
-    case reclaim(Holdings)
+    /// - hasMissed: whether messages of an earlier broker may have been lost.
+    case reclaim(Holdings, hasMissed: Bool)
     case event(ArbiterEvent)
     /// The delegation of this number is given back, with what was done under it; nil when it was not taken up.
     case returned(UInt64, Holdings?)
@@ -136,7 +137,9 @@ extension BrokerFrame {
             writer.put(hello.name)
             writer.put(hello.isObserver)
             writer.put(hello.delegation)
-        case .reclaim(let holdings): writer.put(holdings)
+        case .reclaim(let holdings, let hasMissed):
+            writer.put(holdings)
+            writer.put(hasMissed)
         case .event(let event): writer.put(event)
         case .returned(let number, let holdings):
             writer.number(number)
@@ -176,7 +179,7 @@ extension BrokerFrame {
             }
             frame = .hello(
                 Hello(version: version, client: try reader.get(), name: try reader.get(), isObserver: try reader.get(), delegation: try reader.get()))
-        case 2: frame = .reclaim(try reader.get())
+        case 2: frame = .reclaim(try reader.get(), hasMissed: try reader.get())
         case 3: frame = .event(try reader.get())
         case 4: frame = .returned(try reader.number(), try reader.get())
         case 5: frame = .list

@@ -42,7 +42,7 @@ package final class BrokerServer {
     private var claims: ClaimsFile
     private var connections: [ConnectionID: BrokerConnection] = [:]
     private let words = Words()
-    private var idleSince: UInt64?
+    private var idleSince: UInt64? = monotonicNanoseconds()
     private var isLeaving = false
     private var mustBind = false
 

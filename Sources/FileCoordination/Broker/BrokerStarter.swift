@@ -38,13 +38,12 @@ package enum BrokerStarter {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // In two steps, for one of them may have the other's number. Nothing else is inherited: no pipe of this process's is kept open.
+        // In two steps, for one of them may have the other's number. What else it inherits it closes, so that it keeps no pipe of this process's open.
         let (lockNumber, readyNumber): (CInt, CInt) = (3, 4)
         posix_spawn_file_actions_adddup2(&actions, lock.rawValue, 198)
         posix_spawn_file_actions_adddup2(&actions, ends[1], 199)
         posix_spawn_file_actions_adddup2(&actions, 198, lockNumber)
         posix_spawn_file_actions_adddup2(&actions, 199, readyNumber)
-        posix_spawn_file_actions_addclosefrom_np(&actions, 5)
         for standard: CInt in 0...2 { posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

@@ -44,6 +44,17 @@ extension Holdings.Claim: Wire {
     }
 }
 
+extension Holdings.Message: Wire {
+    func write(to writer: inout WireWriter) {
+        writer.put(delivery)
+        writer.put(isAnswered)
+    }
+    init(from reader: inout WireReader) throws(WireError) {
+        delivery = try reader.get()
+        isAnswered = try reader.get()
+    }
+}
+
 extension Holdings: Wire {
     func write(to writer: inout WireWriter) {
         writer.put(presenters)

@@ -218,7 +218,7 @@ extension ArbiterEvent: Wire {
             writer.put(event)
             writer.put(version)
             writer.put(cause)
-        case .clientJoined, .clientGone, .adopted, .passedOver, .resumed:
+        case .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed:
             preconditionFailure("Only the host of an arbiter tells it of \(self)")
         }
     }

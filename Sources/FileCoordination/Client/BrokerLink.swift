@@ -86,13 +86,11 @@ final class BrokerLink: Sendable {
         while true {
             do {
                 var arrived = try establish(client)
-                let effects = client.state.withLock {
-                    let effects = $0.connected(arrived.epoch, arrived.word, after: arrived.hello, isOther: isOther)
+                client.state.withLock {
+                    $0.connected(arrived.epoch, arrived.word, after: arrived.hello, isOther: isOther)
                     state.withLock { $0.socket = arrived.socket }
-                    return effects
                 }
                 isOther = true
-                client.perform(effects)
                 flush(client)
                 try listen(client, arrived.socket, &arrived.buffer)
                 hangUp(client)

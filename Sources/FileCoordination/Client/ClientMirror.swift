@@ -14,6 +14,8 @@ struct ClientMirror: Sendable {
     /// A message that a presenter of this process got.
     struct Message: Sendable {
         let delivery: Delivery
+        /// Its place among all that came.
+        let order: UInt64
         var answer: ArbiterEvent.Answer?
     }
 
@@ -21,6 +23,7 @@ struct ClientMirror: Sendable {
     private(set) var presenters: [PresenterID: Holdings.Presenter] = [:]
     /// Messages that are not handled, and those that were, of which a broker may ask again.
     private(set) var messages: [MessageID: Message] = [:]
+    private var nextOrder: UInt64 = 0
     /// What others are to hear of that no broker has been told yet.
     private var announcements: [ArbiterEvent] = []
 
@@ -58,7 +61,7 @@ struct ClientMirror: Sendable {
             // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
             if messages[id]?.delivery.awaitedBy == nil { messages[id] = nil } else { messages[id]?.answer = answer }
         case .attributesChanged, .versionChanged: if !isOnline { announcements.append(event) }
-        case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed: break
+        case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: break
         }
         return []
     }
@@ -94,7 +97,7 @@ struct ClientMirror: Sendable {
                 guard let answer = known.answer else { return .ignore }
                 return .tell(.handled(delivery.id, answer))
             }
-            messages[delivery.id] = Message(delivery: delivery)
+            note(delivery)
             switch delivery.message {
             case .reacquire(let message): messages[message] = nil
             case .didMove(let path): relocate(delivery.presenter, to: path)
@@ -111,6 +114,11 @@ struct ClientMirror: Sendable {
         }
     }
 
+    private mutating func note(_ delivery: Delivery, answer: ArbiterEvent.Answer? = nil) {
+        nextOrder += 1
+        messages[delivery.id] = Message(delivery: delivery, order: nextOrder, answer: answer)
+    }
+
     // MARK: Changing hands
 
     /// Everything, to be told to a broker.
@@ -120,18 +128,18 @@ struct ClientMirror: Sendable {
         holdings.claims = claims.values.sorted { $0.request.id.number < $1.request.id.number }.map {
             Holdings.Claim(request: $0.request, items: $0.items, isHeld: $0.isHeld, moves: $0.moves, moveNotes: $0.moveNotes)
         }
-        holdings.messages = messages.values.map(\.delivery).filter { $0.awaitedBy != nil }.sorted { $0.id.number < $1.id.number }
+        holdings.messages = messages.values.sorted { $0.order < $1.order }.map { .init(delivery: $0.delivery, isAnswered: $0.answer != nil) }
         return holdings
     }
 
     /// Takes over from the client's own arbiter.
-    mutating func take(_ holdings: Holdings, answered: (MessageID) -> Bool) {
+    mutating func take(_ holdings: Holdings) {
         for presenter in holdings.presenters { presenters[presenter.id] = presenter }
         for claim in holdings.claims {
             claims[claim.request.id] = Claim(
                 request: claim.request, items: claim.items, isHeld: claim.isHeld, moves: claim.moves, moveNotes: claim.moveNotes)
         }
-        for message in holdings.messages { messages[message.id] = Message(delivery: message, answer: answered(message.id) ? .done : nil) }
+        for message in holdings.messages { note(message.delivery, answer: message.isAnswered ? .done : nil) }
     }
 
     mutating func takeAnnouncements() -> [ArbiterEvent] {

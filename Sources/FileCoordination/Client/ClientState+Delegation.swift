@@ -94,8 +94,7 @@ extension ClientState {
         }
         guard case .delegated(let delegated) = authority, number == nil || number == delegated.number else { return }
         let holdings = arbiter.holdings(of: client)
-        let pending = arbiter.messages
-        mirror.take(holdings) { pending[$0] == nil }
+        mirror.take(holdings)
         authority = .broker
         arbiter = Self.newArbiter(of: client)
         send(.returned(delegated.number, holdings))
@@ -117,29 +116,19 @@ extension ClientState {
     ///   - word: by which it takes delegations back.
     ///   - hello: what it was told.
     ///   - isOther: whether it is not the first that this client is connected to.
-    /// - Returns: what presenters are to be told.
-    mutating func connected(_ epoch: UInt64, _ word: SharedWord?, after hello: BrokerFrame.Hello, isOther: Bool) -> Effects {
+    mutating func connected(_ epoch: UInt64, _ word: SharedWord?, after hello: BrokerFrame.Hello, isOther: Bool) {
         connection = Connection(epoch: epoch, word: word)
         if case .delegated(var delegated) = authority, delegated.number == hello.delegation?.number {
             delegated.word = word
             word?.accept(delegated.number, isBusy: delegated.isBusy)
             authority = .delegated(delegated)
-            send(.reclaim(mirror.holdings))
+            send(.reclaim(mirror.holdings, hasMissed: isOther))
         } else {
-            send(.reclaim(mirror.holdings))
+            send(.reclaim(mirror.holdings, hasMissed: isOther))
             if let number = hello.delegation?.number { send(.returned(number, nil)) }
         }
         for event in mirror.takeAnnouncements() { send(.event(event)) }
         for number in pings.keys { send(.ping(number)) }
-        var effects = Effects()
-        // Messages may have been lost with the broker before.
-        guard isOther else { return effects }
-        let cause = Cause(client: client, process: 0, purpose: .named(""))
-        for id in registry.entries.keys.sorted(by: { $0.number < $1.number }) {
-            let number = MessageID(1 << 63 | .random(in: 0..<1 << 63))
-            post(Delivery(id: number, presenter: id, message: .didChange, cause: cause, awaitedBy: nil), &effects)
-        }
-        return effects
     }
 
     /// Takes in what a broker wants done.
