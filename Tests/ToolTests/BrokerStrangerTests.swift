@@ -5,7 +5,7 @@ import Testing
 import ToolProcesses
 
 /// Other users, and other ways to start the broker.
-@Suite(.timeLimit(.minutes(2))) struct BrokerStrangerTests {
+@Suite(.timeLimit(.minutes(5))) struct BrokerStrangerTests {
     @Test("A process of another user is refused by name, and the others are served", .enabled(if: geteuid() == 0))
     func otherUser() async throws {
         try await withPlayers(2) { scene, players in
@@ -60,9 +60,11 @@ import ToolProcesses
             let code = """
                 import os, socket, sys
                 s = socket.socket(socket.AF_UNIX)
-                s.bind(sys.argv[2] + '/broker.socket')
+                s.bind(sys.argv[2] + '/new.socket')
                 s.listen(16)
-                os.dup2(s.fileno(), 3)
+                os.rename(sys.argv[2] + '/new.socket', sys.argv[2] + '/broker.socket')
+                if s.fileno() != 3: os.dup2(s.fileno(), 3)
+                os.set_inheritable(3, True)
                 os.environ['LISTEN_PID'] = str(os.getpid())
                 os.environ['LISTEN_FDS'] = '1'
                 os.execv(sys.argv[1], [sys.argv[1], '--directory', sys.argv[2]])
