@@ -158,7 +158,7 @@ struct BrokerEngine {
         case .status: effects.append(.send(connection, .report(report())))
         case .stop: effects.append(.leave)
         case .ping(let number): effects.append(.send(connection, .pong(number)))
-        case .hello, .welcome, .refused, .action, .delegated, .recall, .listing, .report, .pong:
+        case .hello, .welcome, .refused, .action, .delegated, .recall, .listing, .report, .pong, .retargeted:
             refuse(connection, .misuse, "A frame came that clients do not send after their hello.")
         case .reclaim, .event, .returned:
             guard clients[client] != nil else { return refuse(connection, .misuse, "An observer does not claim.") }
@@ -237,12 +237,8 @@ struct BrokerEngine {
             effects.append(.record(.released(id)))
             run(event)
             return considerDelegation(to: client)
-        case .moved(_, let move):
-            run(event)
-            for claim in arbiter.claims.values where claim.isHeld && claim.items.contains(where: { $0.path.starts(with: move.to) }) {
-                effects.append(.record(.held(claim.request, claim.items)))
-            }
-            return
+        case .moved(_, let move): return follow(move, event)
+        case .noticed(let id, .didMove(let path)): effects.append(.record(.presenter(id, path)))
         case .addPresenter(let id, let path, _), .relocatePresenter(let id, let path):
             effects.append(.record(.presenter(id, path)))
             if let path { recall(around: path, for: client) }
@@ -250,6 +246,22 @@ struct BrokerEngine {
         default: break
         }
         run(event)
+    }
+
+    /// Lets everybody follow a move, and writes down where they are by now; those who wait are told, so that they can tell the next broker.
+    private mutating func follow(_ move: Move, _ event: ArbiterEvent) {
+        let concerned = arbiter.claims.values.filter { claim in claim.items.contains { $0.path.starts(with: move.from) } }.map(\.request.id)
+        run(event)
+        for claim in concerned.compactMap({ arbiter.claims[$0] }) {
+            if claim.isHeld {
+                effects.append(.record(.held(claim.request, claim.items)))
+            } else if let connection = clients[claim.request.id.client]?.connection {
+                effects.append(.send(connection, .retargeted(claim.request.id, claim.items)))
+            }
+        }
+        for presenter in arbiter.presenters.values where presenter.path?.starts(with: move.to) == true {
+            effects.append(.record(.presenter(presenter.id, presenter.path)))
+        }
     }
 
     private mutating func admit(_ request: ClaimRequest, from client: ClientID) {

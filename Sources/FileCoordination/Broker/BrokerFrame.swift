@@ -31,6 +31,8 @@ enum BrokerFrame: Sendable {
     case listing(CoordinationSnapshot)
     case report(BrokerReport)
     case pong(UInt64)
+    /// The items of a claim that waits have moved.
+    case retargeted(ClaimID, [ClaimItem])
 
     /// Who a client is.
     struct Hello: Sendable {
@@ -121,6 +123,7 @@ extension BrokerFrame {
         case .listing: 70
         case .report: 71
         case .pong: 72
+        case .retargeted: 73
         }
     }
 
@@ -156,6 +159,9 @@ extension BrokerFrame {
         case .recall(let number), .ping(let number), .pong(let number): writer.number(number)
         case .listing(let snapshot): writer.put(snapshot)
         case .report(let report): writer.put(report)
+        case .retargeted(let id, let items):
+            writer.put(id)
+            writer.put(items)
         }
         let count = UInt32(writer.bytes.count)
         withUnsafeBytes(of: count.littleEndian) { bytes.append(contentsOf: $0) }
@@ -199,6 +205,7 @@ extension BrokerFrame {
         case 70: frame = .listing(try reader.get())
         case 71: frame = .report(try reader.get())
         case 72: frame = .pong(try reader.number())
+        case 73: frame = .retargeted(try reader.get(), try reader.get())
         default: throw WireError("a frame of no known kind, \(kind)")
         }
         guard reader.isAtEnd else { throw WireError("a frame is longer than its values") }

@@ -119,6 +119,12 @@ struct ClientMirror: Sendable {
         messages[delivery.id] = Message(delivery: delivery, order: nextOrder, answer: answer)
     }
 
+    /// The items of a claim that waits have moved.
+    mutating func retarget(_ id: ClaimID, _ items: [ClaimItem]) {
+        guard claims[id]?.isHeld == false else { return }
+        claims[id]?.items = items
+    }
+
     // MARK: Changing hands
 
     /// Everything, to be told to a broker.

@@ -248,6 +248,7 @@ package final class CoordinationClient: Sendable {
             case .action(let action): return state.receive(action)
             case .delegated(let delegation): state.accept(delegation)
             case .recall(let number): state.giveBack(number)
+            case .retargeted(let id, let items): state.mirror.retarget(id, items)
             case .pong(let number): state.pings.removeValue(forKey: number)?.signal()
             default: break
             }
