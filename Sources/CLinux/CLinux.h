@@ -205,6 +205,13 @@ static inline int clinux_exchange_word(uint64_t *word, uint64_t expected, uint64
 static inline uint64_t clinux_load_word(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 static inline void clinux_store_word(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
 
+/// clock_gettime(2) of CLOCK_MONOTONIC, or of CLOCK_MONOTONIC_COARSE, in nanoseconds.
+static inline uint64_t clinux_monotonic_nanoseconds(int coarse) {
+    struct timespec time = {0, 0};
+    clock_gettime(coarse ? 6 : 1, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 /// close_range(2): closes every descriptor from this one on.
 static inline int clinux_close_from(unsigned first) { return (int)syscall(436 /* SYS_close_range */, first, ~0u, 0u); }
 

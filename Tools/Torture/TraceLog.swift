@@ -1,3 +1,4 @@
+import CLinux
 import FileCoordination
 import Foundation
 import Glibc
@@ -30,12 +31,8 @@ final class TraceLog: Recorder {
 
     deinit { close(file) }
 
-    /// The time that all processes share, in nanoseconds; see clock_gettime(2).
-    static var now: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
+    /// The time that all processes share, in nanoseconds.
+    static var now: UInt64 { clinux_monotonic_nanoseconds(0) }
 
     /// Writes at once, for the process may be killed at any time.
     private func write(_ record: TraceRecord) {

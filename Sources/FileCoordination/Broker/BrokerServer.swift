@@ -343,9 +343,5 @@ package final class BrokerServer {
     }
 }
 
-/// The time of CLOCK_MONOTONIC in nanoseconds; see clock_gettime(2).
-private func monotonicNanoseconds() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
+/// The broker's clock.
+private func monotonicNanoseconds() -> UInt64 { clinux_monotonic_nanoseconds(0) }

@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Glibc
 import SystemPackage
@@ -211,10 +212,4 @@ struct ClientState {
 }
 
 /// The time for listings; coarse, for it is read for every claim.
-///
-/// See clock_gettime(2).
-private func coarseNanoseconds() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
+private func coarseNanoseconds() -> UInt64 { clinux_monotonic_nanoseconds(1) }
