@@ -103,7 +103,9 @@ extension ClientState {
     // MARK: The connection
 
     /// What this client says first to a broker.
-    func hello(name: String) -> BrokerFrame.Hello {
+    mutating func hello(name: String) -> BrokerFrame.Hello {
+        // The broker before may have taken it back with its last breath.
+        if case .delegated(let delegated) = authority, !enter(delegated) { giveBack() }
         var hello = BrokerFrame.Hello(client: client, name: name, isObserver: false)
         if case .delegated(let delegated) = authority { hello.delegation = .init(number: delegated.number, roots: delegated.roots.map(\.path)) }
         return hello
@@ -120,6 +122,7 @@ extension ClientState {
         connection = Connection(epoch: epoch, word: word)
         if case .delegated(var delegated) = authority, delegated.number == hello.delegation?.number {
             delegated.word = word
+            delegated.isBusy = !arbiter.isQuiet
             word?.accept(delegated.number, isBusy: delegated.isBusy)
             authority = .delegated(delegated)
             send(.reclaim(mirror.holdings, hasMissed: isOther))
