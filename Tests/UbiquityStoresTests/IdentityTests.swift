@@ -128,17 +128,24 @@ struct IdentityTests {
             try await clone.execute("UPDATE person SET last = 'clone' WHERE id = 'a'")
             try await insert("b", left)
             try await insert("c", clone)
+            try await left.execute("UPDATE person SET email = 'l' WHERE id = 'a'")
+            try await clone.execute("UPDATE person SET email = 'c' WHERE id = 'a'")
             try await left.publish()
             try await clone.publish()
-            #expect(try publishedLogs(of: old, in: await copied.container()).map(\.header.sequence).sorted() == [1, 2, 2, 3, 3])
+            #expect(try publishedLogs(of: old, in: await copied.container()).map(\.header.sequence).sorted() == [1, 2, 2, 3, 3, 4, 4])
             try await clone.settled()
             let new = try await clone.status().peer
             #expect(await notices.next(isolation: nil) == .didTakeNewIdentifier(new))
             try await settle(right, left, clone, right)
             try await expectSame([left, right, clone], keys: ["a", "b", "c"])
             #expect(try await right.rows()[0][1...2] == ["'left'", "'clone'"])
-            // A head for each branch, in every store and receipt.
-            for store in [left, right, clone] { #expect(try await store.status().knowledge.heads[old]?.map(\.sequence) == [3, 3]) }
+            // A head for each branch, in every store and receipt; and what one branch took from the other is listed.
+            for store in [left, right, clone] {
+                #expect(try await store.status().knowledge.heads[old]?.map(\.sequence) == [4, 4])
+                let lost = try await store.conflicts().flatMap(\.lost).filter { $0.column == "email" }.map(\.value.description)
+                let kept = try await store.rows()[0][3]
+                #expect(lost == [kept == "'l'" ? "c" : "l"], "\(lost) \(kept)")
+            }
             let survey = try await ContainerSurvey(of: devices[0].container().path).stores[0]
             #expect(survey.peers.filter(\.isForked).map(\.peer) == [old.description])
             #expect(survey.peers.filter { $0.peer != old.description }.flatMap(\.knowledge).allSatisfy { $0.behind == 0 })

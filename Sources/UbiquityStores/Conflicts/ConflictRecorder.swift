@@ -33,18 +33,18 @@ final class ConflictRecorder {
     /// Takes note of what a log's author had seen; the log's changes follow.
     ///
     /// - Parameters:
-    ///   - author: the log's author.
-    ///   - news: the positions that the log names.
+    ///   - log: the log that is to be joined.
     ///   - peers: the peers' numbers.
     /// - Throws: GRDB's errors.
-    func begin(_ author: PeerNumber, news: [(peer: PeerIdentifier, position: Knowledge.Position)], peers: PeerTable) throws {
+    func begin(_ log: ReadyLog, peers: PeerTable) throws {
+        let author = peers[log.peer]!
         if seen[author] == nil {
-            let rows = try Row.fetchAll(
-                db.cachedStatement(sql: "SELECT peer, time FROM ubiquity_seen WHERE author = ?"), arguments: [author.rawValue])
+            let statement = try db.cachedStatement(sql: "SELECT peer, time FROM ubiquity_seen WHERE author = ?")
+            let rows = try Row.fetchAll(statement, arguments: [author.rawValue])
             seen[author] = Dictionary(
                 uniqueKeysWithValues: rows.map { (PeerNumber(rawValue: $0["peer"]), HybridTime(rawValue: $0["time"])) })
         }
-        for (peer, position) in news {
+        for (peer, position) in log.log.header.news.entries {
             guard let number = peers[peer], let time = try StoreKnowledge.time(of: number, position, db) else { continue }
             guard time > seen[author]![number] ?? .least else { continue }
             seen[author]![number] = time
@@ -55,11 +55,36 @@ final class ConflictRecorder {
         }
         self.author = author
         authorSees = seen[author]!
+        if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
+    }
+
+    /// The highest stamp that all branches of an author share; nil where it has one branch.
+    ///
+    /// Above it, the branches have not seen each other. What one of them wrote after itself may be listed then too: too much is no loss.
+    private func fork(of author: PeerNumber, at sequence: Int64) throws -> HybridTime? {
+        let branches = try RawStatement(
+            "SELECT (SELECT count(*) FROM ubiquity_knowledge WHERE peer = ?1) > 1 OR (SELECT max(sequence) FROM ubiquity_log WHERE peer = ?1) >= ?2",
+            db)
+        branches.bind(1, author.rawValue)
+        branches.bind(2, sequence)
+        defer { branches.reset() }
+        guard try branches.step(), branches.integer(0) == 1 else { return nil }
+        let shared = try RawStatement(
+            """
+            SELECT max(time) FROM ubiquity_log WHERE peer = ?1 AND sequence < min(?2, coalesce(
+            (SELECT min(sequence) FROM (SELECT sequence FROM ubiquity_log WHERE peer = ?1 GROUP BY sequence HAVING count(*) > 1)), ?2))
+            """, db)
+        shared.bind(1, author.rawValue)
+        shared.bind(2, sequence)
+        defer { shared.reset() }
+        return try shared.step() && !shared.isNull(0) ? HybridTime(rawValue: shared.integer(0)) : .least
     }
 
     /// Whether the author of the present log had seen a write.
     func hasSeen(_ stamp: Stamp) -> Bool {
-        stamp.time == .least || stamp.peer == author || authorSees[stamp.peer].map { stamp.time <= $0 } ?? false
+        if stamp.time == .least { return true }
+        guard let time = authorSees[stamp.peer] else { return stamp.peer == author }
+        return stamp.time <= time
     }
 
     /// Columns of a living record whose writes the author of the present log had not seen.

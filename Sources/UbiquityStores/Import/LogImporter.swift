@@ -124,7 +124,7 @@ struct LogImporter {
         _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ importers: inout [LogBody.Table: TableImporter],
         _ notice: inout ImportNotice, _ db: Database
     ) throws {
-        try conflicts.begin(peers[ready.peer]!, news: ready.log.header.news.entries, peers: peers)
+        try conflicts.begin(ready, peers: peers)
         for group in ready.contents.groups {
             let stamp = Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {
