@@ -1,11 +1,10 @@
 // What Swift's Glibc module lacks: constants behind feature macros, and calls that glibc wraps
-// only under _GNU_SOURCE. Inline functions only; nothing here keeps state.
+// only under _GNU_SOURCE. Inline functions only; nothing here keeps state. No feature macro is set:
+// it would give the system's types other members than the Glibc module's, and the two could not be
+// imported together.
 #ifndef UBIQUITY_CLINUX_H
 #define UBIQUITY_CLINUX_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +23,11 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+/// open(2): the kernel's number; glibc shows it under _GNU_SOURCE only.
+#ifndef O_PATH
+#define O_PATH 010000000
+#endif
 
 /// fcntl(2): open file description locks. The kernel's numbers; glibc shows them under _GNU_SOURCE only.
 static inline int clinux_ofd_lock(int fd, int exclusive, int wait) {
@@ -219,7 +223,7 @@ static inline int clinux_close_from(unsigned first) { return (int)syscall(436 /*
 static inline int clinux_pipe(int *ends) { return (int)syscall(SYS_pipe2, ends, 02000000); }
 
 /// environ(7).
-static inline char **clinux_environment(void) { return environ; }
+static inline char **clinux_environment(void) { return __environ; }
 
 /// fork(2), which Swift hides, for tests of what a child inherits; the child may only call what signal-safety(7) allows.
 static inline int clinux_fork(void) { return (int)fork(); }
