@@ -171,7 +171,9 @@ public final class UbiquitousStore: Sendable {
 
     /// The values that lost against others, written apart from them, oldest first.
     ///
-    /// Every device lists what it sees lose, so that all list the same but for the retention.
+    /// Each device lists for itself what it sees lose.
+    ///
+    /// Of a deletion, only a device that still had the record lists what else it held.
     ///
     /// - Returns: the conflicts that are kept.
     /// - Throws: GRDB's errors.
