@@ -89,10 +89,13 @@ let package = Package(
             name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
             path: "Tools/Simulate",
             swiftSettings: settings),
+        .target(name: "BareInotify", path: "Tools/Reference", exclude: ["main.c"]),
         .target(name: "ToolProcesses", dependencies: [subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-bench",
-            dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system],
+            dependencies: [
+                "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system,
+            ],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-torture", dependencies: ["CLinux", "FileCoordination", arguments, logging, system], path: "Tools/Torture",

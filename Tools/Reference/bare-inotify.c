@@ -1,10 +1,12 @@
 // The reference of the watching benchmarks: a plain inotify loop in C that loses nothing in the seven tests, and does nothing else.
-// Prints "ready", then a line for every path that something happened to; with --times, each line begins with the monotonic
-// nanoseconds at which read(2) gave the event. Usage: bare-inotify DIRECTORY [--times]
 #define _GNU_SOURCE
+#include "bare-inotify.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +17,13 @@
 
 #define MASK (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
 
-static int queue, with_times;
+static int queue;
 static char **paths;  // by watch descriptor
 static int capacity, parent_watch;
 static char *root, *root_name;
-static char output[1 << 20];
-static size_t filled;
-static long long now;
-
-static void flush(void) {
-    for (size_t done = 0; done < filled;) {
-        ssize_t count = write(1, output + done, filled - done);
-        if (count < 0 && errno != EINTR) exit(0);
-        if (count > 0) done += (size_t)count;
-    }
-    filled = 0;
-}
-
-static void print(const char *directory, const char *name) {
-    if (filled + 8300 > sizeof output) flush();
-    if (with_times) filled += (size_t)sprintf(output + filled, "%lld ", now);
-    filled += (size_t)sprintf(output + filled, name ? "%s/%s\n" : "%s\n", directory, name);
-}
+static int is_gone;  // the root was deleted
+static bare_report report;
+static void *context;
 
 static char *join(const char *directory, const char *name) {
     char *path = malloc(strlen(directory) + strlen(name) + 2);
@@ -61,7 +48,7 @@ static void add(const char *path, int printing) {
     struct dirent *entry;
     while ((entry = readdir(directory))) {
         if (entry->d_name[0] == '.' && (!entry->d_name[1] || (entry->d_name[1] == '.' && !entry->d_name[2]))) continue;
-        if (printing) print(path, entry->d_name);
+        if (printing) report(context, path, entry->d_name);
         if (entry->d_type == DT_DIR) {
             char *child = join(path, entry->d_name);
             add(child, printing);
@@ -115,6 +102,7 @@ static void take(const struct inotify_event *event) {
     if (event->wd == parent_watch && event->len && !strcmp(event->name, root_name)) {
         if (event->mask & (IN_CREATE | IN_MOVED_TO)) add(root, 1);
         if (event->mask & (IN_DELETE | IN_MOVED_FROM)) forget(root);
+        if (event->mask & IN_DELETE) is_gone = 1;
         return;
     }
     if (moving && !((event->mask & IN_MOVED_TO) && event->cookie == moving_cookie)) settle();
@@ -126,7 +114,7 @@ static void take(const struct inotify_event *event) {
         return;
     }
     if (!event->len) return;
-    print(directory, event->name);
+    report(context, directory, event->name);
     if (!(event->mask & IN_ISDIR)) return;
     char *path = join(directory, event->name);
     if (event->mask & IN_MOVED_FROM) {
@@ -142,10 +130,11 @@ static void take(const struct inotify_event *event) {
     free(path);
 }
 
-int main(int count, char **arguments) {
-    if (count < 2) return 64;
-    with_times = count > 2 && !strcmp(arguments[2], "--times");
-    root = realpath(arguments[1], NULL);
+int bare_inotify(const char *path, int ends_with_root, bare_report function, bare_drained drained, void *argument) {
+    report = function;
+    context = argument;
+    is_gone = 0;
+    root = realpath(path, NULL);
     if (!root) return 1;
     queue = inotify_init1(IN_CLOEXEC);
     char *slash = strrchr(root, '/');
@@ -154,20 +143,67 @@ int main(int count, char **arguments) {
     parent_watch = inotify_add_watch(queue, *root ? root : "/", IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO);
     *slash = '/';
     add(root, 0);
-    now = 0;
-    print("ready", NULL);
-    flush();
+    report(context, NULL, "ready");
+    drained(context);
     static char buffer[65536] __attribute__((aligned(8)));
-    for (;;) {
+    int status = 0;
+    while (!(is_gone && ends_with_root)) {
         ssize_t size = read(queue, buffer, sizeof buffer);
-        if (size <= 0) return errno == EINTR ? 0 : 1;
-        if (with_times) {
-            struct timespec time;
-            clock_gettime(CLOCK_MONOTONIC, &time);
-            now = time.tv_sec * 1000000000LL + time.tv_nsec;
+        if (size <= 0) {
+            status = errno == EINTR ? 0 : 1;
+            break;
         }
         for (char *at = buffer; at < buffer + size; at += sizeof(struct inotify_event) + ((struct inotify_event *)at)->len)
             take((struct inotify_event *)at);
-        flush();
+        drained(context);
     }
+    close(queue);
+    for (int watch = 0; watch < capacity; watch++) free(paths[watch]);
+    free(paths);
+    free(root);
+    paths = NULL;
+    capacity = 0;
+    return status;
+}
+
+// Names between two threads, in a ring that the benchmark's pace never fills.
+enum { RING = 4096 };
+static char ring[RING][256];
+static unsigned written, taken;
+static sem_t waiting;
+
+static void hand_over(void *unused, const char *directory, const char *name) {
+    snprintf(ring[written++ % RING], sizeof ring[0], "%s", name);
+    sem_post(&waiting);
+}
+
+static void nothing(void *unused) {}
+
+struct second {
+    bare_report report;
+    void *context;
+};
+
+static void *second_thread(void *argument) {
+    struct second *second = argument;
+    for (;;) {
+        while (sem_wait(&waiting) != 0) {
+        }
+        const char *name = ring[taken++ % RING];
+        if (!*name) return NULL;
+        second->report(second->context, NULL, name);
+    }
+}
+
+int bare_inotify_two_threads(const char *path, bare_report function, void *argument) {
+    struct second second = {function, argument};
+    pthread_t thread;
+    written = taken = 0;
+    sem_init(&waiting, 0, 0);
+    if (pthread_create(&thread, NULL, second_thread, &second) != 0) return 1;
+    int status = bare_inotify(path, 1, hand_over, nothing, NULL);
+    hand_over(NULL, NULL, "");
+    pthread_join(thread, NULL);
+    sem_destroy(&waiting);
+    return status;
 }

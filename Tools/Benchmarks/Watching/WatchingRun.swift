@@ -113,7 +113,7 @@ final class WatchingRun {
         for name in names { heard.note(name.split(separator: "/").last.map(String.init) ?? name, at: now) }
     }
 
-    /// A line: the entry's name is what follows the last slash; a time in front of it counts instead of `now`.
+    /// A line: the entry's name is what follows the last slash.
     private static func take(_ line: ArraySlice<UInt8>, at now: Int64, _ heard: Heard, _ readyText: String?) {
         if let readyText, !heard.isReady, String(decoding: line, as: UTF8.self).contains(readyText.trimmingCharacters(in: .whitespaces)) {
             return heard.setReady()
@@ -121,13 +121,7 @@ final class WatchingRun {
         var line = line
         if line.last == 0x2F { line.removeLast() }
         let name = line.lastIndex(of: 0x2F).map { line[($0 + 1)...] } ?? line
-        var time = now
-        if let first = line.first, first >= 0x30, first <= 0x39, let space = line.firstIndex(of: 0x20),
-            let given = Int64(String(decoding: line[..<space], as: UTF8.self))
-        {
-            time = given
-        }
-        heard.note(String(decoding: name, as: UTF8.self), at: time)
+        heard.note(String(decoding: name, as: UTF8.self), at: now)
     }
 }
 

@@ -1,3 +1,4 @@
+import BareInotify
 import Foundation
 import Glibc
 import SystemPackage
@@ -30,7 +31,7 @@ enum WatchingSuite: Suite {
                 return percentiles(workload.renames(2000), run.heard, patience: tool.listsNames ? 3_000_000 : 100_000)
             }
         }
-        try compare(report, "latency", variant, measure(.ours), measure(.bare), .bare)
+        try compare(report, "latency", variant, measure(.ours), measure(.bare))
         for tool in WatchingTool.others {
             guard let ours = try measure(.ours), let theirs = try measure(tool) else { continue }
             line(report, "latency", "\(variant), \(tool.name)", ours, theirs, tool.name, main: false)
@@ -52,7 +53,7 @@ enum WatchingSuite: Suite {
                     return percentiles(workload.renames(2000), heard)
                 }
             }
-            try compare(report, "tap", variant, ours(), bareTimes(place), .bare)
+            try compare(report, "tap", variant, ours(), bare(place))
         }
         if report.wants("sequence_p50") || report.wants("sequence_p99") {
             func ours() throws -> Percentiles? {
@@ -71,17 +72,40 @@ enum WatchingSuite: Suite {
                     return percentiles(workload.renames(2000), heard)
                 }
             }
-            try compare(report, "sequence", variant, ours(), bareTimes(place), .bare)
+            try compare(report, "sequence", variant, ours(), bare(place))
+            // What a second thread costs in C, which the sequence's reader is.
+            try compare(
+                report, "sequence", "\(variant), two threads in C", ours(), bare(place, threads: 2), name: "bare C loop with a second thread",
+                main: false)
         }
     }
 
-    /// When the bare loop's read(2) gave each event.
-    private static func bareTimes(_ place: FilePath) throws -> Percentiles? {
+    /// The bare loop in this process, on a thread of its own as the watcher's, so that both meet the same scheduler.
+    private static func bare(_ place: FilePath, threads: Int = 1) throws -> Percentiles? {
         try withStage(place) { workload in
-            guard let run = try WatchingRun(.timed, workload.root) else { return nil }
-            defer { run.stop() }
-            return percentiles(workload.renames(2000), run.heard)
+            let heard = Heard()
+            let ended = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                let context = Unmanaged.passUnretained(heard).toOpaque()
+                if threads == 1 {
+                    bare_inotify(workload.root.string, 1, report, { _ in }, context)
+                } else {
+                    bare_inotify_two_threads(workload.root.string, report, context)
+                }
+                ended.signal()
+            }
+            while !heard.isReady { usleep(100) }
+            let figures = percentiles(workload.renames(2000), heard)
+            try FileManager.default.removeItem(atPath: workload.root.string)
+            ended.wait()
+            return figures
         }
+    }
+
+    private static let report: bare_report = { context, directory, name in
+        let now = monotonic()
+        let heard = Unmanaged<Heard>.fromOpaque(context!).takeUnretainedValue()
+        if directory == nil, !heard.isReady { heard.setReady() } else { heard.note(String(cString: name!), at: now) }
     }
 
     private static func note(_ change: TreeChange, _ heard: Heard, at now: Int64) {
@@ -102,7 +126,7 @@ enum WatchingSuite: Suite {
     /// Medians of several rounds, both sides in turn, so that what disturbs one disturbs the other.
     private static func compare(
         _ report: Report, _ metric: String, _ variant: String, _ ours: @autoclosure () throws -> Percentiles?,
-        _ reference: @autoclosure () throws -> Percentiles?, _ tool: WatchingTool
+        _ reference: @autoclosure () throws -> Percentiles?, name: String = WatchingTool.bare.name, main: Bool = true
     ) throws {
         var (mine, theirs): ([Percentiles], [Percentiles]) = ([], [])
         for _ in 0..<rounds {
@@ -111,7 +135,7 @@ enum WatchingSuite: Suite {
         }
         line(
             report, metric, variant, (median(mine.map(\.p50)), median(mine.map(\.p99))), (median(theirs.map(\.p50)), median(theirs.map(\.p99))),
-            tool.name)
+            name, main: main)
     }
 
     private static func line(

@@ -16,8 +16,6 @@ struct WatchingTool: Sendable {
     var canBeStopped = true
 
     static let bare = WatchingTool(name: "bare C loop", command: { [bareProgram.string, $0.string] }, readyText: "ready", readyOnErrors: false)
-    static let timed = WatchingTool(
-        name: "bare C loop", command: { [bareProgram.string, $0.string, "--times"] }, readyText: "ready", readyOnErrors: false)
     static let ours = WatchingTool(
         name: "ubwatch", command: { [beside("ubwatch"), "events", $0.string] }, readyText: " ready ", readyOnErrors: false)
     static let helper = WatchingTool(
@@ -67,13 +65,16 @@ struct WatchingTool: Sendable {
         ["/usr/bin/", "/usr/local/bin/"].map { $0 + name }.first { access($0, X_OK) == 0 }
     }
 
-    /// The reference, compiled beside this program from `Tools/Reference/bare-inotify.c`.
+    /// The reference, a program of its own, compiled beside this one from `Tools/Reference`.
     private static let bareProgram: FilePath = {
-        let source = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Reference/bare-inotify.c")
+        let source = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Reference")
         let program = FilePath(beside("bare-inotify"))
         let compiler = Process()
         compiler.executableURL = URL(filePath: "/usr/bin/env")
-        compiler.arguments = ["cc", "-O2", "-o", program.string, source.string]
+        compiler.arguments = [
+            "cc", "-O2", "-I", source.appending("include").string, "-o", program.string, source.appending("bare-inotify.c").string,
+            source.appending("main.c").string, "-lpthread",
+        ]
         do {
             try compiler.run()
             compiler.waitUntilExit()
