@@ -106,6 +106,8 @@ enum HubThread {
             &thread, nil,
             { argument in
                 clinux_name_thread("tree-watching")
+                // A few microseconds of work an event: let in at once, it is done before another thread would miss its turn.
+                clinux_shorten_slices(100_000)
                 Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
                 return nil
             }, Unmanaged.passRetained(Start(body)).toOpaque())
