@@ -44,6 +44,15 @@ struct Sealer: Sendable {
         return state.sequence
     }
 
+    /// Whether something is noted and not sealed.
+    func hasNotes(_ db: Database) throws -> Bool {
+        try shapes.contains { shape in
+            let statement = try RawStatement("SELECT 1 FROM \(shape.captureTable)", db)
+            defer { statement.reset() }
+            return try statement.step()
+        }
+    }
+
     private func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
         let header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,

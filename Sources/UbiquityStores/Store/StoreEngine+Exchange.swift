@@ -44,10 +44,14 @@ extension StoreEngine {
     /// Tells observers when another process of this device has written to the store file since we last looked.
     private func noteOtherProcesses() throws {
         let before = dataVersion
-        let now = try file.pool.write { db in
+        // Outside a transaction, which would wait for whoever writes.
+        let now = try file.pool.writeWithoutTransaction { db in
             let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
             if let before, version != before {
-                for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+                try db.inTransaction(.immediate) {
+                    for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+                    return .commit
+                }
             }
             return version
         }

@@ -5,18 +5,24 @@ internal import UbiquityContainers
 
 extension StoreEngine {
     func publish(all: Bool) throws {
+        // With nothing to write there is no waiting for another process that writes.
+        let hasWork = try file.pool.read { db in try sealer.hasNotes(db) || Outbox.open(db).count > 0 }
+        closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
+        Waypoint.publishCoalesced.pass()
+        _ = try publisher.publish(from: file.pool)
+    }
+
+    /// Seals what is noted, and lets go what is due; whether logs wait for more.
+    private func seal(all: Bool) throws -> Bool {
         let isDue = all || coalescing == nil || closing.map { $0 <= .now } == true
         let limit = coalescing?.maximumSize ?? 0
-        let isWaiting = try file.pool.write { db in
-            _ = try sealer.seal(db)
+        return try file.pool.write { db in
+            try sealer.seal(db)
             let open = try Outbox.open(db)
             guard isDue || open.bytes >= limit else { return open.count > 0 }
             if open.count > 0 { try Outbox.close(maximumSize: limit, db) }
             return false
         }
-        closing = isWaiting ? closing ?? .now + coalescing!.maximumDelay : nil
-        Waypoint.publishCoalesced.pass()
-        _ = try publisher.publish(from: file.pool)
     }
 
     func importAll() throws {

@@ -86,17 +86,29 @@ struct StoreFile {
                 .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",
                 path: path)
         }
+        // Whoever writes waits for another process's import: a store that is as it was left is only read.
+        if existing != nil {
+            let found = try pool.read { db in
+                try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
+            }
+            if let found { return found }
+        }
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
             if existing == nil {
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
             }
-            let numbered = try install(shapes, db)
-            let migrations = try schema.migrator.appliedMigrations(db)
-            let hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
-            return StoreFile(path: path, pool: pool, shapes: numbered, migrations: migrations, hasChecks: hasChecks)
+            return try StoreFile(path, pool, StoreInstaller.install(shapes, db), schema, db)
         }
+    }
+
+    private init(_ path: FilePath, _ pool: DatabasePool, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database) throws {
+        self.path = path
+        self.pool = pool
+        self.shapes = shapes
+        migrations = try schema.migrator.appliedMigrations(db)
+        hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
     }
 
     /// The state of a store file that is there; nil where there is none, or none of ours yet.
@@ -133,96 +145,6 @@ struct StoreFile {
             }
             return state
         }
-    }
-
-    /// Rows that nobody captured would stay on this device for ever.
-    private static func checkEmpty(_ shape: TableShape, _ db: Database) throws {
-        let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
-        guard count == 0 else {
-            throw UbiquitousStoreError(
-                .unsupported,
-                "The table “\(shape.name)” holds \(count) rows from before it was synced: existing rows cannot be taken over yet; insert them through the store."
-            )
-        }
-    }
-
-    /// Whether the triggers of a table are there as they should be, and no others of ours.
-    private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
-        let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
-        let found = try Set(
-            String.fetchAll(
-                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
-        return found == expected
-    }
-
-    /// Makes triggers that somebody has dropped or changed anew, and notes the rows that came meanwhile.
-    ///
-    /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
-    private static func reinstall(_ shape: TableShape, _ db: Database) throws {
-        guard try !hasTriggers(shape, db) else { return }
-        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
-        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
-        try db.execute(
-            sql: """
-                INSERT INTO \(shape.captureTable) (operation, \(shape.ownPlaceColumns)) SELECT \(CaptureTriggers.Operation.inserted.rawValue), \(place)
-                FROM \(shape.name.quotedDatabaseIdentifier) WHERE (\(place)) NOT IN (SELECT \(shape.ownPlaceColumns) FROM \(shape.clockTable))
-                """)
-    }
-
-    /// Puts clocks back beside their rows where the rows have been given other numbers.
-    ///
-    /// A dump that is read back (and VACUUM, by its documentation) may number the rows of a table anew, from 1 and in their order. So the
-    /// greatest numbers differ where any do, and the order says which clock is whose.
-    private static func reconcile(_ shape: TableShape, _ db: Database) throws {
-        guard shape.hasRowid, !shape.isRowidKey else { return }
-        let table = shape.name.quotedDatabaseIdentifier
-        guard try Bool.fetchOne(db, sql: "SELECT (SELECT max(rowid) FROM \(table)) IS NOT (SELECT max(rid) FROM \(shape.clockTable))")!,
-            try Bool.fetchOne(db, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(shape.captureTable))")!
-        else { return }
-        let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
-        guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
-            // Where a trigger is missing, that is why.
-            guard try hasTriggers(shape, db) else { return }
-            throw UbiquitousStoreError(
-                .malformed,
-                "The rows of “\(shape.name)” have been changed where no trigger saw it, so that their stamps fit no more. Move the store file aside and open again: it is filled anew from the container."
-            )
-        }
-        try db.execute(
-            sql: """
-                CREATE TEMP TABLE ubiquity_renumbered AS SELECT * FROM
-                (SELECT rowid AS new, row_number() OVER (ORDER BY rowid) AS place FROM \(table))
-                JOIN (SELECT *, row_number() OVER (ORDER BY rid) AS place FROM \(shape.clockTable)) USING (place);
-                DELETE FROM \(shape.clockTable);
-                INSERT INTO \(shape.clockTable) SELECT new, life, time, peer, columns, others FROM ubiquity_renumbered;
-                DROP TABLE ubiquity_renumbered;
-                """)
-    }
-
-    /// Gives tables the numbers that they had before, and makes tables and triggers of ours that are missing.
-    private static func install(_ shapes: [TableShape], _ db: Database) throws -> [TableShape] {
-        var numbered: [TableShape] = []
-        for var shape in shapes {
-            let key = shape.keyColumns.joined(separator: "\n")
-            let columns = shape.columns.joined(separator: "\n")
-            if let row = try Row.fetchOne(db, sql: "SELECT number, key, columns FROM ubiquity_table WHERE name = ?", arguments: [shape.name]) {
-                guard row["key"] == key, row["columns"] == columns else {
-                    throw UbiquitousStoreError(
-                        .unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
-                }
-                shape.number = row["number"]
-                try reconcile(shape, db)
-                try reinstall(shape, db)
-            } else {
-                try checkEmpty(shape, db)
-                try db.execute(sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, key, columns])
-                shape.number = db.lastInsertedRowID
-                for statement in CaptureTriggers(shape).tables { try db.execute(sql: statement) }
-                for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
-            }
-            numbered.append(shape)
-        }
-        return numbered
     }
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {

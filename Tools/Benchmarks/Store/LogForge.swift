@@ -36,8 +36,11 @@ struct LogForge {
         let hash = ContentHash(of: log)
         predecessor = hash
         bytes += log.count
-        // Not synced, as many files as they may be: the import is measured, not the disk.
-        try Data(log).write(to: URL(filePath: directory.appending(LogFileName(sequence: sequence, hash: hash).description).string))
+        // Not synced, as many files as they may be, which Foundation's writing would do: the import is measured, not the disk.
+        let file = try FileDescriptor.open(
+            directory.appending(LogFileName(sequence: sequence, hash: hash).description), .writeOnly, options: [.create, .exclusiveCreate],
+            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        try file.closeAfter { _ = try file.writeAll(log) }
     }
 
     /// Writes logs that insert rows, by number.

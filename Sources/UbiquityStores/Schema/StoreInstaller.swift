@@ -1,0 +1,127 @@
+internal import GRDB
+
+/// Puts our tables and triggers beside an app's tables, and puts right what somebody has changed there.
+enum StoreInstaller {
+    /// The tables with the numbers that they have; nil where there is something to write.
+    ///
+    /// It only reads.
+    ///
+    /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
+    static func installed(_ shapes: [TableShape], _ db: Database) throws -> [TableShape]? {
+        var numbered: [TableShape] = []
+        for shape in shapes {
+            guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
+            numbered.append(known)
+        }
+        return numbered
+    }
+
+    /// Gives tables the numbers that they had before, and makes tables and triggers of ours that are missing.
+    ///
+    /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
+    static func install(_ shapes: [TableShape], _ db: Database) throws -> [TableShape] {
+        try shapes.map { shape in
+            if let known = try known(shape, db) {
+                try reconcile(known, db)
+                try reinstall(known, db)
+                return known
+            }
+            try checkEmpty(shape, db)
+            try db.execute(
+                sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, keyList(shape), columnList(shape)])
+            var new = shape
+            new.number = db.lastInsertedRowID
+            for statement in CaptureTriggers(new).tables { try db.execute(sql: statement) }
+            for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
+            return new
+        }
+    }
+
+    private static func keyList(_ shape: TableShape) -> String { shape.keyColumns.joined(separator: "\n") }
+    private static func columnList(_ shape: TableShape) -> String { shape.columns.joined(separator: "\n") }
+
+    /// A table with the number that it has; nil where it has none yet.
+    private static func known(_ shape: TableShape, _ db: Database) throws -> TableShape? {
+        guard let row = try Row.fetchOne(db, sql: "SELECT number, key, columns FROM ubiquity_table WHERE name = ?", arguments: [shape.name]) else {
+            return nil
+        }
+        guard row["key"] == keyList(shape), row["columns"] == columnList(shape) else {
+            throw UbiquitousStoreError(.unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
+        }
+        var known = shape
+        known.number = row["number"]
+        return known
+    }
+
+    /// Rows that nobody captured would stay on this device for ever.
+    private static func checkEmpty(_ shape: TableShape, _ db: Database) throws {
+        let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
+        guard count == 0 else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The table “\(shape.name)” holds \(count) rows from before it was synced: existing rows cannot be taken over yet; insert them through the store."
+            )
+        }
+    }
+
+    /// Whether the triggers of a table are there as they should be, and no others of ours.
+    private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
+        let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
+        let found = try Set(
+            String.fetchAll(
+                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
+        return found == expected
+    }
+
+    /// Makes triggers that somebody has dropped or changed anew, and notes the rows that came meanwhile.
+    ///
+    /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
+    private static func reinstall(_ shape: TableShape, _ db: Database) throws {
+        guard try !hasTriggers(shape, db) else { return }
+        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        try db.execute(
+            sql: """
+                INSERT INTO \(shape.captureTable) (operation, \(shape.ownPlaceColumns)) SELECT \(CaptureTriggers.Operation.inserted.rawValue), \(place)
+                FROM \(shape.name.quotedDatabaseIdentifier) WHERE (\(place)) NOT IN (SELECT \(shape.ownPlaceColumns) FROM \(shape.clockTable))
+                """)
+    }
+
+    /// Whether the greatest rowid is not that of the last clock, though nothing waits to be sealed.
+    private static func isRenumbered(_ shape: TableShape, _ db: Database) throws -> Bool {
+        guard shape.hasRowid, !shape.isRowidKey else { return false }
+        return try Bool.fetchOne(
+            db,
+            sql: """
+                SELECT (SELECT max(rowid) FROM \(shape.name.quotedDatabaseIdentifier)) IS NOT (SELECT max(rid) FROM \(shape.clockTable))
+                AND NOT EXISTS (SELECT 1 FROM \(shape.captureTable))
+                """)!
+    }
+
+    /// Puts clocks back beside their rows where the rows have been given other numbers.
+    ///
+    /// A dump that is read back (and VACUUM, by its documentation) may number the rows of a table anew, from 1 and in their order. So the
+    /// greatest numbers differ where any do, and the order says which clock is whose.
+    private static func reconcile(_ shape: TableShape, _ db: Database) throws {
+        guard try isRenumbered(shape, db) else { return }
+        let table = shape.name.quotedDatabaseIdentifier
+        let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
+        guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
+            // Where a trigger is missing, that is why.
+            guard try hasTriggers(shape, db) else { return }
+            throw UbiquitousStoreError(
+                .malformed,
+                "The rows of “\(shape.name)” have been changed where no trigger saw it, so that their stamps fit no more. Move the store file aside and open again: it is filled anew from the container."
+            )
+        }
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE ubiquity_renumbered AS SELECT * FROM
+                (SELECT rowid AS new, row_number() OVER (ORDER BY rowid) AS place FROM \(table))
+                JOIN (SELECT *, row_number() OVER (ORDER BY rid) AS place FROM \(shape.clockTable)) USING (place);
+                DELETE FROM \(shape.clockTable);
+                INSERT INTO \(shape.clockTable) SELECT new, life, time, peer, columns, others FROM ubiquity_renumbered;
+                DROP TABLE ubiquity_renumbered;
+                """)
+    }
+}

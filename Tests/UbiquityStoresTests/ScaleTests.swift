@@ -1,0 +1,80 @@
+import Foundation
+import Synchronization
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityStores
+
+/// What an exchange asks of the file system, however many peers and logs there are.
+struct ScaleTests {
+    @Test("as many logs cost as many reads from many peers as from one, and an exchange with nothing to do reads none", arguments: [1, 20])
+    func manyPeers(peers: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let root = directory.appending("root")
+            try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+            // Of half a megabyte each, so that they take several transactions.
+            let logs = 40
+            for peer in 0..<peers {
+                let device = try TestDevice("writer\(peer)", in: directory, root: root)
+                let store = try await device.open()
+                for row in 0..<logs / peers {
+                    try await store.execute("INSERT INTO person (id, age) VALUES ('\(peer)-\(row)', zeroblob(500000))")
+                }
+                try await store.publish()
+                try await store.close()
+            }
+            let device = try TestDevice("reader", in: directory, root: root)
+            let files = CountingFileLayer()
+            let store = try await UbiquitousStore.open(
+                at: device.directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                in: UbiquityContainer("org.example.test", home: device.home, files: files), schema: personSchema)
+            files.reset()
+            try await store.settled()
+            #expect(try await store.rows().count == logs)
+            // Each batch may read one log that does not fit in it.
+            #expect(files.reads <= logs + 6)
+            // The content, each peer, and this store's own places.
+            #expect(files.listings <= peers + 5)
+            files.reset()
+            try await store.settled()
+            #expect(files.reads <= 1)
+            #expect(files.listings <= peers + 5)
+            try await store.close()
+        }
+    }
+}
+
+/// The kernel's files, counted.
+private final class CountingFileLayer: FileLayer {
+    private struct Counts {
+        var listings = 0
+        var reads = 0
+    }
+
+    private let counts = Mutex(Counts())
+    private let files = LinuxFileLayer()
+
+    var listings: Int { counts.withLock { $0.listings } }
+    var reads: Int { counts.withLock { $0.reads } }
+    func reset() { counts.withLock { $0 = Counts() } }
+
+    func names(in directory: FilePath) throws(Errno) -> [String] {
+        counts.withLock { $0.listings += 1 }
+        return try files.names(in: directory)
+    }
+
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] {
+        counts.withLock { $0.reads += 1 }
+        return try files.read(file, limit: limit)
+    }
+
+    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
+    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
+    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
+    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
+    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
+    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
+}
