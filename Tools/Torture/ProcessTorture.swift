@@ -147,13 +147,15 @@ struct ProcessTorture {
     private func check(_ incarnations: [Incarnation], _ place: FilePath, lenient: Bool, _ complaints: [String]) throws -> TraceChecker.Summary {
         let checker = TraceChecker(leniency: lenient ? .stoppedProcesses : .processes)
         for complaint in complaints { checker.complain(complaint) }
-        var all: [(time: UInt64, record: TraceRecord?, client: ClientID?)] = []
+        var all: [(time: UInt64, process: Int32, record: TraceRecord?, client: ClientID?)] = []
         for incarnation in incarnations {
             let bytes = (try? [UInt8](Data(contentsOf: URL(fileURLWithPath: incarnation.trace.string)))) ?? []
             let records = TraceRecord.read(bytes)
-            all += records.map { ($0.time, $0.record, nil) }
+            all += records.map { ($0.time, incarnation.process, $0.record, nil) }
             guard let killed = incarnation.killed else { continue }
-            if let client = records.lazy.compactMap(\.record.client).first { all.append((killed, nil, client)) }
+            // It died some time after that instant, and after all that it wrote.
+            let death = max(killed, records.last?.time ?? killed)
+            if let client = records.lazy.compactMap(\.record.client).first { all.append((death, incarnation.process, nil, client)) }
             checker.wasKilled(leaving: records.map(\.record))
         }
         // Stable, for the records of one process are in order.
@@ -173,7 +175,14 @@ struct ProcessTorture {
             return text.isEmpty ? 0 : Int(text)
         }
         checker.finish(numbers.reduce(0, +))
-        return checker.summary
+        var summary = checker.summary
+        if !summary.violations.isEmpty {
+            let story = directory.removingLastComponent().appending("\(directory.lastComponent?.string ?? "torture").trace")
+            let lines = order.map { "\(all[$0].time) \(all[$0].process) \(all[$0].record.map { "\($0)" } ?? "killed")" }
+            try Data(lines.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: story.string))
+            summary.violations.append("all that happened is in \(story)")
+        }
+        return summary
     }
 }
 

@@ -96,10 +96,13 @@ package struct Arbiter: Sendable {
 
     // MARK: Claims
 
-    mutating func admit(_ request: ClaimRequest) {
+    /// Takes in a request.
+    ///
+    /// - Parameter isMapped: whether its items have followed all moves already.
+    mutating func admit(_ request: ClaimRequest, isMapped: Bool = false) {
         precondition(claims[request.id] == nil, "\(request.id) was requested twice")
         precondition(!request.items.isEmpty, "\(request.id) names no item")
-        var claim = Claim(request: request, order: nextOrder, since: time, items: items(of: request))
+        var claim = Claim(request: request, order: nextOrder, since: time, items: isMapped ? request.items : items(of: request))
         nextOrder += 1
         stand(&claim)
         claim.relinquished = relinquishments(for: request.id)

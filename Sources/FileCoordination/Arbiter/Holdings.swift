@@ -21,6 +21,13 @@ package struct Holdings: Sendable {
         var moves: [Move] = []
         /// What presenters will hear of that when the accessor is done.
         var moveNotes: [Delivery] = []
+
+        /// The request for the items as they are now.
+        var presentRequest: ClaimRequest {
+            ClaimRequest(
+                id: request.id, coordinator: request.coordinator, purpose: request.purpose, presenter: request.presenter,
+                surroundings: request.surroundings, items: items, isPreparation: request.isPreparation)
+        }
     }
 
     /// A message that one of its presenters got.
@@ -84,11 +91,7 @@ extension Arbiter {
                 claims[claim.request.id]?.moves = claim.moves
                 claims[claim.request.id]?.moveNotes = claim.moveNotes
             } else {
-                admit(
-                    ClaimRequest(
-                        id: claim.request.id, coordinator: claim.request.coordinator, purpose: claim.request.purpose,
-                        presenter: claim.request.presenter, surroundings: claim.request.surroundings, items: claim.items,
-                        isPreparation: claim.request.isPreparation))
+                admit(claim.presentRequest, isMapped: true)
             }
         }
     }

@@ -89,7 +89,7 @@ extension BrokerEngine {
     /// Replaces what is known of a client.
     mutating func adopt(_ holdings: Holdings, from client: ClientID) {
         var ready = holdings
-        if recovery != nil { ready.claims.removeAll { !$0.isHeld && recovery?.defers($0.request) == true } }
+        if recovery != nil { ready.claims.removeAll { !$0.isHeld && recovery?.defers($0.presentRequest) == true } }
         clients[client]?.live = Set(holdings.claims.map(\.request.id))
         for claim in holdings.claims where claim.isHeld { effects.append(.record(.held(claim.request, claim.items))) }
         for presenter in holdings.presenters {

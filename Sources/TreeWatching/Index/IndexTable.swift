@@ -1,67 +1,81 @@
-/// An open-addressing set of node numbers whose keys live in the nodes themselves.
+/// An open-addressing set of node numbers whose keys live in the nodes themselves: 5 bytes a slot.
 ///
-/// A slot holds a node's number and its hash, so that most misses are decided without touching the node and growing needs no keys.
-/// Linear probing, and removal by shifting back, so that churn leaves no tombstones. Number 0 marks an empty slot.
+/// Eight bits of the hash stand beside each number, so that a search touches a node once in 256 slots that are not its own. Linear
+/// probing, and removal by shifting back, so that churn leaves no tombstones; both, and growing, ask for the hashes of nodes again.
 struct IndexTable {
-    private var slots: ContiguousArray<UInt64> = .init(repeating: 0, count: 64)
+    private var nodes: ContiguousArray<UInt32> = .init(repeating: 0, count: 64)
+    /// The top bits of the hash, never 0; 0 marks an empty slot.
+    private var tags: ContiguousArray<UInt8> = .init(repeating: 0, count: 64)
     private(set) var count = 0
 
     @inline(__always)
     func find(hash: UInt32, matches: (UInt32) -> Bool) -> UInt32 {
-        slots.withUnsafeBufferPointer { slots in
-            let mask = slots.count - 1
+        tags.withUnsafeBufferPointer { tags in
+            let mask = tags.count - 1
+            let tag = Self.tag(hash)
             var slot = Int(hash) & mask
             while true {
-                let entry = slots[slot]
-                let node = UInt32(truncatingIfNeeded: entry)
-                if node == 0 || (UInt32(truncatingIfNeeded: entry >> 32) == hash && matches(node)) { return node }
+                let present = tags[slot]
+                if present == 0 { return 0 }
+                if present == tag {
+                    let node = nodes[slot]
+                    if matches(node) { return node }
+                }
                 slot = (slot &+ 1) & mask
             }
         }
     }
 
     /// Adds a node whose key is not present.
-    mutating func insert(_ node: UInt32, hash: UInt32) {
-        if (count + 1) * 4 > slots.count * 3 { grow() }
-        Self.place(UInt64(hash) << 32 | UInt64(node), in: &slots)
+    /// - Parameters:
+    ///   - node: The node's number, not 0.
+    ///   - hash: The hash of its key.
+    ///   - rehash: The hash of another node's key.
+    mutating func insert(_ node: UInt32, hash: UInt32, rehash: (UInt32) -> UInt32) {
+        if (count + 1) * 4 > nodes.count * 3 { grow(rehash) }
+        place(node, hash: hash)
         count += 1
     }
 
     /// Removes a node that is present under `hash`; does nothing where it is not.
-    mutating func remove(_ node: UInt32, hash: UInt32) {
-        let mask = slots.count - 1
-        let entry = UInt64(hash) << 32 | UInt64(node)
+    mutating func remove(_ node: UInt32, hash: UInt32, rehash: (UInt32) -> UInt32) {
+        let mask = nodes.count - 1
         var hole = Int(hash) & mask
-        while slots[hole] != entry {
-            if slots[hole] == 0 { return }
+        while nodes[hole] != node {
+            if tags[hole] == 0 { return }
             hole = (hole &+ 1) & mask
         }
         count -= 1
         var slot = hole
         while true {
             slot = (slot &+ 1) & mask
-            let other = slots[slot]
-            if other == 0 { break }
+            if tags[slot] == 0 { break }
             // An entry moves into the hole unless its home lies cyclically in (hole, slot].
-            let home = Int(other >> 32) & mask
+            let home = Int(rehash(nodes[slot])) & mask
             if (slot &- home) & mask >= (slot &- hole) & mask {
-                slots[hole] = other
+                nodes[hole] = nodes[slot]
+                tags[hole] = tags[slot]
                 hole = slot
             }
         }
-        slots[hole] = 0
+        nodes[hole] = 0
+        tags[hole] = 0
     }
 
-    private static func place(_ entry: UInt64, in slots: inout ContiguousArray<UInt64>) {
-        let mask = slots.count - 1
-        var slot = Int(entry >> 32) & mask
-        while slots[slot] != 0 { slot = (slot &+ 1) & mask }
-        slots[slot] = entry
+    private static func tag(_ hash: UInt32) -> UInt8 { max(1, UInt8(truncatingIfNeeded: hash >> 24)) }
+
+    private mutating func place(_ node: UInt32, hash: UInt32) {
+        let mask = nodes.count - 1
+        var slot = Int(hash) & mask
+        while tags[slot] != 0 { slot = (slot &+ 1) & mask }
+        nodes[slot] = node
+        tags[slot] = Self.tag(hash)
     }
 
-    private mutating func grow() {
-        var larger = ContiguousArray<UInt64>(repeating: 0, count: slots.count * 2)
-        for entry in slots where entry != 0 { Self.place(entry, in: &larger) }
-        slots = larger
+    private mutating func grow(_ rehash: (UInt32) -> UInt32) {
+        let old = nodes
+        nodes = ContiguousArray(repeating: 0, count: old.count * 2)
+        tags = ContiguousArray(repeating: 0, count: old.count * 2)
+        for node in old where node != 0 { place(node, hash: rehash(node)) }
     }
 }

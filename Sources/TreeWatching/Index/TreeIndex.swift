@@ -221,11 +221,11 @@ struct TreeIndex {
     /// Binds a directory to a watch descriptor, or unbinds it.
     mutating func setWatch(_ descriptor: Int32?, of node: Node) {
         if let old = watch(of: node) {
-            watches.remove(node.number, hash: Self.hash(old))
+            watches.remove(node.number, hash: Self.hash(old)) { [records] in Self.hash(Int32(bitPattern: records[Int($0)].high)) }
         }
         records[Int(node.number)].high = UInt32(bitPattern: descriptor ?? -1)
         if let descriptor {
-            watches.insert(node.number, hash: Self.hash(descriptor))
+            watches.insert(node.number, hash: Self.hash(descriptor)) { [records] in Self.hash(Int32(bitPattern: records[Int($0)].high)) }
         }
     }
 
@@ -279,11 +279,11 @@ struct TreeIndex {
         records[Int(number)].previous = 0
         if first != 0 { records[Int(first)].previous = number }
         records[Int(parent)].low = number
-        entries.insert(number, hash: hash(of: number))
+        entries.insert(number, hash: hash(of: number)) { [records, names, seed] in Self.hash(of: $0, records, names, seed) }
     }
 
     private mutating func unlink(_ number: UInt32) {
-        entries.remove(number, hash: hash(of: number))
+        entries.remove(number, hash: hash(of: number)) { [records, names, seed] in Self.hash(of: $0, records, names, seed) }
         let record = records[Int(number)]
         if record.previous != 0 { records[Int(record.previous)].next = record.next } else { records[Int(record.parent)].low = record.next }
         if record.next != 0 { records[Int(record.next)].previous = record.previous }
@@ -308,20 +308,26 @@ struct TreeIndex {
         }
     }
 
-    private func hash(of number: UInt32) -> UInt32 {
+    private func hash(of number: UInt32) -> UInt32 { Self.hash(of: number, records, names, seed) }
+
+    @inline(__always)
+    private func hash(_ parent: UInt32, _ name: UnsafeRawBufferPointer) -> UInt32 { Self.hash(parent, name, seed) }
+
+    private static func hash(of number: UInt32, _ records: ContiguousArray<Record>, _ names: ContiguousArray<UInt8>, _ seed: UInt64) -> UInt32 {
         let record = records[Int(number)]
         return names.withUnsafeBytes { bytes in
-            hash(record.parent, UnsafeRawBufferPointer(start: bytes.baseAddress! + Int(record.nameOffset), count: Int(record.nameLength)))
+            let start = bytes.baseAddress! + Int(record.nameOffset)
+            return hash(record.parent, UnsafeRawBufferPointer(start: start, count: Int(record.nameLength)), seed)
         }
     }
 
     /// A multiply-and-fold hash of eight bytes a step.
     @inline(__always)
-    private func hash(_ parent: UInt32, _ name: UnsafeRawBufferPointer) -> UInt32 {
+    private static func hash(_ parent: UInt32, _ name: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt32 {
         var state = (seed ^ UInt64(parent)) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(name.count)
         var offset = 0
         while offset + 8 <= name.count {
-            state = Self.fold(state ^ name.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            state = fold(state ^ name.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             offset += 8
         }
         var rest: UInt64 = 0
@@ -329,7 +335,7 @@ struct TreeIndex {
             rest = rest << 8 | UInt64(name[offset])
             offset += 1
         }
-        state = Self.fold(state ^ rest)
+        state = fold(state ^ rest)
         return UInt32(truncatingIfNeeded: state ^ state >> 32)
     }
 

@@ -1,0 +1,52 @@
+import SystemPackage
+import Testing
+
+@testable import FileCoordination
+
+/// What a broker makes of what its predecessor's clients say.
+@Suite struct RecoveryTests {
+    private let holder = ClientID(1)
+    private let waiter = ClientID(2)
+
+    /// A broker that knows two clients of its predecessor, one of which held a claim for writing.
+    private func broker(holding path: FilePath) -> (BrokerEngine, ClaimRequest) {
+        let request = ClaimRequest(id: ClaimID(holder, 1), purpose: .named("holder"), items: [ClaimItem(path, .write([]))])
+        var former = FormerClaims()
+        former.clients = [holder: ProcessIdentity(number: 11, start: 1), waiter: ProcessIdentity(number: 12, start: 1)]
+        former.held = [request.id: (request, request.items)]
+        let system = BrokerSystem(isStopped: { _ in false }, revoke: { _, _ in false })
+        return (BrokerEngine(epoch: 2, process: 10, isResident: true, time: 0, former: former, system: system), request)
+    }
+
+    private func greet(_ client: ClientID, _ broker: inout BrokerEngine) {
+        let connection = ConnectionID(number: client.number)
+        broker.connected(connection, ProcessIdentity(number: Int32(client.number) + 10, start: 1))
+        broker.received(.hello(.init(client: client, name: "test", isObserver: false)), epoch: 0, on: connection)
+    }
+
+    private func grants(_ broker: inout BrokerEngine) -> [ClaimID: [FilePath]] {
+        var grants: [ClaimID: [FilePath]] = [:]
+        for case .send(_, .action(.grant(let id, let grant))) in broker.takeEffects() { grants[id] = grant.paths }
+        return grants
+    }
+
+    @Test("A claim that followed a move waits at the next broker for who holds the new name, and is granted that")
+    func movedClaim() {
+        var (broker, held) = broker(holding: "/d/new")
+        let request = ClaimRequest(id: ClaimID(waiter, 1), purpose: .named("waiter"), items: [ClaimItem("/d/old", .write([]))])
+        var waiting = Holdings()
+        waiting.claims = [.init(request: request, items: [ClaimItem("/d/new", .write([]))], isHeld: false)]
+        greet(waiter, &broker)
+        broker.received(.reclaim(waiting, hasMissed: true), epoch: 2, on: ConnectionID(number: waiter.number))
+        #expect(grants(&broker).isEmpty)
+
+        var holding = Holdings()
+        holding.claims = [.init(request: held, items: held.items, isHeld: true)]
+        greet(holder, &broker)
+        broker.received(.reclaim(holding, hasMissed: true), epoch: 2, on: ConnectionID(number: holder.number))
+        #expect(grants(&broker).isEmpty)
+
+        broker.received(.event(.end(held.id, [])), epoch: 2, on: ConnectionID(number: holder.number))
+        #expect(grants(&broker) == [request.id: ["/d/new"]])
+    }
+}
