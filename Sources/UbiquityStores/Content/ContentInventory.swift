@@ -103,11 +103,9 @@ extension ContentInventory {
     init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer) throws {
         for directory in try layer.names(in: layout.directory) {
             guard let peer = PeerIdentifier(directory), peer != register.own else { continue }
-            var names: [LogFileName] = []
-            for name in try layer.namesIfThere(in: layout.logs(of: peer, epoch: epoch)) {
-                if let log = LogFileName(name), try !register.contains(log.position, of: peer) { names.append(log) }
-            }
-            if !names.isEmpty { files[peer] = Files(names: names.sorted()) }
+            let names = try layer.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).compactMap { LogFileName($0) }
+            let unknown = try register.unknown(among: names, of: peer)
+            if !unknown.isEmpty { files[peer] = Files(names: unknown) }
         }
     }
 }

@@ -24,10 +24,7 @@ struct PeerIdentity {
     func stranger(_ state: StoreState, among names: [LogFileName]?) throws -> LogFileName? {
         let directory = layout.logs(of: state.peer, epoch: state.epoch)
         let candidates = try names ?? files.names(in: directory).compactMap { LogFileName($0) }
-        let unknown = try pool.read { db in
-            let register = try LogRegister(own: state.peer, db)
-            return try candidates.filter { try !register.contains($0.position, of: state.peer) }
-        }
+        let unknown = try pool.read { db in try LogRegister(own: state.peer, db).unknown(among: candidates, of: state.peer) }
         return unknown.first { name in
             // Anybody can give a file such a name: it counts if it is what the name says.
             guard let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit),

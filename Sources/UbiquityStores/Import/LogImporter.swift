@@ -58,8 +58,8 @@ struct LogImporter {
             outcome.joined += 1
             state.clock = max(state.clock, ready.time)
             try StoreKnowledge.take(ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, db)
-            try db.execute(
-                sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [ready.peer.description, ready.name.description])
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
+                .execute(arguments: [ready.peer.description, ready.name.description])
         }
         try state.update(db)
         outcome.conflicts = conflicts.count

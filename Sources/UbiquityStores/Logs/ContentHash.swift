@@ -19,17 +19,24 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     }
 
     /// Reads 64 hexadecimal digits in lower case; nil for anything else.
-    public init?(hexadecimal text: some StringProtocol) {
-        let digits = Array(text.utf8)
-        guard digits.count == 64 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(32)
-        for index in stride(from: 0, to: 64, by: 2) {
-            guard let high = Self.value(digits[index]), let low = Self.value(digits[index + 1]) else { return nil }
-            bytes.append(high << 4 | low)
+    public init?(hexadecimal text: some StringProtocol) { self.init(hexadecimal: text.utf8) }
+
+    init?(hexadecimal digits: some Collection<UInt8>) {
+        guard digits.count == Self.digits else { return nil }
+        var words = Words()
+        let isWhole = withUnsafeMutableBytes(of: &words) { bytes in
+            for (place, digit) in digits.enumerated() {
+                guard let value = Self.value(digit) else { return false }
+                bytes[place / 2] = bytes[place / 2] << 4 | value
+            }
+            return true
         }
-        self.init(exactly: bytes)
+        guard isWhole else { return nil }
+        self.words = words
     }
+
+    /// How many digits it is written in.
+    static let digits = 64
 
     /// Hashes bytes.
     public init(of data: [UInt8]) { self.init(exactly: Array(SHA256.hash(data: data))) }

@@ -16,11 +16,18 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
 
     /// Reads a file's name; nil for anything but the one spelling of a log's.
     public init?(_ name: some StringProtocol) {
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2] == "ublog", parts[0].utf8.count == Self.digits,
-            parts[0].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let sequence = Int64(parts[0]), sequence > 0, let hash = ContentHash(hexadecimal: parts[1])
+        // By bytes: a listing of a hundred thousand names is read this way.
+        let bytes = Array(name.utf8)
+        guard bytes.count == Self.digits + 1 + ContentHash.digits + Self.suffix.utf8.count, bytes[Self.digits] == UInt8(ascii: "."),
+            bytes.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
+            let hash = ContentHash(hexadecimal: bytes[(Self.digits + 1)...].prefix(ContentHash.digits))
         else { return nil }
+        var sequence: Int64 = 0
+        for digit in bytes[..<Self.digits] {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            sequence = sequence * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        guard sequence > 0 else { return nil }
         self.init(sequence: sequence, hash: hash)
     }
 
