@@ -33,6 +33,31 @@ import Testing
         #expect(script.isGranted(second))
     }
 
+    @Test("C-50: two presenters that were passed over while they handled messages, and now wait for each other, are told so")
+    func passedOverPresenters() {
+        var script = ArbiterScript()
+        let other = ClientID(2)
+        script.send(.clientJoined(other, process: 12, name: "two"))
+        let (left, right) = (script.present("/left", by: other), script.present("/right", by: other))
+        let reader = script.claim([ClaimItem("/left", .read([])), ClaimItem("/right", .read([]))])
+        let (leftQuestion, rightQuestion) = (script.pending(of: left)[0].id, script.pending(of: right)[0].id)
+        script.send(.passedOver(other))
+        #expect(script.isGranted(reader))
+        script.end(reader)
+        script.send(.resumed(other))
+
+        // Both are still at their first message.
+        let first = script.write("/right", for: left, within: [.message(leftQuestion)], by: other)
+        #expect(script.isWaiting(first))
+        let second = script.write("/left", for: right, within: [.message(rightQuestion)], by: other)
+        guard case .cycle = script.failures[second] else {
+            Issue.record("no deadlock was reported")
+            return
+        }
+        script.handleAll(right)
+        #expect(script.isGranted(first))
+    }
+
     @Test("C-51: a nested access through a different coordinator would wait for itself, and fails")
     func nestedDifferent() {
         var script = ArbiterScript()

@@ -128,16 +128,19 @@ extension Arbiter {
     // MARK: Stopped processes
 
     /// Takes what a stopped client has not answered as given.
+    ///
+    /// The messages stay in their presenters' queues, for once the client goes on it handles them: what comes later waits for that, and
+    /// claims may be made within.
     mutating func passOver(_ client: ClientID) {
         guard passedOver[client] == nil else { return }
         passedOver[client] = []
         for id in presenters.keys where id.client == client {
             for message in presenters[id]?.pending ?? [] {
-                guard let claim = messages.removeValue(forKey: message)?.claim else { continue }
+                guard let claim = messages[message]?.claim else { continue }
+                messages[message]?.claim = nil
                 claims[claim]?.unanswered.remove(message)
                 agenda.append(claim)
             }
-            presenters[id]?.pending = []
         }
     }
 
