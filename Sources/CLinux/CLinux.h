@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,12 @@ static inline int clinux_shorten_slices(uint64_t nanoseconds) {
     attributes.runtime = nanoseconds;
     attributes.deadline = attributes.period = 0;
     return (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+/// mallopt(3): blocks of 128 KiB and more come from mmap(2), so that one that was outgrown goes back to the system. By itself the
+/// threshold rises with the largest block that was ever freed.
+static inline void clinux_return_large_blocks(void) {
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 }
 
 /// memfd_create(2) with MFD_CLOEXEC: a file in memory that has no name.

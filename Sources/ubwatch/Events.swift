@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Dispatch
 import Glibc
 import Synchronization
@@ -66,6 +67,7 @@ struct EventsCommand: ParsableCommand {
     var source = EventsSource.kernel
 
     func run() throws {
+        clinux_return_large_blocks()
         var options = TreeWatcher.Options()
         options.exclude = exclude
         options.collapses = collapse

@@ -81,10 +81,8 @@ extension TreeWatcherTests {
             let other = try TreeWatcher(stage.root.appending("a"))
             other.tap { inner.take($0) }
             try await other.settled()
-            let instances = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { descriptor in
-                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")) == "anon_inode:inotify"
-            }
-            #expect(instances == 1)
+            // A hub has one instance; others in this process may be on their way out.
+            #expect(watcher.hub === other.hub)
             try stage.perform(["write", "a/b/f"])
             try await other.settled()
             try await watcher.settled()
