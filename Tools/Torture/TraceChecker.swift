@@ -36,8 +36,8 @@ final class TraceChecker: Recorder {
         var isHeld = false
         var unanswered: Set<MessageID> = []
         var relinquished: Set<MessageID> = []
-        /// The last kind of question that each presenter was sent.
-        var asked: [PresenterID: Int] = [:]
+        /// The last kind of question that each presenter was sent, and by which broker: the next may have to ask all again.
+        var asked: [PresenterID: (rank: Int, epoch: UInt64)] = [:]
     }
 
     /// What the trace cannot prove, by how it came about.
@@ -246,10 +246,11 @@ extension TraceChecker.State {
                 if leniency == .none || (leniency == .processes && claims[id] != nil) { complain("\(id) asks after it was granted") }
                 return
             }
-            if let last = claim.asked[delivery.presenter], last > rank(delivery.message) {
+            let epoch = delivery.id.number >> 32
+            if let last = claim.asked[delivery.presenter], last.epoch == epoch, last.rank > rank(delivery.message) {
                 complain("\(id) asks \(delivery.presenter) in the wrong order")
             }
-            claims[id]?.asked[delivery.presenter] = rank(delivery.message)
+            claims[id]?.asked[delivery.presenter] = (rank(delivery.message), epoch)
             claims[id]?.unanswered.insert(delivery.id)
             if rank(delivery.message) == 0 { claims[id]?.relinquished.insert(delivery.id) }
         } else if mover != nil {
