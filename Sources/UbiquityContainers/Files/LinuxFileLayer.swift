@@ -113,18 +113,19 @@ package struct LinuxFileLayer: FileLayer {
     }
 
     package func syncDirectory(_ directory: FilePath) throws(Errno) {
-        try sync(directory, flags: O_RDONLY | O_DIRECTORY)
+        try sync(directory, flags: O_RDONLY | O_DIRECTORY, by: fsync)
     }
 
     package func syncFile(_ file: FilePath) throws(Errno) {
-        try sync(file, flags: O_RDONLY | O_NOFOLLOW)
+        // Its content and size; fdatasync(2) leaves out the times alone.
+        try sync(file, flags: O_RDONLY | O_NOFOLLOW, by: fdatasync)
     }
 
-    private func sync(_ path: FilePath, flags: Int32) throws(Errno) {
+    private func sync(_ path: FilePath, flags: Int32, by call: (Int32) -> Int32) throws(Errno) {
         let descriptor = open(path.string, flags | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw Errno(rawValue: errno) }
+        guard call(descriptor) == 0 else { throw Errno(rawValue: errno) }
     }
 
     package func remove(_ file: FilePath) throws(Errno) {

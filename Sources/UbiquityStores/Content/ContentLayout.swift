@@ -34,13 +34,26 @@ package struct ContentLayout: Hashable, Sendable {
     /// The files of one peer in one epoch.
     package func logs(of peer: PeerIdentifier, epoch: Int64) -> FilePath { self.peer(peer).appending(String(epoch)) }
 
-    package func receipts(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("receipts") }
+    package func receipts(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.receiptsName) }
 
     /// The large values that a peer's logs name.
     package func values(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("values") }
 
     /// Where files are written before they get their names; no synchroniser looks there.
-    package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("tmp.nosync") }
+    package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.temporaryName) }
+
+    /// Whether a change at a path can be a reason to exchange.
+    ///
+    /// Drafts and receipts are none, nor is what the container holds beside this content; a directory above it is, for it may have gone.
+    package func concerns(_ path: FilePath) -> Bool {
+        var rest = path
+        guard rest.removePrefix(directory) else { return directory.starts(with: path) }
+        let place = rest.components.dropFirst(2).first
+        return place != Self.receiptsName && place != Self.temporaryName
+    }
+
+    private static let receiptsName = FilePath.Component("receipts")
+    private static let temporaryName = FilePath.Component("tmp.nosync")
 
     /// The peer, epoch and name of a log, from its path; nil for any other file.
     package func log(at path: FilePath) -> (peer: PeerIdentifier, epoch: Int64, name: LogFileName)? {

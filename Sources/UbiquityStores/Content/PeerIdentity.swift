@@ -24,6 +24,7 @@ struct PeerIdentity {
     func stranger(_ state: StoreState, among names: [LogFileName]?) throws -> LogFileName? {
         let directory = layout.logs(of: state.peer, epoch: state.epoch)
         let candidates = try names ?? files.names(in: directory).compactMap { LogFileName($0) }
+        guard !candidates.isEmpty else { return nil }
         let unknown = try pool.read { db in try LogRegister(own: state.peer, db).unknown(among: candidates, of: state.peer) }
         return unknown.first { name in
             // Anybody can give a file such a name: it counts if it is what the name says.

@@ -73,26 +73,40 @@ actor StoreEngine {
     nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
 
     /// Takes in what the watcher saw below the container.
-    func note(_ batch: TreeChangeBatch) {
-        guard inventory != nil else { return }
-        for change in batch {
-            switch change.kind {
-            case _ where change.path.starts(with: layout.logs(of: peer, epoch: epoch)):
-                if let log = layout.log(at: change.path), change.kind != .removed { arrivals.append(log.name) }
-            case .created, .modified, .moved:
-                if change.kind == .moved, let from = change.from, let log = layout.log(at: from) { inventory!.remove(log.name, of: log.peer) }
-                if change.isDirectory {
-                    // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
-                    if change.kind == .moved { inventory = nil }
-                } else if let log = layout.log(at: change.path), log.epoch == epoch, log.peer != peer {
-                    inventory!.insert(log.name, of: log.peer)
-                }
-            case .removed:
-                if let log = layout.log(at: change.path) { inventory!.remove(log.name, of: log.peer) }
-            case .ready, .overflow, .rescanned, .rootLost, .rootBack: inventory = nil
-            case .attributes: break
+    ///
+    /// - Returns: whether there is reason to exchange.
+    func note(_ batch: TreeChangeBatch) -> Bool {
+        batch.reduce(false) { isReason, change in note(change) || isReason }
+    }
+
+    private func note(_ change: TreeChange) -> Bool {
+        switch change.kind {
+        case .attributes: return false
+        case .ready, .overflow, .rescanned, .rootLost, .rootBack:
+            inventory = nil
+            return true
+        case .created, .modified, .moved, .removed:
+            let places = [change.path] + (change.from.map { [$0] } ?? [])
+            guard places.contains(where: { layout.concerns($0) || $0.starts(with: container.markDirectory) }) else { return false }
+            if inventory != nil { enter(change) }
+            return true
+        }
+    }
+
+    /// Brings the inventory up to date.
+    private func enter(_ change: TreeChange) {
+        if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
+            if let log = layout.log(at: change.path), change.kind != .removed { arrivals.append(log.name) }
+        } else if change.kind == .removed {
+            if let log = layout.log(at: change.path) { inventory!.remove(log.name, of: log.peer) }
+        } else {
+            if change.kind == .moved, let from = change.from, let log = layout.log(at: from) { inventory!.remove(log.name, of: log.peer) }
+            if change.isDirectory {
+                // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
+                if change.kind == .moved { inventory = nil }
+            } else if let log = layout.log(at: change.path), log.epoch == epoch, log.peer != peer {
+                inventory!.insert(log.name, of: log.peer)
             }
-            if inventory == nil { return }
         }
     }
 

@@ -19,7 +19,7 @@ enum StoreLock {
         while true {
             do {
                 if let lock = try FileLock.ifFree(file) {
-                    try? Data("\(getpid())\n".utf8).write(to: URL(filePath: file.string))
+                    try? name(file)
                     return lock
                 }
             } catch {
@@ -27,6 +27,18 @@ enum StoreLock {
             }
             guard ContinuousClock.now < deadline, !isCancelled() else { return nil }
             usleep(2000)
+        }
+    }
+
+    /// Writes this process's number into a lock file, unless it stands there: a lock is taken for every exchange.
+    private static func name(_ file: FilePath) throws {
+        let number = Array("\(getpid())\n".utf8)
+        let descriptor = try FileDescriptor.open(file, .readWrite)
+        try descriptor.closeAfter {
+            let there = try [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in count = try descriptor.read(into: .init(buffer)) }
+            guard there != number else { return }
+            try descriptor.resize(to: 0)
+            try descriptor.writeAll(toAbsoluteOffset: 0, number)
         }
     }
 

@@ -39,10 +39,7 @@ final class StoreRunner: Sendable {
         if let content {
             running.append(
                 Task {
-                    for await batch in content.changes {
-                        await engine.note(batch)
-                        continuation.yield()
-                    }
+                    for await batch in content.changes where await engine.note(batch) { continuation.yield() }
                 })
         }
         if let store {
