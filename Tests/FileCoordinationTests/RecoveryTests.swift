@@ -49,4 +49,28 @@ import Testing
         broker.received(.event(.end(held.id, [])), epoch: 2, on: ConnectionID(number: holder.number))
         #expect(grants(&broker) == [request.id: ["/d/new"]])
     }
+
+    @Test("A presenter that has answered and heard more is not asked again when another broker sends the question once more")
+    func answeredQuestion() {
+        var mirror = ClientMirror()
+        let presenter = PresenterID(waiter, 1)
+        let cause = Cause(client: holder, process: 11, purpose: .named("holder"))
+        func delivery(_ number: UInt64, _ message: PresenterMessage, for claim: UInt64? = nil) -> ArbiterAction {
+            .deliver(
+                Delivery(id: MessageID(number), presenter: presenter, message: message, cause: cause, awaitedBy: claim.map { ClaimID(holder, $0) }))
+        }
+        func isAsked(_ action: ArbiterAction) -> Bool {
+            if case .apply = mirror.receive(action) { return true }
+            return false
+        }
+        _ = mirror.handle(.addPresenter(presenter, "/d", observedAttributes: []), isOnline: true)
+        for (number, message) in [(UInt64(1), PresenterMessage.relinquishToReader), (2, .saveChanges)] {
+            #expect(isAsked(delivery(number, message, for: 1)))
+            _ = mirror.handle(.handled(MessageID(number), .done), isOnline: true)
+        }
+        #expect(isAsked(delivery(3, .didChange)) && isAsked(delivery(4, .saveChanges, for: 2)))
+        #expect(!isAsked(delivery(1, .relinquishToReader, for: 1)) && !isAsked(delivery(2, .saveChanges, for: 1)))
+        #expect(isAsked(delivery(5, .reacquire(MessageID(1)))))
+        #expect(mirror.holdings.messages.map(\.delivery.id.number) == [3, 4, 5])
+    }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import SystemPackage
 import Testing
 import UbiquityTesting
@@ -11,6 +12,8 @@ final class MachineFixture {
     private var held: [UInt8] = []
     /// Done once, between watching a directory and listing it.
     var beforeListing: (path: String, action: () -> Void)?
+    /// Done before each look at the tree.
+    var between: (() -> Void)?
 
     init(exclude: [String] = []) {
         machine = TreeStateMachine(root: Array("/t".utf8), exclude: exclude, seed: 1)
@@ -25,6 +28,7 @@ final class MachineFixture {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes, alignment: 8)
         defer { buffer.deallocate() }
         let count = tree.read(into: buffer)
+        let isEmptied = !hasEvents
         machine.noteRead()
         let events = held + buffer[..<count]
         held = []
@@ -35,6 +39,7 @@ final class MachineFixture {
                 case .done: break loop
                 case .work: work()
                 case .probe:
+                    between?()
                     let path = "/t/" + String(decoding: machine.probedPath, as: UTF8.self)
                     machine.answer(exists: (try? tree.status(of: path, followingLinks: false)) != nil)
                 case .stalled:
@@ -43,8 +48,22 @@ final class MachineFixture {
                 }
             }
         }
-        if held.isEmpty, machine.drained(since: 0) { work() }
+        if isEmptied, held.isEmpty, machine.drained(since: 0) { work() }
         return reported()
+    }
+
+    /// Feeds the machine until nothing is queued; what was noted is looked at after later reads.
+    func settle() {
+        var quiet = 0
+        while quiet < 4 {
+            quiet = hasEvents || !held.isEmpty ? 0 : quiet + 1
+            take(givingUp: !hasEvents)
+        }
+    }
+
+    private var hasEvents: Bool {
+        var descriptor = pollfd(fd: tree.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) > 0
     }
 
     /// What was reported since it was last asked.
@@ -69,6 +88,8 @@ final class MachineFixture {
             case .refresh(let node, let mode): refresh(node, mode)
             case .check(let parent, let name):
                 let path = absolute(machine.path(of: parent) + [0x2F] + name)
+                between?()
+                if hasEvents, machine.postpone(parent, name) { continue }
                 machine.looked(at: name, in: parent, try? tree.status(of: path, followingLinks: false))
             case .checkRoot: machine.rootChecked(try? tree.status(of: "/t", followingLinks: true), isSame: true, isAlive: true)
             }
@@ -86,6 +107,7 @@ final class MachineFixture {
             beforeListing = nil
             action()
         }
+        between?()
         do throws(Errno) {
             try tree.list(absolute(machine.path(of: node)), into: &listing) {}
             machine.listed(node, listing, mode: mode)
@@ -96,6 +118,7 @@ final class MachineFixture {
     }
 
     private func addWatch(_ node: TreeIndex.Node) -> Result<Int32, Errno> {
+        between?()
         do throws(Errno) {
             return .success(try tree.addWatch(absolute(machine.path(of: node)), mask: RawEvent.Mask.tree.rawValue))
         } catch {

@@ -148,14 +148,16 @@ struct ProcessTorture {
         let checker = TraceChecker(leniency: lenient ? .stoppedProcesses : .processes)
         for complaint in complaints { checker.complain(complaint) }
         var all: [(time: UInt64, process: Int32, record: TraceRecord?, client: ClientID?)] = []
+        var killed: Set<ClientID> = []
         for incarnation in incarnations {
             let bytes = (try? [UInt8](Data(contentsOf: URL(fileURLWithPath: incarnation.trace.string)))) ?? []
             let records = TraceRecord.read(bytes)
             all += records.map { ($0.time, incarnation.process, $0.record, nil) }
-            guard let killed = incarnation.killed else { continue }
-            // It died some time after that instant, and after all that it wrote.
-            let death = max(killed, records.last?.time ?? killed)
-            if let client = records.lazy.compactMap(\.record.client).first { all.append((death, incarnation.process, nil, client)) }
+            // It died some time after it was to be killed, and after all that it wrote.
+            let end = max(incarnation.killed ?? 0, records.last?.time ?? 0)
+            if let client = records.lazy.compactMap(\.record.client).first { all.append((end, incarnation.process, nil, client)) }
+            guard incarnation.killed != nil else { continue }
+            if let client = all.last?.client { killed.insert(client) }
             checker.wasKilled(leaving: records.map(\.record))
         }
         // Stable, for the records of one process are in order.
@@ -165,7 +167,7 @@ struct ProcessTorture {
             case .event(let event)?: checker.see(event, [])
             case .action(let action)?: checker.see(nil, [action])
             case .note(let kind, let number, let text)?: checker.take(kind, number, text)
-            case nil: if let client = all[index].client { checker.see(.clientGone(client), []) }
+            case nil: if let client = all[index].client { checker.leave(client, isKilled: killed.contains(client)) }
             }
         }
         let files = place.appending("files").string
@@ -178,7 +180,7 @@ struct ProcessTorture {
         var summary = checker.summary
         if !summary.violations.isEmpty {
             let story = directory.removingLastComponent().appending("\(directory.lastComponent?.string ?? "torture").trace")
-            let lines = order.map { "\(all[$0].time) \(all[$0].process) \(all[$0].record.map { "\($0)" } ?? "killed")" }
+            let lines = order.map { "\(all[$0].time) \(all[$0].process) \(all[$0].record.map { "\($0)" } ?? "gone")" }
             try Data(lines.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: story.string))
             summary.violations.append("all that happened is in \(story)")
         }

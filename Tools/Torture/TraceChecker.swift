@@ -135,6 +135,18 @@ final class TraceChecker: Recorder {
         }
     }
 
+    /// A process is gone.
+    ///
+    /// One that came to its end has nothing left, but for what a presenter did that heard of something at the very last.
+    func leave(_ client: ClientID, isKilled: Bool) {
+        state.withLock { state in
+            for claim in state.claims.values where !isKilled && claim.request.id.client == client && claim.request.presenter == nil {
+                state.complain("\(claim.request.id) was left \(claim.isHeld ? "held" : "waiting")")
+            }
+            state.remove(client)
+        }
+    }
+
     // MARK: The trace
 
     /// Takes an event with its actions in; called in the arbiter's order.

@@ -99,20 +99,35 @@ struct ClientMirror: Sendable {
             }
             note(delivery)
             switch delivery.message {
-            case .reacquire(let message): messages[message] = nil
+            case .reacquire(let message): forgetAnswers(of: delivery.presenter, givenFor: message)
             case .didMove(let path): relocate(delivery.presenter, to: path)
             default: break
             }
-            // Answers to other questions matter to a claim that waits, and it was granted or failed when its presenter hears more.
-            for (id, message) in messages
-            where message.answer != nil && message.delivery.presenter == delivery.presenter && !message.delivery.message.isRelinquish
-                && message.delivery.awaitedBy != delivery.awaitedBy
-            {
-                messages[id] = nil
-            }
+            forgetOldAnswers(of: delivery.presenter)
             return .apply
         }
     }
+
+    /// What a presenter has answered on account of a claim that is over is not asked again.
+    private mutating func forgetAnswers(of presenter: PresenterID, givenFor relinquish: MessageID) {
+        guard let claim = messages.removeValue(forKey: relinquish)?.delivery.awaitedBy else { return }
+        for (id, message) in messages
+        where message.answer != nil && message.delivery.awaitedBy == claim && message.delivery.presenter == presenter {
+            messages[id] = nil
+        }
+    }
+
+    /// Nobody says when a claim is over that a presenter has given nothing up for, so only the latest answers are kept.
+    private mutating func forgetOldAnswers(of presenter: PresenterID) {
+        guard messages.count > Self.answersKept else { return }
+        let answered = messages.values.filter {
+            $0.answer != nil && $0.delivery.presenter == presenter && !$0.delivery.message.isRelinquish
+        }
+        guard answered.count > Self.answersKept, let oldest = answered.min(by: { $0.order < $1.order }) else { return }
+        messages[oldest.delivery.id] = nil
+    }
+
+    private static let answersKept = 64
 
     private mutating func note(_ delivery: Delivery, answer: ArbiterEvent.Answer? = nil) {
         nextOrder += 1
