@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import SystemPackage
 import Testing
@@ -24,6 +25,24 @@ struct SharedFileTests {
             try await second.execute("UPDATE person SET first = 'B'")
             #expect(try await second.sealedLogs().count == 1)
             try await second.close()
+        }
+    }
+
+    @Test("the file of the lock names who exchanges, and is written only when that is another process than before")
+    func lockFile() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            let lock = store.file.string + "-exchange"
+            let long = "1234567890\n"
+            try Data(long.utf8).write(to: URL(filePath: lock))
+            try await store.settled()
+            #expect(try String(contentsOfFile: lock, encoding: .utf8) == "\(ProcessInfo.processInfo.processIdentifier)\n")
+            let past = Date(timeIntervalSince1970: 1_000_000_000)
+            try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: lock)
+            try await store.execute("INSERT INTO person (id) VALUES ('p')")
+            try await store.settled()
+            #expect(try FileManager.default.attributesOfItem(atPath: lock)[.modificationDate] as? Date == past)
+            try await store.close()
         }
     }
 }
