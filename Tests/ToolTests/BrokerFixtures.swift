@@ -20,11 +20,28 @@ final class BrokerScene: Sendable {
     var runtime: FilePath { directory.appending("run/ubiquity") }
     func path(_ name: String) -> String { directory.appending("files").appending(name).string }
 
-    func participant(environment: [String: String] = [:]) async throws -> Player {
+    /// Starts a process.
+    ///
+    /// - Parameters:
+    ///   - environment: what it gets besides the scene's.
+    ///   - watches: how many inotify watches it may have, in a user namespace of its own; nil for the system's limit.
+    /// - Returns: the process, ready.
+    /// - Throws: an error when it does not start.
+    func participant(environment: [String: String] = [:], watches: Int? = nil) async throws -> Player {
         let pipe = directory.appending("pipe-\(UUID().uuidString.prefix(8))")
         try #require(mkfifo(pipe.string, 0o600) == 0)
-        let tool = try await RunningTool(
-            "ubiquity-torture", ["participant", pipe.string], environment: self.environment.merging(environment) { $1 })
+        let environment = self.environment.merging(environment) { $1 }
+        let tool =
+            if let watches {
+                try await RunningTool(
+                    "/usr/bin/unshare",
+                    [
+                        "-Ur", "/bin/sh", "-c",
+                        "echo \(watches) > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubiquity-torture")) participant \(pipe)",
+                    ], environment: environment)
+            } else {
+                try await RunningTool("ubiquity-torture", ["participant", pipe.string], environment: environment)
+            }
         let player = Player(tool, pipe)
         _ = try await player.hears("ready")
         return player

@@ -72,7 +72,8 @@ extension CoordinationClient {
         }
     }
 
-    private func warnOnce(_ message: String) {
+    /// Says once that presenters do not hear of all, or late.
+    func warnOnce(_ message: String) {
         let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
         if isFirst { logger.warning("\(message)") }
     }

@@ -31,6 +31,9 @@ final class PresenterWatch: Sendable {
         options.collapses = true
         options.attributes = true
         if !isDirectory { options.exclude = ["*/"] }
+        options.diagnostics = { [weak client] error in
+            client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+        }
         watcher = try TreeWatcher(isDirectory ? path : path.removingLastComponent(), options: options)
         // A tap, for it hears of everything from now on, and has heard of it when `settled()` returns.
         watcher.tap { [weak self, weak client] batch in
