@@ -156,9 +156,8 @@ struct ProcessTorture {
             // It died some time after it was to be killed, and after all that it wrote.
             let end = max(incarnation.killed ?? 0, records.last?.time ?? 0)
             if let client = records.lazy.compactMap(\.record.client).first { all.append((end, incarnation.process, nil, client)) }
-            guard incarnation.killed != nil else { continue }
-            if let client = all.last?.client { killed.insert(client) }
-            checker.wasKilled(leaving: records.map(\.record))
+            if incarnation.killed != nil, let client = all.last?.client { killed.insert(client) }
+            checker.allowForEnd(of: records.map(\.record))
         }
         // Stable, for the records of one process are in order.
         let order = all.indices.sorted { (all[$0].time, $0) < (all[$1].time, $1) }

@@ -106,8 +106,10 @@ final class TraceChecker: Recorder {
         }
     }
 
-    /// Allows for what a killed process was about to do, which may have happened or not.
-    func wasKilled(leaving records: [TraceRecord]) {
+    /// Allows for what a process was about to do when it ended, which may have happened or not.
+    ///
+    /// One that was not killed may still have ended in the middle of what a presenter did at the very last.
+    func allowForEnd(of records: [TraceRecord]) {
         var open: [UInt8: Int] = [:]
         var slack = 0
         for case .note(let kind, let number, _) in records {
