@@ -187,6 +187,20 @@ struct CaptureTests {
         }
     }
 
+    @Test("a trigger that somebody dropped is made anew, though no row came or went meanwhile")
+    func droppedUpdateTrigger() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            try await store.close()
+            try sqlite3(store.file, "DROP TRIGGER ubiquity_update_1")
+            let again = try await devices[0].open()
+            try await again.execute("UPDATE person SET age = 4")
+            #expect(try await changes(again) == [["person/a 1 age=4"]])
+        }
+    }
+
     @Test("a row that only moves to another rowid stays the record that it was")
     func changedRowid() async throws {
         try await withStore { store in

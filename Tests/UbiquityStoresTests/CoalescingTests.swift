@@ -7,6 +7,7 @@ import UbiquityContainers
 @testable import UbiquityStores
 
 /// Saves that go out together.
+@Suite(.timeLimit(.minutes(2)))
 struct CoalescingTests {
     private func open(_ device: TestDevice, _ coalescing: Coalescing?, automatically: Bool = false) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: automatically)
@@ -78,6 +79,60 @@ struct CoalescingTests {
                 try await right.close()
             }
         }
+    }
+
+    @Test("a save waits for the next while the delay is not over, though the store exchanges meanwhile")
+    func waits() async throws {
+        try await withDevices(2) { devices, _ in
+            let left = try await open(devices[0], Coalescing(maximumDelay: .seconds(3600)), automatically: true)
+            let right = try await devices[1].open()
+            var notices = left.notices.makeAsyncIterator()
+            func arrives(_ id: String) async throws {
+                try await right.execute("INSERT INTO person (id) VALUES (?)", [id])
+                try await right.publish()
+                while let notice = await notices.next(isolation: nil) {
+                    guard case .didImport(let changes) = notice else { continue }
+                    if changes.inserted.contains(ObjectID(table: "person", key: [.text(id)])) { return }
+                }
+            }
+            // The first exchange lets go what an earlier process left.
+            try await arrives("first")
+            try await left.execute("INSERT INTO person (id) VALUES ('a')")
+            // An exchange publishes before it imports.
+            try await arrives("second")
+            #expect(try await logs(devices[0]).isEmpty)
+            #expect(try await left.sealedLogs().count == 1)
+            try await left.close()
+        }
+    }
+
+    @Test("a log takes the next only of the same author and the same schema")
+    func takes() throws {
+        let (peer, other) = (PeerIdentifier(account: "alice", uuid: UUID()), PeerIdentifier(account: "alice", uuid: UUID()))
+        var merger = LogMerger()
+        #expect(merger.takes(try log(peer, "v1")))
+        try merger.add(try log(peer, "v1"))
+        #expect(merger.takes(try log(peer, "v1")))
+        #expect(!merger.takes(try log(other, "v1")))
+        #expect(!merger.takes(try log(peer, "v2")))
+    }
+
+    @Test("a log of several saves says what the author knew at the last of them")
+    func news() throws {
+        let (peer, other) = (PeerIdentifier(account: "alice", uuid: UUID()), PeerIdentifier(account: "alice", uuid: UUID()))
+        var merger = LogMerger()
+        for sequence in [Int64(3), 4] {
+            let position = Knowledge.Position(sequence: sequence, hash: ContentHash(of: [UInt8(sequence)]))
+            try merger.add(try log(peer, "v1", news: Knowledge([sequence == 3 ? peer : other: position])))
+        }
+        #expect(merger.finish(sequence: 1, predecessor: nil).header.news.heads.keys.sorted() == [peer, other].sorted())
+    }
+
+    private func log(_ peer: PeerIdentifier, _ schema: String, news: Knowledge = Knowledge()) throws -> LogFile {
+        let header = LogHeader(
+            peer: peer, contentName: "People", epoch: 1, sequence: 1, predecessor: nil, news: news, schema: schema,
+            created: Date(timeIntervalSince1970: 0), saves: 1, changes: 0)
+        return try LogFile(decoding: LogFile.encode(header, body: LogBody.Contents().encoded()))
     }
 
     @Test("a log of several saves is cut at the size; what an earlier process left waiting goes out at the next opening")

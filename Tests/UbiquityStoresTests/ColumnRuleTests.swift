@@ -230,4 +230,18 @@ struct MergePolicyTests {
         #expect(outcome([seeded, late], .firstWriter).value == .integer(1))
         #expect(outcome([late, Write(stamp: RecordJoinTests.stamp(30), value: .null)], .minimum).value == .integer(1))
     }
+
+    @Test("in a first-writer column the least stamp counts as unwritten, whichever of two writes has it")
+    func unwritten() {
+        let rules = ColumnRules(policies: [0: .firstWriter])
+        func join(_ stamp: Stamp, into old: Stamp) -> RecordJoin {
+            let clock = RecordClock(life: 1, stamp: old, columns: RecordJoinTests.first)
+            return RecordJoin.join(
+                life: 1, columns: RecordJoinTests.first, stamp: stamp, into: clock, rules: rules, peers: RecordJoinTests.peers
+            ) { _ in (.text("new"), .null) }
+        }
+        let written = RecordJoinTests.stamp(10)
+        #expect(join(written, into: .least) == .merges(RecordJoinTests.first, RecordClock(life: 1, stamp: written, columns: RecordJoinTests.first)))
+        #expect(join(.least, into: written) == .superseded)
+    }
 }

@@ -4,6 +4,7 @@ import UbiquityContainers
 import UbiquityStores
 
 /// What loses a conflict: listed with its reason on every device, and restorable.
+@Suite(.timeLimit(.minutes(2)))
 struct ConflictTests {
     private func withStores(_ count: Int = 2, _ body: ([UbiquitousStore]) async throws -> Void) async throws {
         try await withDevices(count) { devices, _ in
@@ -169,6 +170,26 @@ struct ConflictTests {
                 await #expect(throws: UbiquitousStoreError.self) { try await left.restore(conflict) }
             }
             #expect(try await left.conflicts().count == 2)
+        }
+    }
+
+    @Test("a value that a maximum or minimum leaves behind is no conflict, and one that an earlier writer beats is")
+    func policies() async throws {
+        let schema = SyncedSchema(migrator: migrator("CREATE TABLE game (id TEXT NOT NULL PRIMARY KEY, best, least, finder)")) {
+            SyncedTable("game", columns: ["best": .maximum, "least": .minimum, "finder": .firstWriter])
+        }
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
+            devices[1].clock.advance(10)
+            try await left.execute("INSERT INTO game (id) VALUES ('g')")
+            try await settle(left, right)
+            try await left.execute("UPDATE game SET best = 3, least = 3, finder = 'left'")
+            try await right.execute("UPDATE game SET best = 5, least = 5, finder = 'right'")
+            try await settle(left, right)
+            for store in [left, right] {
+                #expect(try await store.rows("SELECT quote(best), quote(least), quote(finder) FROM game") == [["5", "3", "'left'"]])
+                #expect(try await lines(store) == ["game/g earlierWrite finder=right ← finder=left"])
+            }
         }
     }
 }
