@@ -73,4 +73,32 @@ import Testing
         #expect(isAsked(delivery(5, .reacquire(MessageID(1)))))
         #expect(mirror.holdings.messages.map(\.delivery.id.number) == [3, 4, 5])
     }
+
+    @Test("C-50: presenters that were told something by the broker, and wait for each other under a delegation, are told so", arguments: 0...2)
+    func deadlockUnderDelegation(toldBefore: Int) {
+        var state = ClientState(client: waiter, isAlone: false, trace: nil)
+        state.connected(1, nil, after: state.hello(name: "test"), isOther: false)
+        let presenters = [PresenterID(waiter, 1), PresenterID(waiter, 2)]
+        let paths: [FilePath] = ["/d/a", "/d/b"]
+        for (presenter, path) in zip(presenters, paths) { _ = state.handle(.addPresenter(presenter, path, observedAttributes: [])) }
+        func tell(_ index: Int) {
+            let cause = Cause(client: holder, process: 11, purpose: .named("holder"))
+            let delivery = Delivery(
+                id: MessageID(UInt64(index)), presenter: presenters[index], message: .didChange, cause: cause, awaitedBy: nil)
+            _ = state.receive(.deliver(delivery))
+        }
+        for index in 0..<toldBefore { tell(index) }
+        state.accept(.init(number: 1, roots: ["/"]))
+        for index in toldBefore..<2 { tell(index) }
+
+        func claim(_ index: Int) -> [ArbiterAction] {
+            state.handle(
+                .request(
+                    ClaimRequest(
+                        id: ClaimID(waiter, UInt64(index)), purpose: .presenter(presenters[index]), presenter: presenters[index],
+                        surroundings: [.message(MessageID(UInt64(index)))], items: [ClaimItem(paths[1 - index], .write([]))])))
+        }
+        #expect(claim(0).contains { if case .deliver = $0 { true } else { false } })
+        #expect(claim(1).contains { if case .fail(_, .cycle) = $0 { true } else { false } })
+    }
 }

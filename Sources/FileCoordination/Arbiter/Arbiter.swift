@@ -98,7 +98,9 @@ package struct Arbiter: Sendable {
 
     /// Takes in a request.
     ///
-    /// - Parameter isMapped: whether its items have followed all moves already.
+    /// - Parameters:
+    ///   - request: what is asked for.
+    ///   - isMapped: whether its items have followed all moves already.
     mutating func admit(_ request: ClaimRequest, isMapped: Bool = false) {
         precondition(claims[request.id] == nil, "\(request.id) was requested twice")
         precondition(!request.items.isEmpty, "\(request.id) names no item")

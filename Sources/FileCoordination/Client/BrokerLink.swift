@@ -82,6 +82,7 @@ final class BrokerLink: Sendable {
     // MARK: The thread
 
     private func run(_ client: CoordinationClient) {
+        _ = clinux_shorten_slices(100_000)
         var isOther = false
         while true {
             do {

@@ -160,7 +160,9 @@ struct ClientMirror: Sendable {
             claims[claim.request.id] = Claim(
                 request: claim.request, items: claim.items, isHeld: claim.isHeld, moves: claim.moves, moveNotes: claim.moveNotes)
         }
-        for message in holdings.messages { note(message.delivery, answer: message.isAnswered ? .done : nil) }
+        for message in holdings.messages where messages[message.delivery.id] == nil {
+            note(message.delivery, answer: message.isAnswered ? .done : nil)
+        }
     }
 
     mutating func takeAnnouncements() -> [ArbiterEvent] {

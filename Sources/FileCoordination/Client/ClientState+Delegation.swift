@@ -13,6 +13,10 @@ extension ClientState {
                 send(.event(event))
                 return actions
             }
+        case .handled(let id, _) where mirror.messages[id] != nil:
+            // The broker waits for it; the client's own arbiter knows of it too, unless it came before.
+            let actions = handleBeside(event)
+            guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
         case .addPresenter, .removePresenter, .relocatePresenter: _ = handleBeside(event)
@@ -77,9 +81,10 @@ extension ClientState {
         guard case .broker = authority, mirror.claims.isEmpty, let connection, let delegation = connection.offer else { return }
         self.connection?.offer = nil
         arbiter = Self.newArbiter(of: client)
-        for presenter in mirror.presenters.values {
-            _ = decide(.addPresenter(presenter.id, presenter.path, observedAttributes: presenter.observedAttributes))
-        }
+        // With what they still have to handle, for they may make claims within.
+        var holdings = mirror.holdings
+        holdings.messages.removeAll(where: \.isAnswered)
+        _ = decide(.adopted(client, holdings))
         connection.word?.accept(delegation.number, isBusy: false)
         authority = .delegated(
             Delegated(
@@ -147,12 +152,24 @@ extension ClientState {
         trace?(nil, [action])
         apply([action], &effects)
         guard case .deliver(let delivery) = action else { return effects }
-        if case .didMove(let path) = delivery.message {
-            if case .delegated = authority { _ = decide(.relocatePresenter(delivery.presenter, path)) }
-            effects.moved.append(delivery.presenter)
+        if case .delegated = authority {
+            var holdings = Holdings()
+            holdings.presenters = arbiter.holdings(of: client).presenters
+            holdings.messages = [.init(delivery: delivery, isAnswered: false)]
+            decideBeside(.adopted(client, holdings), &effects)
+            if case .didMove(let path) = delivery.message { decideBeside(.relocatePresenter(delivery.presenter, path), &effects) }
         }
+        if case .didMove = delivery.message { effects.moved.append(delivery.presenter) }
         if delivery.cause.client != client, delivery.message.isChange { effects.changes.append(delivery) }
         return effects
+    }
+
+    /// Lets the client's own arbiter know of what the broker has done.
+    private mutating func decideBeside(_ event: ArbiterEvent, _ effects: inout Effects) {
+        let actions = decide(event)
+        guard !actions.isEmpty else { return }
+        trace?(nil, actions)
+        apply(actions, &effects)
     }
 
     /// Nobody will answer what waits at the broker.
