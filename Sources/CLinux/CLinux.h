@@ -62,6 +62,16 @@ static inline int clinux_poll(struct pollfd *fds, unsigned count, int64_t nanose
     return (int)syscall(SYS_ppoll, fds, count, nanoseconds < 0 ? (struct timespec *)0 : &limit, (void *)0, 0);
 }
 
+/// A file's times in nanoseconds since 1970, stat(2). In some builds the members of struct timespec belong to another module than Glibc for
+/// Swift, which then refuses them (MemberImportVisibility).
+static inline int64_t clinux_modified(const struct stat *status) {
+    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+static inline int64_t clinux_changed(const struct stat *status) {
+    return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
+
 /// PR_SET_NAME of prctl(2): names the calling thread, at most 15 bytes.
 static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);

@@ -165,4 +165,26 @@ import Testing
         let stranger = script.write("/o/d/g")
         #expect(script.grants[stranger]?.paths == ["/o/d/g"], "nobody else is mapped")
     }
+
+    @Test("C-53: a presenter that says where its item went, and has not heard of the next move, is taken to be where the item is")
+    func lateRelocation() {
+        var script = ArbiterScript()
+        let presenter = script.present("/a")
+        for move in [Move(from: "/a", to: "/b"), Move(from: "/b", to: "/c")] {
+            let mover = script.claim([ClaimItem(move.from, .write(.forMoving)), ClaimItem(move.to, .write(.forReplacing))])
+            while script.isWaiting(mover) { script.send(.handled(script.pending(of: presenter)[0].id, .done)) }
+            script.send(.moved(mover, move))
+            script.end(mover, existsAfter: false)
+        }
+        let told = script.pending(of: presenter).filter { if case .didMove = $0.message { true } else { false } }
+        guard told.last?.message == .didMove("/c") else {
+            Issue.record("the presenter has heard of everything: \(told)")
+            return
+        }
+        script.send(.relocatePresenter(presenter, "/b"))
+        #expect(script.arbiter.presenters[presenter]?.path == "/c")
+        script.handleAll(presenter)
+        script.send(.relocatePresenter(presenter, "/b"))
+        #expect(script.arbiter.presenters[presenter]?.path == "/b")
+    }
 }

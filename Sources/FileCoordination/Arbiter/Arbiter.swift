@@ -80,7 +80,7 @@ package struct Arbiter: Sendable {
         case .moved(let id, let move): note(move, by: id, &actions)
         case .addPresenter(let id, let path, let observed): add(id, at: path, observing: observed)
         case .removePresenter(let id): remove(id)
-        case .relocatePresenter(let id, let path): relocate(id, to: path)
+        case .relocatePresenter(let id, let path): relocate(id, to: path.map { presentPath($0, of: id) })
         case .noticed(let id, let message): notice(message, by: id, &actions)
         case .handled(let id, let answer): take(answer, to: id, &actions)
         case .attributesChanged(let path, let attributes, let cause): tell(ofAttributes: attributes, at: path, cause, &actions)
@@ -346,6 +346,11 @@ package struct Arbiter: Sendable {
             claims[claim]?.unanswered.remove(message)
             agenda.append(claim)
         }
+    }
+
+    /// Where an item is that a presenter names, who may not have heard of its latest moves yet.
+    private func presentPath(_ path: FilePath, of id: PresenterID) -> FilePath {
+        (presenters[id]?.unhandledMoves ?? []).reduce(path) { $0.moved(from: $1.move.from, to: $1.move.to) ?? $0 }
     }
 
     mutating func relocate(_ id: PresenterID, to path: FilePath?) {

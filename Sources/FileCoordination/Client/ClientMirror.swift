@@ -55,7 +55,7 @@ struct ClientMirror: Sendable {
         case .removePresenter(let id):
             presenters[id] = nil
             messages = messages.filter { $0.value.delivery.presenter != id }
-        case .relocatePresenter(let id, let path): relocate(id, to: path)
+        case .relocatePresenter(let id, let path): relocate(id, to: unheardPath(of: id) ?? path)
         case .noticed(let id, .didMove(let path)): relocate(id, to: path)
         case .handled(let id, let answer):
             // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
@@ -64,6 +64,13 @@ struct ClientMirror: Sendable {
         case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: break
         }
         return []
+    }
+
+    /// Where the last move took a presenter's item that the presenter has not handled the message about.
+    private func unheardPath(of id: PresenterID) -> FilePath? {
+        let moves = messages.values.filter { $0.delivery.presenter == id && $0.answer == nil && $0.delivery.message.isMove }
+        guard moves.count > 1, case .didMove(let path) = moves.max(by: { $0.order < $1.order })?.delivery.message else { return nil }
+        return path
     }
 
     private mutating func relocate(_ id: PresenterID, to path: FilePath?) {
@@ -187,5 +194,12 @@ struct ClientMirror: Sendable {
     /// Whether a held claim explains a change of a path.
     func isBeingWritten(_ path: FilePath) -> Bool {
         claims.values.contains { $0.isHeld && $0.items.contains { $0.writes(path) } }
+    }
+}
+
+extension PresenterMessage {
+    fileprivate var isMove: Bool {
+        if case .didMove = self { return true }
+        return false
     }
 }

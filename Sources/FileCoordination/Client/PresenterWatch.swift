@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 import SystemPackage
@@ -166,7 +167,7 @@ struct ItemStamp: Hashable, Sendable {
         }
         numbers = [
             Int64(bitPattern: UInt64(status.st_dev)), Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size), Int64(status.st_mode),
-            Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec), Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec),
+            clinux_modified(&status), clinux_changed(&status),
         ]
     }
 }

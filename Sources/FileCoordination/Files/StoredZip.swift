@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import SystemPackage
 
@@ -73,7 +74,7 @@ struct StoredZip {
         init(name: [UInt8], status: Glibc.stat, offset: Int64) {
             self.name = name
             mode = status.st_mode
-            modified = Int64(status.st_mtim.tv_sec)
+            modified = withUnsafePointer(to: status) { clinux_modified($0) } / 1_000_000_000
             self.offset = offset
         }
     }
