@@ -175,7 +175,7 @@ struct BrokerFigures {
     private func spawn(_ run: Int) async throws -> Double {
         let client = client("spawn\(run)")
         let url = try file("spawn.txt")
-        let time = try await seconds { try await FileCoordinator(client: client).write(url) { _ in } }
+        let time = try await seconds { try await claim(FileCoordinator(client: client), url, 1, false) }
         client.disconnect()
         _ = try BrokerControl(place: place("spawn\(run)")).stop()
         return time
