@@ -77,8 +77,9 @@ static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
-/// sched_setattr(2): asks for time slices of so many nanoseconds for the calling thread, which keeps its policy and nice value. Since Linux 6.12
-/// a normal thread with short slices is let in sooner when it wakes; older kernels take no notice. glibc 2.36 wraps neither call.
+/// sched_setattr(2): asks for time slices of so many nanoseconds for the calling thread, which keeps its policy and nice value; 0 asks for
+/// the usual ones. Since Linux 6.12 a normal thread with short slices is let in sooner when it wakes; older kernels take no notice. glibc
+/// 2.36 wraps neither call.
 static inline int clinux_shorten_slices(uint64_t nanoseconds) {
     struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period; } attributes = {0};
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return -1;

@@ -96,6 +96,8 @@ struct EventsCommand: ParsableCommand {
         output.onGone = { end.come(status: 0) }
         let isQuiet = summary
         let watchers = try watch(options) { batch in
+            // Who reads the lines wakes up too, and later where this thread cuts in on the writer: the usual slices serve a pipe better.
+            if batch.contains(where: { $0.kind == .ready }) { _ = clinux_shorten_slices(0) }
             // A summary has no line that tells that everything is watched.
             if isQuiet { for change in batch where change.kind == .ready { printError("ubwatch: watching \(change.path)") } }
             output.write(printer.lines(for: batch))
