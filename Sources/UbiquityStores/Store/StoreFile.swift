@@ -171,8 +171,8 @@ extension StoreFile {
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
-            // Random keys touch pages all over: with SQLite's own 2 MB each would be written out again and again. Of a million rows, 32 MB
-            // take as long as 64, and 16 a tenth longer. 2 MB is SQLite's default.
+            // Random keys touch pages all over: with SQLite's own 2 MB each would be written out again and again. With 32 MB a
+            // million rows took as long as with 64, in runs that other work disturbed. 2 MB is SQLite's default.
             try db.execute(sql: "PRAGMA cache_size = -32768")
             defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
             var result: Result?
