@@ -62,7 +62,8 @@ final class RawClient: Sendable {
 
     func greet() throws {
         try send(.hello(.init(client: id, name: "raw", isObserver: false)), epoch: 0)
-        guard case .welcome? = try next() else { throw WireError("it was not let in") }
+        let answer = try next()
+        guard case .welcome? = answer else { throw WireError("it was not let in, but told \(answer as Any), errno \(errno)") }
     }
 
     func send(_ frame: BrokerFrame, epoch: UInt64? = nil) throws {

@@ -101,4 +101,80 @@ import Testing
         #expect(claim(0).contains { if case .deliver = $0 { true } else { false } })
         #expect(claim(1).contains { if case .fail(_, .cycle) = $0 { true } else { false } })
     }
+
+    @Test("C-53: a presenter that last said where its item was is known to the next broker to be where the item is", arguments: [true, false])
+    func lateRelocation(comesFirst: Bool) {
+        let system = BrokerSystem(isStopped: { _ in false }, revoke: { _, _ in false })
+        var first = BrokerEngine(epoch: 1, process: 9, isResident: true, time: 0, former: FormerClaims(), system: system)
+        let presenter = PresenterID(holder, 1)
+        var mirror = ClientMirror()
+        var former = FormerClaims()
+        greet(holder, &first)
+        greet(waiter, &first)
+
+        /// Brings what a broker has to say to the presenter's process, and writes the broker's records down.
+        func deliver(_ broker: inout BrokerEngine) -> [PresenterMessage] {
+            var heard: [PresenterMessage] = []
+            for effect in broker.takeEffects() {
+                switch effect {
+                case .record(let record): former.apply(record)
+                case .send(ConnectionID(number: holder.number), .action(let action)):
+                    if case .apply = mirror.receive(action), case .deliver(let delivery) = action { heard.append(delivery.message) }
+                default: break
+                }
+            }
+            return heard
+        }
+        func happen(_ event: ArbiterEvent, to client: ClientID) {
+            if client == holder { _ = mirror.handle(event, isOnline: true) }
+            first.received(.event(event), epoch: 1, on: ConnectionID(number: client.number))
+            for message in deliver(&first) where message == .relinquishToWriter {
+                guard let question = mirror.messages.values.first(where: { $0.delivery.message == message && $0.answer == nil }) else { continue }
+                happen(.handled(question.delivery.id, .done), to: holder)
+            }
+        }
+        happen(.addPresenter(presenter, "/d/a", observedAttributes: []), to: holder)
+        let move = Move(from: "/d/a", to: "/d/b")
+        let items = [ClaimItem(move.from, .write(.forMoving)), ClaimItem(move.to, .write(.forReplacing))]
+        happen(.request(ClaimRequest(id: ClaimID(waiter, 1), purpose: .named("mover"), items: items)), to: waiter)
+        happen(.moved(ClaimID(waiter, 1), move), to: waiter)
+        happen(.end(ClaimID(waiter, 1), []), to: waiter)
+        #expect(mirror.presenters[presenter]?.path == "/d/b")
+        happen(.relocatePresenter(presenter, "/d/a"), to: holder)
+        #expect(mirror.presenters[presenter]?.path == "/d/b")
+
+        var next = BrokerEngine(epoch: 2, process: 10, isResident: true, time: 0, former: former, system: system)
+        var waiting = Holdings()
+        let request = ClaimRequest(id: ClaimID(waiter, 2), purpose: .named("waiter"), items: [ClaimItem("/d/b", .write([]))])
+        waiting.claims = [.init(request: request, items: request.items, isHeld: false)]
+        for client in comesFirst ? [holder, waiter] : [waiter, holder] {
+            greet(client, &next)
+            let holdings = client == holder ? mirror.holdings : waiting
+            next.received(.reclaim(holdings, hasMissed: false), epoch: 2, on: ConnectionID(number: client.number))
+            #expect(next.arbiter.claims[request.id]?.isHeld != true)
+        }
+        #expect(deliver(&next).contains(.relinquishToWriter))
+    }
+
+    @Test("C-53: under a delegation too, a presenter is taken to be where the broker says its item went", arguments: [true, false])
+    func lateRelocationUnderDelegation(isToldBefore: Bool) {
+        var state = ClientState(client: waiter, isAlone: false, trace: nil)
+        state.connected(1, nil, after: state.hello(name: "test"), isOther: false)
+        let presenter = PresenterID(waiter, 1)
+        _ = state.handle(.addPresenter(presenter, "/d/a", observedAttributes: []))
+        func tell() {
+            let cause = Cause(client: holder, process: 11, purpose: .named("holder"))
+            _ = state.receive(.deliver(Delivery(id: MessageID(1), presenter: presenter, message: .didMove("/d/b"), cause: cause, awaitedBy: nil)))
+        }
+        if isToldBefore { tell() }
+        state.accept(.init(number: 1, roots: ["/"]))
+        if !isToldBefore { tell() }
+        _ = state.handle(.relocatePresenter(presenter, "/d/a"))
+        #expect(state.arbiter.presenters[presenter]?.path == "/d/b")
+        #expect(state.mirror.presenters[presenter]?.path == "/d/b")
+        _ = state.handle(.handled(MessageID(1), .done))
+        _ = state.handle(.relocatePresenter(presenter, "/d/a"))
+        #expect(state.arbiter.presenters[presenter]?.path == "/d/a")
+        #expect(state.mirror.presenters[presenter]?.path == "/d/a")
+    }
 }

@@ -7,21 +7,26 @@ import SystemPackage
 /// Coordination between processes, with a broker of the measurement's own.
 struct BrokerFigures {
     private let directory: FilePath
+    /// Where brokers are found: in memory, as is usual.
+    private let places: FilePath
     private let program: FilePath
 
     init() throws {
-        directory = FilePath("/tmp/broker-bench-\(UUID().uuidString.prefix(8))")
+        let name = "broker-bench-\(UUID().uuidString.prefix(8))"
+        directory = FilePath("/tmp").appending(name)
+        places = FilePath("/dev/shm").appending(name)
         guard let program = BrokerStarter.program() else { throw Errno.noSuchFileOrDirectory }
         self.program = program
         try FileManager.default.createDirectory(atPath: directory.appending("a/b/c").string, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: places.string, withIntermediateDirectories: true)
     }
 
     func remove() {
         _ = try? BrokerControl(place: place()).stop()
-        try? FileManager.default.removeItem(atPath: directory.string)
+        for tree in [directory, places] { try? FileManager.default.removeItem(atPath: tree.string) }
     }
 
-    private func place(_ name: String = "run") -> BrokerPlace { BrokerPlace(directory: directory.appending(name)) }
+    private func place(_ name: String = "run") -> BrokerPlace { BrokerPlace(directory: places.appending(name)) }
     private func client(_ name: String = "run") -> CoordinationClient {
         CoordinationClient(place: place(name), program: program, watchesFiles: false)
     }

@@ -235,6 +235,7 @@ extension TraceChecker.State {
         mailboxes[delivery.presenter, default: []].append(delivery.id)
         switch delivery.message {
         case .relinquishToReader, .relinquishToWriter: owed[delivery.id] = delivery.presenter
+        case .didMove: excuse(delivery.presenter)
         case .reacquire(let message):
             if owed.removeValue(forKey: message) != delivery.presenter {
                 complain("\(delivery.presenter) takes back what it did not give at \(message)")
@@ -294,7 +295,7 @@ extension TraceChecker.State {
         owed = owed.filter { $0.value != id }
     }
 
-    /// A presenter has gone elsewhere: the next broker does not ask it about where it was.
+    /// A presenter's item has gone elsewhere: the next broker does not ask about where it was.
     fileprivate mutating func excuse(_ id: PresenterID) {
         guard leniency != .none else { return }
         for message in mailboxes[id] ?? [] {

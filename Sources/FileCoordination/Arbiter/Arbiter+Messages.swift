@@ -101,7 +101,7 @@ extension Arbiter {
         func note(_ presenter: PresenterID, _ message: PresenterMessage) {
             guard presenter != mover.request.presenter else { return }
             let delivery = delivery(of: message, to: presenter, cause)
-            if case .didMove = message { presenters[presenter]?.unhandledMoves.append((delivery.id, move)) }
+            if case .didMove = message { presenters[presenter]?.unhandledMoves.add(move, toldBy: delivery.id) }
             notes.append(delivery)
         }
         let moved = trie.presenters(at: move.from).item + trie.presenters(below: move.from)

@@ -21,8 +21,7 @@ package struct Arbiter: Sendable {
         let observedAttributes: Set<String>
         /// Messages sent and not yet handled, in order.
         var pending: [MessageID] = []
-        /// Moves of its item that it has not been told of, or has not handled yet, with the message that tells it (C-53).
-        var unhandledMoves: [(message: MessageID, move: Move)] = []
+        var unhandledMoves = UnhandledMoves()
     }
 
     /// A message that was sent and not yet handled.
@@ -80,7 +79,7 @@ package struct Arbiter: Sendable {
         case .moved(let id, let move): note(move, by: id, &actions)
         case .addPresenter(let id, let path, let observed): add(id, at: path, observing: observed)
         case .removePresenter(let id): remove(id)
-        case .relocatePresenter(let id, let path): relocate(id, to: path.map { presentPath($0, of: id) })
+        case .relocatePresenter(let id, let path): relocate(id, to: path.map { presenters[id]?.unhandledMoves.presentPath($0) ?? $0 })
         case .noticed(let id, let message): notice(message, by: id, &actions)
         case .handled(let id, let answer): take(answer, to: id, &actions)
         case .attributesChanged(let path, let attributes, let cause): tell(ofAttributes: attributes, at: path, cause, &actions)
@@ -137,8 +136,8 @@ package struct Arbiter: Sendable {
         for case .message(let id) in request.surroundings {
             if let presenter = messages[id]?.delivery.presenter, !askers.contains(presenter) { askers.append(presenter) }
         }
-        let moves = askers.flatMap { presenters[$0]?.unhandledMoves ?? [] }
-        return request.items.map { item in moves.reduce(item) { $1.move.applied(to: $0) } }
+        let moves = askers.compactMap { presenters[$0]?.unhandledMoves }
+        return request.items.map { item in moves.reduce(item) { $1.presentItem($0) } }
     }
 
     /// Looks at the claims whose chance may have come, oldest first.
@@ -312,7 +311,7 @@ package struct Arbiter: Sendable {
         guard let pending = messages.removeValue(forKey: id) else { return }
         let presenter = pending.delivery.presenter
         presenters[presenter]?.pending.removeAll { $0 == id }
-        presenters[presenter]?.unhandledMoves.removeAll { $0.message == id }
+        presenters[presenter]?.unhandledMoves.remove(id)
         guard let claim = pending.claim else { return }
         claims[claim]?.unanswered.remove(id)
         if case .refused(let reason) = answer {
@@ -348,20 +347,10 @@ package struct Arbiter: Sendable {
         }
     }
 
-    /// Where an item is that a presenter names, who may not have heard of its latest moves yet.
-    private func presentPath(_ path: FilePath, of id: PresenterID) -> FilePath {
-        (presenters[id]?.unhandledMoves ?? []).reduce(path) { $0.moved(from: $1.move.from, to: $1.move.to) ?? $0 }
-    }
-
     mutating func relocate(_ id: PresenterID, to path: FilePath?) {
         guard let presenter = presenters[id], presenter.path != path else { return }
         if let old = presenter.path { trie.leave(id, at: old) }
         if let path { trie.stand(id, at: path) }
         presenters[id]?.path = path
     }
-}
-
-extension Move {
-    /// The item at its new place, or as it was when the move does not concern it.
-    func applied(to item: ClaimItem) -> ClaimItem { item.moved(self) ?? item }
 }

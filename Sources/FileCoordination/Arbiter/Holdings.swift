@@ -5,10 +5,18 @@ package struct Holdings: Sendable {
     /// A registered presenter.
     struct Presenter: Sendable {
         let id: PresenterID
-        let path: FilePath?
+        var path: FilePath?
         let observedAttributes: Set<String>
-        /// Moves that it has not handled the message about.
-        var unhandledMoves: [(message: MessageID, move: Move)] = []
+        var unhandledMoves = UnhandledMoves()
+
+        /// The presenter has said where its item is.
+        mutating func relocate(to path: FilePath?) { self.path = path.map(unhandledMoves.presentPath) }
+
+        /// The item is elsewhere, which a message tells.
+        mutating func move(to path: FilePath, toldBy message: MessageID) {
+            if let old = self.path, old != path { unhandledMoves.add(Move(from: old, to: path), toldBy: message) }
+            self.path = path
+        }
     }
 
     /// A claim, held or waiting.

@@ -238,10 +238,12 @@ struct BrokerEngine {
             run(event)
             return considerDelegation(to: client)
         case .moved(_, let move): return follow(move, event)
-        case .noticed(let id, .didMove(let path)): effects.append(.record(.presenter(id, path)))
-        case .addPresenter(let id, let path, _), .relocatePresenter(let id, let path):
+        case .addPresenter(let id, _, _), .relocatePresenter(let id, _), .noticed(let id, .didMove):
+            run(event)
+            let path = arbiter.presenters[id]?.path
             effects.append(.record(.presenter(id, path)))
             if let path { recall(around: path, for: client) }
+            return
         case .removePresenter(let id): effects.append(.record(.presenterGone(id)))
         default: break
         }

@@ -13,8 +13,8 @@ extension Holdings.Presenter: Wire {
         writer.put(id)
         writer.put(path)
         writer.put(observedAttributes)
-        writer.put(unhandledMoves.map(\.message))
-        writer.put(unhandledMoves.map(\.move))
+        writer.put(unhandledMoves.moves.map(\.message))
+        writer.put(unhandledMoves.moves.map(\.move))
     }
     init(from reader: inout WireReader) throws(WireError) {
         id = try reader.get()
@@ -23,7 +23,7 @@ extension Holdings.Presenter: Wire {
         let messages: [MessageID] = try reader.get()
         let moves: [Move] = try reader.get()
         guard messages.count == moves.count else { throw WireError("moves and their messages do not match") }
-        unhandledMoves = zip(messages, moves).map { ($0, $1) }
+        for (message, move) in zip(messages, moves) { unhandledMoves.add(move, toldBy: message) }
     }
 }
 

@@ -20,8 +20,7 @@ final class BrokerLink: Sendable {
     private struct State {
         var isRunning = false
         var isClosed = false
-        var socket: FileDescriptor?
-        var host: FileDescriptor?
+        var reception: BrokerReception?
     }
 
     private let options: @Sendable () -> Options
@@ -51,8 +50,20 @@ final class BrokerLink: Sendable {
     func close() {
         state.withLock { state in
             state.isClosed = true
-            if let socket = state.socket { shutdown(socket.rawValue, CInt(SHUT_RDWR)) }
+            if let socket = state.reception?.socket { shutdown(socket.rawValue, CInt(SHUT_RDWR)) }
         }
+    }
+
+    /// Asks the broker something, and listens for a moment if there is one already.
+    ///
+    /// - Parameters:
+    ///   - client: whose link this is.
+    ///   - ask: makes the broker answer.
+    ///   - isAnswered: whether it has.
+    func ask(_ client: CoordinationClient, _ ask: () -> Void, until isAnswered: () -> Bool) {
+        start(client)
+        guard let reception = state.withLock({ $0.reception }) else { return ask() }
+        reception.ask(ask, until: isAnswered)
     }
 
     /// Sends what the client has to say.
@@ -63,7 +74,7 @@ final class BrokerLink: Sendable {
                 state.connection?.outbox.removeAll(keepingCapacity: false)
                 return bytes
             }
-            guard !bytes.isEmpty, let socket = state.withLock({ $0.socket }) else { return }
+            guard !bytes.isEmpty, let socket = state.withLock({ $0.reception?.socket }) else { return }
             // What cannot be sent is told to the next broker.
             _ = sendAll(bytes, on: socket)
         }
@@ -86,19 +97,25 @@ final class BrokerLink: Sendable {
         var isOther = false
         while true {
             do {
-                var arrived = try establish(client)
+                let arrived = try establish(client)
+                let reception = BrokerReception(arrived.socket, arrived.buffer) { [self] in try receive($0, client) }
                 client.state.withLock {
                     $0.connected(arrived.epoch, arrived.word, after: arrived.hello, isOther: isOther)
-                    state.withLock { $0.socket = arrived.socket }
+                    state.withLock { $0.reception = reception }
                 }
                 isOther = true
                 flush(client)
-                try listen(client, arrived.socket, &arrived.buffer)
+                while try reception.listen() {}
                 hangUp(client)
             } catch {
                 hangUp(client)
                 state.withLock { $0.isRunning = false }
-                let reason = (error as? FileCoordinationError)?.message ?? "\(error)"
+                let reason =
+                    switch error {
+                    case let error as FileCoordinationError: error.message
+                    case is WireError: "The broker sent what is not of this protocol: \(error)."
+                    default: "\(error)"
+                    }
                 logger.error("Files cannot be coordinated with other processes. \(reason)")
                 let effects = client.state.withLock { state in
                     state.giveBack()
@@ -111,36 +128,22 @@ final class BrokerLink: Sendable {
     }
 
     private func hangUp(_ client: CoordinationClient) {
+        let reception = state.withLock { state in
+            defer { state.reception = nil }
+            return state.reception
+        }
+        reception?.close()
         client.state.withLock { state in
             if state.connection != nil { state.lostConnection = .now }
             state.connection = nil
         }
-        // Nobody sends any more, so that the number can be another file's.
-        sending.withLock { _ in
-            let socket = state.withLock { state in
-                defer { state.socket = nil }
-                return state.socket
-            }
-            try? socket?.close()
-        }
+        // Nobody receives or sends any more, so that the number can be another file's.
+        sending.withLock { _ in try? reception?.socket.close() }
     }
 
-    private func listen(_ client: CoordinationClient, _ socket: FileDescriptor, _ buffer: inout FrameBuffer) throws {
-        var bytes = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            while let (frame, _) = try next(&buffer) {
-                if case .refused(_, let reason) = frame { throw unavailable(reason) }
-                client.receive(frame)
-            }
-            flush(client)
-            let count = recv(socket.rawValue, &bytes, bytes.count, 0)
-            if count == 0 || (count < 0 && errno != EINTR) { return }
-            bytes.withUnsafeBytes { buffer.add(UnsafeRawBufferPointer(rebasing: $0[..<max(0, count)])) }
-        }
-    }
-
-    private func next(_ buffer: inout FrameBuffer) throws -> (frame: BrokerFrame, epoch: UInt64)? {
-        do { return try buffer.next() } catch { throw unavailable("The broker sent what is not of this protocol: \(error).") }
+    private func receive(_ frame: BrokerFrame, _ client: CoordinationClient) throws {
+        if case .refused(_, let reason) = frame { throw unavailable(reason) }
+        client.receive(frame)
     }
 
     private func unavailable(_ reason: String) -> FileCoordinationError { FileCoordinationError(.brokerUnavailable, reason) }
@@ -198,7 +201,7 @@ final class BrokerLink: Sendable {
         var memory: CInt = -1
         defer { if memory >= 0 { Glibc.close(memory) } }
         while true {
-            if let (frame, epoch) = try next(&buffer) {
+            if let (frame, epoch) = try buffer.next() {
                 switch frame {
                 case .welcome(let welcome) where welcome.version == brokerProtocolVersion:
                     return Arrival(

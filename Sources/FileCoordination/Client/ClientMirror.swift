@@ -55,27 +55,16 @@ struct ClientMirror: Sendable {
         case .removePresenter(let id):
             presenters[id] = nil
             messages = messages.filter { $0.value.delivery.presenter != id }
-        case .relocatePresenter(let id, let path): relocate(id, to: unheardPath(of: id) ?? path)
-        case .noticed(let id, .didMove(let path)): relocate(id, to: path)
+        case .relocatePresenter(let id, let path): presenters[id]?.relocate(to: path)
+        case .noticed(let id, .didMove(let path)): presenters[id]?.path = path
         case .handled(let id, let answer):
+            if let presenter = messages[id]?.delivery.presenter { presenters[presenter]?.unhandledMoves.remove(id) }
             // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
             if messages[id]?.delivery.awaitedBy == nil { messages[id] = nil } else { messages[id]?.answer = answer }
         case .attributesChanged, .versionChanged: if !isOnline { announcements.append(event) }
         case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: break
         }
         return []
-    }
-
-    /// Where the last move took a presenter's item that the presenter has not handled the message about.
-    private func unheardPath(of id: PresenterID) -> FilePath? {
-        let moves = messages.values.filter { $0.delivery.presenter == id && $0.answer == nil && $0.delivery.message.isMove }
-        guard moves.count > 1, case .didMove(let path) = moves.max(by: { $0.order < $1.order })?.delivery.message else { return nil }
-        return path
-    }
-
-    private mutating func relocate(_ id: PresenterID, to path: FilePath?) {
-        guard let presenter = presenters[id] else { return }
-        presenters[id] = Holdings.Presenter(id: id, path: path, observedAttributes: presenter.observedAttributes)
     }
 
     /// What a broker's action comes to.
@@ -107,7 +96,7 @@ struct ClientMirror: Sendable {
             note(delivery)
             switch delivery.message {
             case .reacquire(let message): forgetAnswers(of: delivery.presenter, givenFor: message)
-            case .didMove(let path): relocate(delivery.presenter, to: path)
+            case .didMove(let path): presenters[delivery.presenter]?.move(to: path, toldBy: delivery.id)
             default: break
             }
             forgetOldAnswers(of: delivery.presenter)
@@ -194,12 +183,5 @@ struct ClientMirror: Sendable {
     /// Whether a held claim explains a change of a path.
     func isBeingWritten(_ path: FilePath) -> Bool {
         claims.values.contains { $0.isHeld && $0.items.contains { $0.writes(path) } }
-    }
-}
-
-extension PresenterMessage {
-    fileprivate var isMove: Bool {
-        if case .didMove = self { return true }
-        return false
     }
 }

@@ -19,13 +19,15 @@ extension ClientState {
             guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
-        case .addPresenter, .removePresenter, .relocatePresenter: _ = handleBeside(event)
+        case .addPresenter, .removePresenter: _ = handleBeside(event)
         default: break
         }
         // What is done about presenters need not be known of when the delegation ends, so only requests have to enter.
         let actions = decide(event)
-        if case .moved = event { tellOfRelocations() }
-        if case .noticed(_, .didMove) = event { tellOfRelocations() }
+        switch event {
+        case .moved, .relocatePresenter, .noticed(_, .didMove): tellOfRelocations()
+        default: break
+        }
         leaveIfQuiet()
         return actions
     }
@@ -156,8 +158,10 @@ extension ClientState {
             var holdings = Holdings()
             holdings.presenters = arbiter.holdings(of: client).presenters
             holdings.messages = [.init(delivery: delivery, isAnswered: false)]
+            if case .didMove(let path) = delivery.message, let index = holdings.presenters.firstIndex(where: { $0.id == delivery.presenter }) {
+                holdings.presenters[index].move(to: path, toldBy: delivery.id)
+            }
             decideBeside(.adopted(client, holdings), &effects)
-            if case .didMove(let path) = delivery.message { decideBeside(.relocatePresenter(delivery.presenter, path), &effects) }
         }
         if case .didMove = delivery.message { effects.moved.append(delivery.presenter) }
         if delivery.cause.client != client, delivery.message.isChange { effects.changes.append(delivery) }

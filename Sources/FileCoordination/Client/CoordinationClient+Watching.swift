@@ -105,7 +105,7 @@ extension Arbiter {
         if let path = message.subitem ?? presenter.path, isBeingWritten(path, byOthersThan: id.client) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
         if case .didMove(let path) = message, let old = presenters[id]?.path {
-            presenters[id]?.unhandledMoves.append((delivery.id, Move(from: old, to: path)))
+            presenters[id]?.unhandledMoves.add(Move(from: old, to: path), toldBy: delivery.id)
             relocate(id, to: path)
         }
         send(delivery, &actions)

@@ -120,8 +120,8 @@ package final class CoordinationClient: Sendable {
             return (id, nil, effects)
         }
         if let effects {
-            perform(effects)
-            link?.start(self)
+            let hasOutcome = { self.state.withLock { $0.waiters[id]?.outcome != nil } }
+            if let link { link.ask(self, { perform(effects) }, until: hasOutcome) } else { perform(effects) }
         }
         return (id, grant)
     }
@@ -254,10 +254,7 @@ package final class CoordinationClient: Sendable {
             }
             return ClientState.Effects()
         }
-        for (resume, outcome) in effects.resumptions { resume(outcome) }
-        var rest = effects
-        rest.resumptions = []
-        perform(rest)
+        perform(effects)
     }
 
     // MARK: Presenters

@@ -1,0 +1,111 @@
+import CLinux
+import Glibc
+import Synchronization
+import SystemPackage
+
+/// The receiving half of a connection to a broker.
+///
+/// The link's thread listens for as long as the connection lasts. Who has just asked the broker something listens for a moment itself,
+/// for an answer that is on its way is then had without waking up two threads; the link's thread is let sleep meanwhile.
+final class BrokerReception: Sendable {
+    /// How long an asker listens, in nanoseconds: a few times what a broker takes that has nobody else to serve.
+    private static let moment: UInt64 = 100_000
+
+    private struct Frames {
+        var buffer: FrameBuffer
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        var isClosed = false
+        /// Why nothing more is to be received.
+        var failure: (any Error)?
+    }
+
+    let socket: FileDescriptor
+    /// Wakes up the link's thread; see epoll(7).
+    private let epoll: FileDescriptor
+    /// How many askers listen.
+    private let askers = Mutex(0)
+    /// Held while frames are received and handled, so that they are handled in the order in which they came.
+    private let frames: Mutex<Frames>
+    private let handle: @Sendable (BrokerFrame) throws -> Void
+
+    /// Makes the receiving half of a connection.
+    ///
+    /// - Parameters:
+    ///   - socket: the connection, which stays its maker's to close, after ``close()``.
+    ///   - buffer: what has come already.
+    ///   - handle: takes in a frame; what it throws ends the connection.
+    init(_ socket: FileDescriptor, _ buffer: FrameBuffer, _ handle: @escaping @Sendable (BrokerFrame) throws -> Void) {
+        self.socket = socket
+        self.handle = handle
+        frames = Mutex(Frames(buffer: buffer))
+        epoll = FileDescriptor(rawValue: clinux_epoll_create())
+        _ = clinux_epoll_set(epoll.rawValue, EPOLL_CTL_ADD, socket.rawValue, EPOLLIN.rawValue, 0)
+    }
+
+    deinit { try? epoll.close() }
+
+    /// Lets nothing more come in.
+    func close() { frames.withLock { $0.isClosed = true } }
+
+    /// Blocks until something has come, and handles it.
+    ///
+    /// - Returns: false once the broker has hung up.
+    /// - Throws: what the handling of a frame has thrown, here or on another thread.
+    func listen() throws -> Bool {
+        guard try receive() else { return false }
+        var tags: [UInt64] = [0]
+        var events: [UInt32] = [0]
+        _ = clinux_epoll_wait(epoll.rawValue, &tags, &events, -1)
+        return true
+    }
+
+    /// Asks, and listens for a moment on the calling thread.
+    ///
+    /// - Parameters:
+    ///   - ask: makes the broker answer.
+    ///   - isAnswered: whether it has.
+    func ask(_ ask: () -> Void, until isAnswered: () -> Bool) {
+        askers.withLock {
+            $0 += 1
+            if $0 == 1 { wakeThread(on: 0) }
+        }
+        defer {
+            askers.withLock {
+                $0 -= 1
+                if $0 == 0 { wakeThread(on: EPOLLIN.rawValue) }
+            }
+        }
+        ask()
+        let end = clinux_monotonic_nanoseconds(0) + Self.moment
+        while !isAnswered() {
+            let now = clinux_monotonic_nanoseconds(0)
+            var descriptor = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
+            // What is thrown, the link's thread meets too.
+            guard now < end, clinux_poll(&descriptor, 1, Int64(end - now)) > 0, (try? receive()) == true else { return }
+        }
+    }
+
+    /// What wakes up the link's thread; a hang-up always does.
+    private func wakeThread(on events: UInt32) { _ = clinux_epoll_set(epoll.rawValue, EPOLL_CTL_MOD, socket.rawValue, events, 0) }
+
+    /// Handles what has come so far.
+    private func receive() throws -> Bool {
+        try frames.withLock { frames in
+            if let failure = frames.failure { throw failure }
+            do {
+                while !frames.isClosed {
+                    while let (frame, _) = try frames.buffer.next() { try handle(frame) }
+                    let count = recv(socket.rawValue, &frames.bytes, frames.bytes.count, CInt(MSG_DONTWAIT))
+                    if count < 0, errno != EINTR { return errno == EAGAIN }
+                    if count == 0 { return false }
+                    frames.bytes.withUnsafeBytes { frames.buffer.add(UnsafeRawBufferPointer(rebasing: $0[..<max(0, count)])) }
+                }
+                return false
+            } catch {
+                frames.failure = error
+                shutdown(socket.rawValue, CInt(SHUT_RDWR))
+                throw error
+            }
+        }
+    }
+}
