@@ -93,6 +93,7 @@ final class RawClient: Sendable {
             }
             var part = [UInt8](repeating: 0, count: 1 << 16)
             let count = recv(socket.rawValue, &part, part.count, 0)
+            if count < 0, errno == EINTR { continue }
             guard count > 0 else { return nil }
             buffer.withLock { buffer in part.withUnsafeBytes { buffer.add(UnsafeRawBufferPointer(rebasing: $0[..<count])) } }
         }

@@ -7,7 +7,7 @@ import UbiquityContainers
 @testable import UbiquityStores
 
 /// Saves that go out together.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct CoalescingTests {
     private func open(_ device: TestDevice, _ coalescing: Coalescing?, automatically: Bool = false) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: automatically)

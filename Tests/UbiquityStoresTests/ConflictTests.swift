@@ -4,7 +4,7 @@ import UbiquityContainers
 import UbiquityStores
 
 /// What loses a conflict: listed with its reason on every device, and restorable.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConflictTests {
     private func withStores(_ count: Int = 2, _ body: ([UbiquitousStore]) async throws -> Void) async throws {
         try await withDevices(count) { devices, _ in
