@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// How far an import has come.
 public struct ImportProgress: Sendable, Hashable {
     /// Whether logs are being joined now.
@@ -25,58 +23,21 @@ public struct ImportProgressSequence: AsyncSequence, Sendable {
     /// It ends when the store closes, and never fails.
     public typealias Failure = Never
 
-    let hub: Hub
+    let broadcast: Broadcast<ImportProgress>
 
     /// Begins to observe.
-    public func makeAsyncIterator() -> AsyncStream<ImportProgress>.Iterator { hub.subscribe().makeAsyncIterator() }
+    public func makeAsyncIterator() -> AsyncStream<ImportProgress>.Iterator { broadcast.subscribe().makeAsyncIterator() }
+}
 
-    /// Holds the present progress, and hands it to every observer.
-    final class Hub: Sendable {
-        private struct State {
-            var present = ImportProgress()
-            var observers: [Int: AsyncStream<ImportProgress>.Continuation] = [:]
-            var next = 0
-            var isClosed = false
-        }
-
-        private let state = Mutex(State())
-
-        func subscribe() -> AsyncStream<ImportProgress> {
-            let (stream, continuation) = AsyncStream.makeStream(of: ImportProgress.self, bufferingPolicy: .bufferingNewest(1))
-            let number: Int? = state.withLock { state in
-                continuation.yield(state.present)
-                guard !state.isClosed else { return nil }
-                state.next += 1
-                state.observers[state.next] = continuation
-                return state.next
-            }
-            guard let number else {
-                continuation.finish()
-                return stream
-            }
-            continuation.onTermination = { [weak self] _ in
-                self?.state.withLock { $0.observers[number] = nil }
-            }
-            return stream
-        }
-
-        /// Changes the present; observers hear of it if it is another one then.
-        func update(_ change: (inout ImportProgress) -> Void) {
-            let (observers, present) = state.withLock { state in
-                let before = state.present
-                change(&state.present)
-                return (before == state.present ? [] : Array(state.observers.values), state.present)
-            }
-            for observer in observers { observer.yield(present) }
-        }
-
-        func close() {
-            let observers = state.withLock { state in
-                state.isClosed = true
-                defer { state.observers = [:] }
-                return Array(state.observers.values)
-            }
-            for observer in observers { observer.finish() }
+extension Broadcast<ImportProgress> {
+    /// Changes the present; observers hear of it if it is another one then.
+    func update(_ change: (inout ImportProgress) -> Void) {
+        post { present in
+            var new = present ?? ImportProgress()
+            change(&new)
+            guard new != present else { return nil }
+            present = new
+            return new
         }
     }
 }

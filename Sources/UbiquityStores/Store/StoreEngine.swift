@@ -14,8 +14,8 @@ actor StoreEngine {
     let layout: ContentLayout
     let contentName: String
     let sealer: Sealer
-    let notices: StoreNotices.Hub
-    let progress = ImportProgressSequence.Hub()
+    let notices: Broadcast<StoreNotice>
+    let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
     let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
@@ -42,7 +42,7 @@ actor StoreEngine {
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        file: StoreFile, container: UbiquityContainer, contentName: String, sealer: Sealer, notices: StoreNotices.Hub, state: StoreState,
+        file: StoreFile, container: UbiquityContainer, contentName: String, sealer: Sealer, notices: Broadcast<StoreNotice>, state: StoreState,
         options: UbiquitousStore.Options, now: @escaping @Sendable () -> Date
     ) {
         self.file = file

@@ -62,13 +62,13 @@ public final class UbiquitousStore: Sendable {
         self.engine = engine
         self.runner = runner
         self.notices = notices
-        importProgress = ImportProgressSequence(hub: engine.progress)
+        importProgress = ImportProgressSequence(broadcast: engine.progress)
     }
 
     deinit {
         runner?.cancel()
-        notices.hub.close()
-        importProgress.hub.close()
+        notices.broadcast.close()
+        importProgress.broadcast.close()
     }
 
     /// Opens a store, and creates it if it is new.
@@ -109,9 +109,9 @@ public final class UbiquitousStore: Sendable {
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize)
-        let hub = StoreNotices.Hub()
+        let broadcast = Broadcast<StoreNotice>()
         let engine = StoreEngine(
-            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: hub, state: state,
+            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: broadcast, state: state,
             options: options, now: now)
         try await engine.start()
         let runner: StoreRunner? =
@@ -120,7 +120,7 @@ public final class UbiquitousStore: Sendable {
             } else {
                 nil
             }
-        return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(hub: hub))
+        return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(broadcast: broadcast))
     }
 
     /// Writes in one transaction, and seals the changes of synced tables with it.
@@ -204,8 +204,8 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: GRDB's error where statements are still running.
     public func close() async throws {
         await runner?.stop()
-        notices.hub.close()
-        importProgress.hub.close()
+        notices.broadcast.close()
+        importProgress.broadcast.close()
         try pool.close()
     }
 }
