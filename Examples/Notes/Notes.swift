@@ -49,9 +49,11 @@ struct Notebook: ParsableArguments {
     func open(exchangesAutomatically: Bool = false) async throws -> UbiquitousStore {
         let deviceHome = if let home { DeviceHome(FilePath(home)) } else { try DeviceHome.standard() }
         let container = try await UbiquityContainer("org.example.notes", home: deviceHome)
-        return try await UbiquitousStore.open(
-            at: deviceHome.path.appending("Notes/Notes.sqlite"),
-            options: .init(contentName: "Notes", exchangesAutomatically: exchangesAutomatically), in: container, schema: Self.schema)
+        let place = deviceHome.path.appending("Notes/Notes.sqlite")
+        var options = UbiquitousStore.Options(contentName: "Notes", exchangesAutomatically: exchangesAutomatically)
+        // Where a notebook that did not sync yet kept its notes.
+        options.existingDatabase = place
+        return try await UbiquitousStore.open(at: place, options: options, in: container, schema: Self.schema)
     }
 
     /// Opens the store for one save, publishes it, and closes.

@@ -113,6 +113,9 @@ struct Line: Encodable {
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
             reason = "this store goes on as \(peer), for another copy of it is in use"
+        case .didAdopt(let count, let total, let isDone):
+            event = isDone ? "adopted" : "adopting"
+            reason = "\(count) of \(total) records that were here before"
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"

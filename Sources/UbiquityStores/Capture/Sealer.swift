@@ -53,7 +53,8 @@ struct Sealer: Sendable {
         }
     }
 
-    private func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
+    /// Makes a log of a body, and puts it behind those that wait.
+    func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
         let header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
             news: try StoreKnowledge.others(db, told: false), schema: schemaVersion, created: now(), saves: 1, changes: Int64(body.changes))

@@ -54,6 +54,13 @@ struct TableSealer {
         for (key, former) in ended { try died(key, life: former.clock.life + 1) }
     }
 
+    /// Takes over a row that was there before the table was synced.
+    mutating func adopt(_ place: Place) throws {
+        place.bind(to: row)
+        defer { row.reset() }
+        if try row.step() { try begin(place, life: 1) }
+    }
+
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
         let key = shape.keyColumns.indices.map { row.value($0) }
         if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(place, former) }

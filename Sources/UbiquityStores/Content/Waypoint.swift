@@ -7,10 +7,12 @@ internal import Glibc
 ///
 /// Debug builds only; in release builds passing one costs nothing.
 enum Waypoint: String {
+    case openCopied = "open.copied"
     case openMigrated = "open.migrated"
     case openPrepared = "open.prepared"
     case placeMade = "place.made"
     case placeMarked = "place.marked"
+    case adoptBatch = "adopt.batch"
     case saveSealed = "save.sealed"
     case saveCommitted = "save.committed"
     case publishCoalesced = "publish.coalesced"

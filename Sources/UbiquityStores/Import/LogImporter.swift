@@ -126,7 +126,7 @@ struct LogImporter {
     ) throws {
         try conflicts.begin(ready, peers: peers)
         for group in ready.contents.groups {
-            let stamp = Stamp(group.time, peers[group.peer ?? ready.peer]!)
+            let stamp = group.time == .least ? .least : Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {
                 let table = ready.contents.tables[rows.table]
                 let importer =

@@ -26,13 +26,14 @@ enum StoreInstaller {
                 try reinstall(known, db)
                 return known
             }
-            try checkEmpty(shape, db)
             try db.execute(
                 sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, keyList(shape), columnList(shape)])
             var new = shape
             new.number = db.lastInsertedRowID
             for statement in CaptureTriggers(new).tables { try db.execute(sql: statement) }
             for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
+            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedDatabaseIdentifier)")!
+            if rows > 0 { try Adopter.enlist(new, rows: rows, db) }
             return new
         }
     }
@@ -53,17 +54,6 @@ enum StoreInstaller {
         return known
     }
 
-    /// Rows that nobody captured would stay on this device for ever.
-    private static func checkEmpty(_ shape: TableShape, _ db: Database) throws {
-        let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedDatabaseIdentifier)")!
-        guard count == 0 else {
-            throw UbiquitousStoreError(
-                .unsupported,
-                "The table “\(shape.name)” holds \(count) rows from before it was synced: existing rows cannot be taken over yet; insert them through the store."
-            )
-        }
-    }
-
     /// Whether the triggers of a table are there as they should be, and no others of ours.
     private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
         let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
@@ -79,6 +69,7 @@ enum StoreInstaller {
     private static func reinstall(_ shape: TableShape, _ db: Database) throws {
         guard try !hasTriggers(shape, db) else { return }
         for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+        if try Adopter.isAdopting(shape.number, db) { return }
         let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         try db.execute(
             sql: """
@@ -89,7 +80,7 @@ enum StoreInstaller {
 
     /// Whether the greatest rowid is not that of the last clock, though nothing waits to be sealed.
     private static func isRenumbered(_ shape: TableShape, _ db: Database) throws -> Bool {
-        guard shape.hasRowid, !shape.isRowidKey else { return false }
+        guard shape.hasRowid, !shape.isRowidKey, try !Adopter.isAdopting(shape.number, db) else { return false }
         return try Bool.fetchOne(
             db,
             sql: """

@@ -12,7 +12,8 @@ extension StoreEngine {
 
     /// Does something while no other process of this device exchanges for this store; the lock ends with its process.
     ///
-    /// The body runs only while the store has its place in the container. Where the lock is taken and nobody wants to wait, it does not run.
+    /// The body runs only while the store has its place in the container, and has taken over what was in it before. Where the lock is taken
+    /// and nobody wants to wait, it does not run, and nothing is taken over.
     func leased(waiting: Bool = true, _ body: (StoreState) throws -> Void) throws {
         let lock = FilePath(file.path.string + "-exchange")
         guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
@@ -27,7 +28,11 @@ extension StoreEngine {
         var state = try file.pool.read { db in try StoreState.read(db) }
         guard isExchanging(state) else { return }
         do {
-            if !state.attached { state = try attach() }
+            if !state.attached {
+                state = try findPlace()
+                guard try waiting ? adoptAll() : file.pool.read({ db in try Adopter.progress(db) == nil }) else { return }
+                state = try attach()
+            }
             state = try settleIdentity(state)
             (peer, epoch) = (state.peer, state.epoch)
             try body(state)
@@ -83,7 +88,7 @@ extension StoreEngine {
     ///
     /// A store file that is new while the content holds logs under its identifier has lost its past: it takes a new identifier, as a
     /// copy does.
-    private func attach() throws -> StoreState {
+    private func findPlace() throws -> StoreState {
         let place = PeerPlace(layout: layout, container: container, files: files)
         let found = try place.prepare()
         var state = try file.pool.write { db in
@@ -97,7 +102,27 @@ extension StoreEngine {
         }
         try place.makeDirectories(of: state.peer, epoch: state.epoch)
         if found == 0 { try place.writeEpochMark(state.epoch, by: state.peer) }
-        return try file.pool.write { db in
+        return state
+    }
+
+    /// Takes over what was in the tables before they were synced; whether all is.
+    ///
+    /// It goes before everything else: an import would meet rows that it does not know, and a save's log would name records that no log begins.
+    private func adoptAll() throws -> Bool {
+        guard try file.pool.read({ db in try Adopter.progress(db) != nil }) else { return true }
+        let adopter = Adopter(sealer: sealer)
+        while !isStopping.withLock({ $0 }) {
+            let progress = try file.pool.write { db in try adopter.adoptBatch(db) }
+            Waypoint.adoptBatch.pass()
+            notices.post(.didAdopt(progress.rows, of: progress.total, isDone: progress.isDone))
+            if progress.isDone { return true }
+        }
+        return false
+    }
+
+    /// From now on the store's place is never made again where it is missing, and what is sealed goes out.
+    private func attach() throws -> StoreState {
+        try file.pool.write { db in
             var state = try StoreState.read(db)
             state.attached = true
             try state.update(db)

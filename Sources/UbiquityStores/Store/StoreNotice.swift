@@ -14,6 +14,10 @@ public enum StoreNotice: Sendable, Hashable {
     case didResume
     /// Another copy of this store uses its identifier: it goes on under this new one, and what it has not published goes out under it.
     case didTakeNewIdentifier(PeerIdentifier)
+    /// So many of the rows that were in synced tables before these were synced have been taken over as insertions.
+    ///
+    /// It comes while that goes on, and once at its end, when the two numbers are equal but for rows that came or went meanwhile.
+    case didAdopt(Int, of: Int, isDone: Bool)
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.

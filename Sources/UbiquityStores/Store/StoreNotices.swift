@@ -20,7 +20,9 @@ extension Broadcast<StoreNotice> {
             switch notice {
             case .didSuspend: suspended = notice
             case .didResume: suspended = nil
-            case .didImport, .didQuarantine, .didChangeInAnotherProcess, .didFindConflicts, .didBreakChecks, .didTakeNewIdentifier: break
+            case .didImport, .didQuarantine, .didChangeInAnotherProcess, .didFindConflicts, .didBreakChecks, .didTakeNewIdentifier,
+                .didAdopt:
+                break
             }
             return notice
         }

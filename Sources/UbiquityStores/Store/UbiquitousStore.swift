@@ -29,6 +29,10 @@ public final class UbiquitousStore: Sendable {
         public var conflictRetention = ConflictRetention()
         /// How saves wait for each other, to go out as one log; nil, as it is at first, for one log a save.
         public var coalescing: Coalescing?
+        /// The app's plain database from before it synced: where it is there and the store is new, the store begins with a copy of it.
+        ///
+        /// The plain database stays as it is, and later openings do not look at it.
+        public var existingDatabase: FilePath?
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -73,7 +77,8 @@ public final class UbiquitousStore: Sendable {
 
     /// Opens a store, and creates it if it is new.
     ///
-    /// The app's migrator runs first. A container or content that is gone does not hinder opening: the store is suspended then, and
+    /// The app's migrator runs first. Rows that are in the synced tables before these are synced, by a migration or in
+    /// ``Options/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
     /// keeps everything.
     ///
     /// - Parameters:
@@ -104,7 +109,9 @@ public final class UbiquitousStore: Sendable {
         let newState = StoreState(
             account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let file = try await blocking { try StoreFile.open(storePath, schema: schema, newState: newState, files: container.files) }
+        let file = try await blocking {
+            try StoreFile.open(storePath, schema: schema, newState: newState, plain: options.existingDatabase, files: container.files)
+        }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,

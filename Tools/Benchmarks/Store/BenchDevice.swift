@@ -27,10 +27,12 @@ struct BenchDevice {
     /// Where a store's logs lie.
     func layout(_ contentName: String = "Items") -> ContentLayout { ContentLayout(container: container.path, contentName: contentName) }
 
-    func store(contentName: String = "Items", exchangesAutomatically: Bool = false) async throws -> UbiquitousStore {
-        try await UbiquitousStore.open(
-            at: directory.appending("Items.sqlite"), options: .init(contentName: contentName, exchangesAutomatically: exchangesAutomatically),
-            in: container, schema: SyncedSchema(migrator: Item.migrator) { SyncedTable("item") })
+    func store(contentName: String = "Items", exchangesAutomatically: Bool = false, existing plain: String? = nil) async throws -> UbiquitousStore {
+        var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
+        options.existingDatabase = plain.map { directory.appending("\($0).sqlite") }
+        return try await UbiquitousStore.open(
+            at: directory.appending("Items.sqlite"), options: options, in: container,
+            schema: SyncedSchema(migrator: Item.migrator) { SyncedTable("item") })
     }
 
     /// Plain GRDB with the same pragmas.

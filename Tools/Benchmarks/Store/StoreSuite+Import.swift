@@ -20,6 +20,30 @@ extension StoreSuite {
         }
     }
 
+    /// Opening a plain database of 100,000 rows as a store, until its logs are in the container, against the inserts that made it.
+    static func adopting(_ report: Report) async throws {
+        for keys in Item.Keys.allCases {
+            var ours: [Double] = []
+            var plain: [Double] = []
+            for _ in 0..<5 {
+                try await withDevice { device in
+                    plain.append(try plainSeconds(device, rows: 100_000, keys: keys))
+                    ours.append(
+                        try await seconds {
+                            let store = try await device.store(existing: "Plain")
+                            try await store.settled()
+                            let status = try await store.status()
+                            precondition(status.unpublished == 0 && status.suspended == nil, "\(status)")
+                            try await store.close()
+                        })
+                }
+            }
+            report.line(
+                "adopt_100k", variant: keys.rawValue, unit: "s", ours: median(ours), reference: median(plain),
+                referenceName: "plain GRDB, one transaction")
+        }
+    }
+
     /// The most memory that an import of 1,000,000 rows takes beyond what was in use at first, against one of 100,000.
     ///
     /// The smaller one goes first, and both are counted from before it: what it leaves to the allocator is used again.

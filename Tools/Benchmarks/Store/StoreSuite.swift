@@ -12,7 +12,7 @@ enum StoreSuite: Suite {
             ("import_100k", { try await importing($0, "import_100k", rows: 100_000) }),
             ("import_1m", { try await importing($0, "import_1m", rows: 1_000_000) }),
             ("import_peak_rss", importMemory), ("update_1_of_1m", updateOne), ("propagation_p", propagation), ("peers_50", fiftyPeers),
-            ("logs_100k", manyLogs), ("encoding_", encodings),
+            ("logs_100k", manyLogs), ("adopt_100k", adopting), ("encoding_", encodings),
         ]
         for metric in metrics where report.wants(metric.prefix) || metric.prefix.hasSuffix("_") && report.prefix.hasPrefix(metric.prefix) {
             try await metric.measure(report)
