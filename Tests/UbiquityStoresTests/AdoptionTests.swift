@@ -44,7 +44,7 @@ struct AdoptionTests {
         try await store.rows("SELECT * FROM person ORDER BY id") + store.rows("SELECT * FROM visit ORDER BY person, day")
     }
 
-    @Test("S-085: a populated database is opened as a store: its rows reach other devices as insertions, in batches, and are counted")
+    @Test("S-085, F-01: a populated database is opened as a store: its rows reach other devices as insertions, in batches, and are counted")
     func populated() async throws {
         try await withDevices(2) { devices, _ in
             let left = try await open(devices[0], existing: plain(in: devices[0].directory, rows: 12_000))

@@ -26,11 +26,13 @@ struct StoreFile {
     ///   - schema: the app's migrator and synced tables.
     ///   - newState: the state of a store that is new.
     ///   - plain: the app's plain database, with which a store that is new begins.
+    ///   - attached: files whose tables every connection joins.
     ///   - files: makes the directory that the file lies in.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(
-        _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, files: any FileLayer = LinuxFileLayer()
+        _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
+        files: any FileLayer = LinuxFileLayer()
     ) throws -> StoreFile {
         do {
             try makeDirectories(path.removingLastComponent(), files)
@@ -51,7 +53,7 @@ struct StoreFile {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
             let existing = try existingState(path, expected: newState)
             if existing == nil, let plain { try begin(with: plain, at: path, files: files) }
-            let pool = try DatabasePool(path: path.string, configuration: configuration)
+            let pool = try AttachedDatabase.pool(at: path, configuration, attaching: attached)
             let file = try prepare(path, pool, schema: schema, existing: existing, newState: newState)
             Waypoint.openPrepared.pass()
             return file

@@ -33,6 +33,8 @@ public final class UbiquitousStore: Sendable {
         ///
         /// The plain database stays as it is, and later openings do not look at it.
         public var existingDatabase: FilePath?
+        /// Files whose tables are joined with the store's, and never sync.
+        public var attachedDatabases: [AttachedDatabase] = []
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -102,6 +104,7 @@ public final class UbiquitousStore: Sendable {
         if let fault = PathComponentRule.fault(in: options.contentName) {
             throw UbiquitousStoreError(.invalidSchema, "The content name \(options.contentName.debugDescription) \(fault); use one like Notes.")
         }
+        if let fault = AttachedDatabase.fault(in: options.attachedDatabases) { throw UbiquitousStoreError(.invalidSchema, fault) }
         guard path.lastComponent != nil else {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
@@ -110,7 +113,9 @@ public final class UbiquitousStore: Sendable {
             account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
             epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
         let file = try await blocking {
-            try StoreFile.open(storePath, schema: schema, newState: newState, plain: options.existingDatabase, files: container.files)
+            try StoreFile.open(
+                storePath, schema: schema, newState: newState, plain: options.existingDatabase, attached: options.attachedDatabases,
+                files: container.files)
         }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(

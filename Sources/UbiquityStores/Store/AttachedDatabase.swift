@@ -1,0 +1,122 @@
+internal import Foundation
+public import GRDB
+internal import Synchronization
+public import SystemPackage
+
+/// A database file beside the store's, whose tables the store's connections join with the synced ones, and which never syncs.
+///
+/// ```swift
+/// options.attachedDatabases = [
+///     .local(at: "/home/alice/.local/share/notes/Local.sqlite", migrator: localMigrator),
+///     .bundled("words", at: "/usr/share/notes/Words.sqlite"),
+/// ]
+/// try await store.write { db in
+///     try note.insert(db)
+///     try db.execute(sql: "INSERT INTO local.draft VALUES (?, ?)", arguments: [note.id, text])
+/// }
+/// ```
+///
+/// A write is one transaction over all of them. A process that is killed leaves all of it or nothing; where the power fails between the
+/// commits of the files, each file is whole and one may lack the write (sqlite.org/lang_attach.html).
+public struct AttachedDatabase: Sendable {
+    /// What stands before the names of its tables.
+    public let name: String
+    /// The file.
+    public let path: FilePath
+    /// Makes the tables; nil for a file that is only read.
+    let migrator: DatabaseMigrator?
+
+    /// Tables of this device only, for reading and writing.
+    ///
+    /// - Parameters:
+    ///   - name: what stands before the names of its tables.
+    ///   - path: the file, which is made where it is missing; its directory must be there.
+    ///   - migrator: makes its tables. The store runs it before it opens.
+    /// - Returns: the database.
+    public static func local(_ name: String = "local", at path: FilePath, migrator: DatabaseMigrator) -> AttachedDatabase {
+        AttachedDatabase(name: name, path: path, migrator: migrator)
+    }
+
+    /// Tables that come with the app and are only read.
+    ///
+    /// - Parameters:
+    ///   - name: what stands before the names of its tables.
+    ///   - path: the file, which must be there, in a rollback journal mode where its directory cannot be written.
+    /// - Returns: the database.
+    public static func bundled(_ name: String, at path: FilePath) -> AttachedDatabase {
+        AttachedDatabase(name: name, path: path, migrator: nil)
+    }
+}
+
+extension AttachedDatabase {
+    /// Sees that the file is there and has its tables.
+    ///
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
+    func prepare() throws {
+        do {
+            if let migrator {
+                let pool = try DatabasePool(path: path.string)
+                try migrator.migrate(pool)
+                try checkPlain(pool)
+                try pool.close()
+            } else {
+                var readOnly = Configuration()
+                readOnly.readonly = true
+                let queue = try DatabaseQueue(path: path.string, configuration: readOnly)
+                try checkPlain(queue)
+                try queue.close()
+            }
+        } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_READONLY].contains(error.resultCode) {
+            throw UbiquitousStoreError(
+                .database, "The database “\(name)” at \(path) cannot be attached; see whether it is there, whole, and can be opened.", path: path,
+                cause: error)
+        }
+    }
+
+    private func checkPlain(_ reader: some DatabaseReader) throws {
+        guard try reader.read({ db in try !db.tableExists("ubiquity_state") }) else {
+            throw UbiquitousStoreError(.unsupported, "\(path) is a synced store itself; open it as one, and attach plain databases only.", path: path)
+        }
+    }
+
+    /// Attaches the file to a connection; see sqlite.org/lang_attach.html and sqlite.org/uri.html.
+    func attach(to db: Database) throws {
+        // A connection that only reads opens every file so.
+        let mode = migrator == nil ? "?mode=ro" : ""
+        try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedDatabaseIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
+        guard migrator != nil else { return }
+        // As the store's own.
+        try db.execute(sql: "PRAGMA \(name.quotedDatabaseIdentifier).synchronous = NORMAL")
+    }
+
+    private static func escaped(_ path: String) -> String {
+        path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+    }
+
+    /// Opens a pool whose connections all have databases attached.
+    static func pool(at path: FilePath, _ given: Configuration, attaching databases: [AttachedDatabase]) throws -> DatabasePool {
+        guard !databases.isEmpty else { return try DatabasePool(path: path.string, configuration: given) }
+        for database in databases { try database.prepare() }
+        // The pool makes its writer first, and sets the journal mode of all that is attached to it by then.
+        let isOpen = Mutex(false)
+        var configuration = given
+        configuration.prepareDatabase { db in if isOpen.withLock({ $0 }) { for database in databases { try database.attach(to: db) } } }
+        let pool = try DatabasePool(path: path.string, configuration: configuration)
+        try pool.writeWithoutTransaction { db in for database in databases { try database.attach(to: db) } }
+        isOpen.withLock { $0 = true }
+        return pool
+    }
+
+    /// What is wrong with the names of databases; nil where nothing is.
+    static func fault(in databases: [AttachedDatabase]) -> String? {
+        var names: Set<String> = ["main", "temp"]
+        for database in databases {
+            let name = database.name.lowercased()
+            if name.isEmpty || name.contains("\0") { return "A database to attach has no name: give it one like local." }
+            guard names.insert(name).inserted else {
+                return "Two databases are called “\(database.name)”: main and temp are SQLite's, give each another name."
+            }
+        }
+        return nil
+    }
+}
