@@ -92,3 +92,36 @@ struct QuarantineListCommand: AsyncParsableCommand {
         }
     }
 }
+
+/// Runs `ubcontrol store copy`.
+struct CopyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "copy",
+        abstract: "Write the app's tables to a plain database, without anything of this package.",
+        discussion: """
+            It may run beside the app: the copy is of one moment, compared with the store row by row, and put in its place only then. The store is not \
+            written. Exit status 0 where the copy is there, 1 where it is not.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: ArgumentHelp("Where to; nothing may be there.", valueName: "file"), completion: .file())
+    var target: String
+
+    @Flag(help: "Print a JSON object: rows, by table.")
+    var json = false
+
+    func run() async throws {
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        let copy = try store.open(readOnly: true).writePlainCopy(to: FilePath(target)) { part in
+            if isTerminal { FileHandle.standardError.write(Data("\r\(Int(part * 100)) % ".utf8)) }
+        }
+        if isTerminal { FileHandle.standardError.write(Data("\r      \r".utf8)) }
+        if json {
+            try printJSON(copy)
+        } else {
+            for (table, rows) in copy.rows.sorted(by: { $0.key < $1.key }) { print("\(table): \(rows) rows") }
+        }
+    }
+}

@@ -66,6 +66,20 @@ struct StoreCheckTests {
             #expect(try await devices[1].runBare("ubcontrol", "store", "quarantine", store).output.isEmpty)
         }
     }
+
+    @Test("S-109: ubcontrol writes a plain copy beside the app, and says why it does not")
+    func plainCopy() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "kept").status == 0)
+            let (store, target) = (try device.storeFile().string, device.home.appending("Plain.sqlite").string)
+            let outcome = try await Tool.run("ubcontrol", ["store", "copy", store, target])
+            #expect(outcome.status == 0 && outcome.output.contains("note: 1 rows"), "\(outcome)")
+            #expect(try await Tool.run("/usr/bin/sqlite3", [target, "SELECT title FROM note"]).output == "kept\n")
+            let again = try await Tool.run("ubcontrol", ["store", "copy", store, target])
+            #expect(again.status == 1 && again.errors.contains("is there already"), "\(again)")
+        }
+    }
 }
 
 extension ToolDevice {

@@ -65,7 +65,7 @@ struct Adopter {
 
     /// The places of the next rows after the last that was taken over.
     private func nextPlaces(of shape: TableShape, _ db: Database) throws -> [Place] {
-        let columns = shape.hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedDatabaseIdentifier)
+        let columns = shape.hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedIdentifier)
         let own = shape.hasRowid ? ["rid"] : shape.keyColumns.indices.map { "k\($0)" }
         func list(_ names: [String], _ suffix: String = "") -> String { names.map { $0 + suffix }.joined(separator: ", ") }
         let last = try RawStatement("SELECT \(list(own)) FROM \(shape.clockTable) ORDER BY \(list(own, " DESC")) LIMIT 1", db)
@@ -73,7 +73,7 @@ struct Adopter {
         defer { last.reset() }
         let after = hasLast ? "WHERE (\(list(columns))) > (\(list(columns.map { _ in "?" })))" : ""
         let next = try RawStatement(
-            "SELECT \(list(columns)) FROM \(shape.name.quotedDatabaseIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(Self.rowsPerBatch)", db)
+            "SELECT \(list(columns)) FROM \(shape.name.quotedIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(Self.rowsPerBatch)", db)
         if hasLast { for index in columns.indices { next.bind(index + 1, last.value(index).detached) } }
         defer { next.reset() }
         var places: [Place] = []

@@ -23,8 +23,8 @@ package struct CaptureTriggers {
 
     package init(_ shape: TableShape) {
         self.shape = shape
-        table = shape.name.quotedDatabaseIdentifier
-        keys = shape.keyColumns.map(\.quotedDatabaseIdentifier)
+        table = shape.name.quotedIdentifier
+        keys = shape.keyColumns.map(\.quotedIdentifier)
     }
 
     /// The statements that make our tables for one synced table.
@@ -78,21 +78,21 @@ extension CaptureTriggers {
 
     /// An update that could take other rows, as REPLACE.
     private var mayReplace: String {
-        let unique = Set(shape.uniques.flatMap(\.columns)).sorted().map { differs($0.quotedDatabaseIdentifier) }
+        let unique = Set(shape.uniques.flatMap(\.columns)).sorted().map { differs($0.quotedIdentifier) }
         return ([moved] + unique).joined(separator: " OR ")
     }
 
     private var isOldRow: String {
-        shape.hasRowid ? "rowid = OLD.rowid" : shape.keyCondition { _, column in "OLD.\(column.quotedDatabaseIdentifier)" }
+        shape.hasRowid ? "rowid = OLD.rowid" : shape.keyCondition { _, column in "OLD.\(column.quotedIdentifier)" }
     }
 
     /// The rows that REPLACE may take: that with the new key, that with the new rowid (-1 where SQLite is to choose it), and those that a
     /// UNIQUE rule forbids beside the new one.
     private var victims: String {
-        var conditions = ["(\(shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }))"]
+        var conditions = ["(\(shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }))"]
         if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
         for unique in shape.uniques {
-            let parts = zip(unique.columns.map(\.quotedDatabaseIdentifier), unique.collations).map { "\($0) COLLATE \($1) = NEW.\($0)" }
+            let parts = zip(unique.columns.map(\.quotedIdentifier), unique.collations).map { "\($0) COLLATE \($1) = NEW.\($0)" }
             conditions.append("(\(parts.joined(separator: " AND ")))")
         }
         return conditions.joined(separator: " OR ")
@@ -103,7 +103,7 @@ extension CaptureTriggers {
     /// `OLD.a, OLD.b` and the like: place and key first, then every column that syncs.
     private func whole(_ prefix: String) -> String {
         let place = shape.hasRowid ? "\(prefix)rowid" : "NULL"
-        return ([place] + (keys + shape.columns.map(\.quotedDatabaseIdentifier)).map { prefix + $0 }).joined(separator: ", ")
+        return ([place] + (keys + shape.columns.map(\.quotedIdentifier)).map { prefix + $0 }).joined(separator: ", ")
     }
 
     private var born: String {
@@ -131,7 +131,7 @@ extension CaptureTriggers {
     private var updated: String {
         let mask = shape.columns.indices.map { "((\(writes($0))) << \($0))" }.joined(separator: " | ")
         let before = shape.columns.enumerated()
-            .map { "CASE WHEN mask >> \($0) & 1 THEN OLD.\($1.quotedDatabaseIdentifier) END" }.joined(separator: ", ")
+            .map { "CASE WHEN mask >> \($0) & 1 THEN OLD.\($1.quotedIdentifier) END" }.joined(separator: ", ")
         let (names, place) =
             shape.hasRowid ? ("rid", "NEW.rowid") : (shape.ownKeyColumns, keys.map { "NEW.\($0)" }.joined(separator: ", "))
         return """
@@ -147,7 +147,7 @@ extension CaptureTriggers {
 
     /// Whether an update writes a column: it differs, and its policy lets the new value stay.
     private func writes(_ column: Int) -> String {
-        let name = shape.columns[column].quotedDatabaseIdentifier
+        let name = shape.columns[column].quotedIdentifier
         guard let violation = violation(of: column) else { return differs(name) }
         return "(\(differs(name))) AND NOT (\(violation))"
     }
@@ -159,10 +159,10 @@ extension CaptureTriggers {
     /// The value is put back as an import's would be, so that nothing is noted.
     private var obey: String {
         let columns = shape.columns.indices.compactMap { column in
-            violation(of: column).map { (shape.columns[column].quotedDatabaseIdentifier, $0) }
+            violation(of: column).map { (shape.columns[column].quotedIdentifier, $0) }
         }
         let sets = columns.map { "\($0) = CASE WHEN \($1) THEN OLD.\($0) ELSE \($0) END" }.joined(separator: ", ")
-        let place = shape.hasRowid ? "rowid = NEW.rowid" : shape.keyCondition { _, column in "NEW.\(column.quotedDatabaseIdentifier)" }
+        let place = shape.hasRowid ? "rowid = NEW.rowid" : shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }
         return """
             AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(rekeyed)) AND (\(columns.map { "(\($1))" }.joined(separator: " OR "))) BEGIN
             UPDATE ubiquity_import SET active = 2;
@@ -174,7 +174,7 @@ extension CaptureTriggers {
 
     /// Whether a column's policy keeps the old value; nil where it has none of its own.
     private func violation(of column: Int) -> String? {
-        let name = shape.columns[column].quotedDatabaseIdentifier
+        let name = shape.columns[column].quotedIdentifier
         let condition: String
         switch shape.rules.policy(of: column) {
         case .lastWriter: return nil

@@ -24,8 +24,8 @@ struct TableSealer {
         self.db = db
         self.values = values
         clocks = try ClockTable(shape: shape, db)
-        let columns = (shape.keyColumns + shape.columns).map(\.quotedDatabaseIdentifier).joined(separator: ", ")
-        row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
+        let columns = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
+        row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
     }
 
     mutating func seal(_ captured: CaptureFold) throws {
@@ -168,7 +168,7 @@ extension TableSealer {
         row.reset()
         try db.execute(sql: "UPDATE ubiquity_import SET active = 2")
         let update = try RawStatement(
-            "UPDATE \(shape.name.quotedDatabaseIdentifier) SET \(shape.columns[column].quotedDatabaseIdentifier) = ? WHERE \(shape.placeCondition)",
+            "UPDATE \(shape.name.quotedIdentifier) SET \(shape.columns[column].quotedIdentifier) = ? WHERE \(shape.placeCondition)",
             db)
         update.bind(1, value)
         place.bind(to: update, from: 2)

@@ -40,10 +40,10 @@ public struct ConflictHistory {
     /// - Parameter conflict: what is to be restored.
     /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value.
     public func restore(_ conflict: Conflict) throws {
-        let table = conflict.record.table.quotedDatabaseIdentifier
+        let table = conflict.record.table.quotedIdentifier
         let keys = try keyColumns(of: conflict.record.table)
         guard keys.count == conflict.record.key.count else { throw Self.refusal(conflict, "its table has another primary key now, or is gone") }
-        let condition = keys.map { "\($0.quotedDatabaseIdentifier) = ?" }.joined(separator: " AND ")
+        let condition = keys.map { "\($0.quotedIdentifier) = ?" }.joined(separator: " AND ")
         do {
             if try !isThere(table, condition, conflict.record.key) { try insert(conflict, table, keys) }
             for field in conflict.lost { try set(field, table, condition, conflict) }
@@ -116,7 +116,7 @@ extension ConflictHistory {
 
     private func insert(_ conflict: Conflict, _ table: String, _ keys: [String]) throws {
         let known = conflict.reason == .deletion ? conflict.lost + conflict.others : conflict.lost
-        let names = (keys + known.map(\.column)).map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let names = (keys + known.map(\.column)).map(\.quotedIdentifier).joined(separator: ", ")
         let places = Array(repeating: "?", count: keys.count + known.count).joined(separator: ",")
         let statement = try RawStatement("INSERT INTO \(table) (\(names)) VALUES (\(places))", db)
         for (index, value) in (conflict.record.key + known.map(\.value)).enumerated() { statement.bind(index + 1, value) }
@@ -125,7 +125,7 @@ extension ConflictHistory {
     }
 
     private func set(_ field: Conflict.Field, _ table: String, _ condition: String, _ conflict: Conflict) throws {
-        let column = field.column.quotedDatabaseIdentifier
+        let column = field.column.quotedIdentifier
         let update = try RawStatement("UPDATE \(table) SET \(column) = ? WHERE \(condition)", db)
         let check = try RawStatement("SELECT \(column) FROM \(table) WHERE \(condition)", db)
         update.bind(1, field.value)

@@ -37,9 +37,9 @@ struct CheckInspector {
             try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
         }
         let columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [shape.name])
-            .map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+            .map(\.quotedIdentifier).joined(separator: ", ")
         copy = try RawStatement(
-            "INSERT INTO temp.\(mirror) (\(columns)) SELECT \(columns) FROM main.\(shape.name.quotedDatabaseIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })",
+            "INSERT INTO temp.\(mirror) (\(columns)) SELECT \(columns) FROM main.\(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })",
             db)
         clear = try RawStatement("DELETE FROM temp.\(mirror)", db)
     }

@@ -45,12 +45,12 @@ final class TableImporter {
         self.known = known
         isIdentity = table.columns == shape.columns
         clocks = try ClockTable(shape: shape, db)
-        let name = shape.name.quotedDatabaseIdentifier
-        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let name = shape.name.quotedIdentifier
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         find = try RawStatement("SELECT \(place) FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
         let written = shape.keyColumns + shape.columns.indices.filter { known.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
         let places = Array(repeating: "?", count: written.count).joined(separator: ",")
-        let names = written.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         onConflict = try Self.onConflict(shape.name, db)
         insert = try RawStatement("INSERT\(onConflict) INTO \(name) (\(names)) VALUES (\(places))", db)
         delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
@@ -159,7 +159,7 @@ final class TableImporter {
 
     func value(of column: Int, at place: Place) throws -> RecordValue {
         let statement = try RawStatement(
-            "SELECT \(shape.columns[column].quotedDatabaseIdentifier) FROM \(shape.name.quotedDatabaseIdentifier) WHERE \(shape.placeCondition)", db)
+            "SELECT \(shape.columns[column].quotedIdentifier) FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
         place.bind(to: statement)
         defer { statement.reset() }
         return try statement.step() ? statement.value(0) : .null
@@ -198,9 +198,9 @@ final class TableImporter {
 
     private func prepareUpdate(of written: ColumnSet) throws -> RawStatement {
         var names: [String] = []
-        written.forEach { names.append("\(shape.columns[$0].quotedDatabaseIdentifier) = ?") }
+        written.forEach { names.append("\(shape.columns[$0].quotedIdentifier) = ?") }
         let statement = try RawStatement(
-            "UPDATE\(onConflict) \(shape.name.quotedDatabaseIdentifier) SET \(names.joined(separator: ", ")) WHERE \(shape.placeCondition)", db)
+            "UPDATE\(onConflict) \(shape.name.quotedIdentifier) SET \(names.joined(separator: ", ")) WHERE \(shape.placeCondition)", db)
         updates[written] = statement
         return statement
     }

@@ -49,7 +49,7 @@ struct SchemaInspector {
         if name.lowercased().hasPrefix("ubiquity_") {
             violations.append("Table “\(name)” begins with “ubiquity_”, which is kept for the store's own tables: rename it.")
         }
-        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedDatabaseIdentifier)")) != nil
+        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedIdentifier)")) != nil
         var key: [(place: Int, name: String)] = []
         var columns: [String] = []
         var nullable: [String] = []

@@ -32,7 +32,7 @@ enum StoreInstaller {
             new.number = db.lastInsertedRowID
             for statement in CaptureTriggers(new).tables { try db.execute(sql: statement) }
             for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
-            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedDatabaseIdentifier)")!
+            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
             if rows > 0 { try Adopter.enlist(new, rows: rows, db) }
             return new
         }
@@ -70,11 +70,11 @@ enum StoreInstaller {
         guard try !hasTriggers(shape, db) else { return }
         for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
         if try Adopter.isAdopting(shape.number, db) { return }
-        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         try db.execute(
             sql: """
                 INSERT INTO \(shape.captureTable) (operation, \(shape.ownPlaceColumns)) SELECT \(CaptureTriggers.Operation.inserted.rawValue), \(place)
-                FROM \(shape.name.quotedDatabaseIdentifier) WHERE (\(place)) NOT IN (SELECT \(shape.ownPlaceColumns) FROM \(shape.clockTable))
+                FROM \(shape.name.quotedIdentifier) WHERE (\(place)) NOT IN (SELECT \(shape.ownPlaceColumns) FROM \(shape.clockTable))
                 """)
     }
 
@@ -84,7 +84,7 @@ enum StoreInstaller {
         return try Bool.fetchOne(
             db,
             sql: """
-                SELECT (SELECT max(rowid) FROM \(shape.name.quotedDatabaseIdentifier)) IS NOT (SELECT max(rid) FROM \(shape.clockTable))
+                SELECT (SELECT max(rowid) FROM \(shape.name.quotedIdentifier)) IS NOT (SELECT max(rid) FROM \(shape.clockTable))
                 AND NOT EXISTS (SELECT 1 FROM \(shape.captureTable))
                 """)!
     }
@@ -95,7 +95,7 @@ enum StoreInstaller {
     /// greatest numbers differ where any do, and the order says which clock is whose.
     private static func reconcile(_ shape: TableShape, _ db: Database) throws {
         guard try isRenumbered(shape, db) else { return }
-        let table = shape.name.quotedDatabaseIdentifier
+        let table = shape.name.quotedIdentifier
         let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
         guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
             // Where a trigger is missing, that is why.

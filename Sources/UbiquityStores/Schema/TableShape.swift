@@ -54,7 +54,7 @@ package struct TableShape: Sendable, Hashable {
 
     /// `"k0" = ? AND "k1" = ?` and the like, with a placeholder of the caller's for each key column.
     func keyCondition(_ placeholder: (Int, String) -> String) -> String {
-        keyColumns.enumerated().map { "\($1.quotedDatabaseIdentifier) = \(placeholder($0, $1))" }.joined(separator: " AND ")
+        keyColumns.enumerated().map { "\($1.quotedIdentifier) = \(placeholder($0, $1))" }.joined(separator: " AND ")
     }
 
     /// `k0, k1`: the key's columns in our own tables.

@@ -83,10 +83,10 @@ extension AttachedDatabase {
     func attach(to db: Database) throws {
         // A connection that only reads opens every file so.
         let mode = migrator == nil ? "?mode=ro" : ""
-        try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedDatabaseIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
+        try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
         guard migrator != nil else { return }
         // As the store's own.
-        try db.execute(sql: "PRAGMA \(name.quotedDatabaseIdentifier).synchronous = NORMAL")
+        try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = NORMAL")
     }
 
     private static func escaped(_ path: String) -> String {

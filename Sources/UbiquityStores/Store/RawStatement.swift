@@ -71,6 +71,8 @@ struct RawStatement {
         if let value { bind(index, .blob(value[...])) } else { sqlite3_bind_null(handle, Int32(index)) }
     }
 
+    var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
     func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
 
     func isNull(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL }

@@ -93,9 +93,9 @@ extension StoreCheck {
             remarks.append("\(table): \(noted) writes are noted and not sealed, so that rows and stamps were not compared; open the store once")
             return
         }
-        let rows = table.quotedDatabaseIdentifier
+        let rows = table.quotedIdentifier
         let clocks = "ubiquity_clock_\(number)"
-        let same = keys.enumerated().map { "r.\($1.quotedDatabaseIdentifier) = c.k\($0)" }.joined(separator: " AND ")
+        let same = keys.enumerated().map { "r.\($1.quotedIdentifier) = c.k\($0)" }.joined(separator: " AND ")
         let hasRowid = try db.columns(in: clocks).contains { $0.name == "rid" }
         let place = hasRowid ? "r.rowid = c.rid" : same
         records += try Int.fetchOne(db, sql: "SELECT count(*) FROM \(rows)")!
