@@ -8,6 +8,22 @@ import UbiquityContainers
 
 /// The import's transaction by itself, without the engine that publishes before it.
 struct ImportTests {
+    @Test("F-10: a store that is opened takes in what came while it was closed, though nothing changes in the container any more")
+    func everyOpening() async throws {
+        try await withDevices(2) { devices, _ in
+            let left = try await devices[0].open()
+            for round in 0..<3 {
+                try await left.execute("INSERT INTO person (id) VALUES (?)", ["\(round)"])
+                try await left.publish()
+                let right = try await devices[1].open(automatically: true)
+                let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
+                var counts = observation.values(in: right.reader).makeAsyncIterator()
+                while let count = try await counts.next(), count != round + 1 {}
+                try await right.close()
+            }
+        }
+    }
+
     @Test("an import seals what another connection has written since, so that a later edit is not taken for an older one")
     func sealsFirst() async throws {
         try await withDevices(2) { devices, _ in
