@@ -24,8 +24,7 @@ extension StoreEngine {
                 path: lock)
         }
         defer { withExtendedLifetime(lease) {} }
-        try noteOtherProcesses()
-        var state = try file.pool.read { db in try StoreState.read(db) }
+        var state = try noteOtherProcesses()
         guard isExchanging(state) else { return }
         do {
             if !state.attached {
@@ -47,10 +46,12 @@ extension StoreEngine {
     }
 
     /// Tells observers when another process of this device has written to the store file since we last looked.
-    private func noteOtherProcesses() throws {
+    ///
+    /// - Returns: the store's state, for each look is a way to another thread and back.
+    private func noteOtherProcesses() throws -> StoreState {
         let before = dataVersion
         // Outside a transaction, which would wait for whoever writes.
-        let now = try file.pool.writeWithoutTransaction { db in
+        let (now, state) = try file.pool.writeWithoutTransaction { db in
             let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
             if let before, version != before {
                 try db.inTransaction(.immediate) {
@@ -58,10 +59,11 @@ extension StoreEngine {
                     return .commit
                 }
             }
-            return version
+            return (version, try StoreState.read(db))
         }
         dataVersion = now
         if let before, now != before { notices.post(.didChangeInAnotherProcess) }
+        return state
     }
 
     /// Takes a new identifier where another copy of this store uses this one, and goes on with one that a crash cut short.

@@ -6,7 +6,11 @@ internal import UbiquityContainers
 extension StoreEngine {
     func publish(all: Bool) throws {
         // With nothing to write there is no waiting for another process that writes.
-        let hasWork = try file.pool.read { db in try sealer.hasNotes(db) || Outbox.open(db).count > 0 }
+        let (hasWork, hasLogs) = try file.pool.read { db in
+            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0
+            return (hasWork, try hasWork || !Outbox.first(1, db).isEmpty)
+        }
+        guard hasLogs || closing != nil else { return }
         closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
         Waypoint.publishCoalesced.pass()
         _ = try publisher.publish(from: file.pool)
