@@ -123,6 +123,23 @@ struct AdoptionTests {
         }
     }
 
+    @Test("where two devices take over the same records, the greater of two values stays, on both")
+    func bothAdopt() async throws {
+        try await withDevices(2) { devices, _ in
+            var stores: [UbiquitousStore] = []
+            for (device, changes) in zip(devices, ["UPDATE person SET first = 'A', age = 9", "UPDATE person SET first = 'B', age = 5, last = 'L'"]) {
+                let file = try plain(in: device.directory, rows: 2)
+                try sqlite3(file, changes)
+                stores.append(try await open(device, existing: file))
+            }
+            try await settle(stores[0], stores[1])
+            for store in stores {
+                #expect(try await store.rows("SELECT first, last, age FROM person") == [["B", "L", "9"], ["B", "L", "9"]])
+                #expect(try await store.conflicts().isEmpty, "nobody wrote them")
+            }
+        }
+    }
+
     @Test("what is written before the rows are taken over counts as written to them, by the app or another program")
     func writtenMeanwhile() async throws {
         try await withDevices(2) { devices, _ in
