@@ -1,4 +1,6 @@
+import CLinux
 import Foundation
+import Glibc
 import Synchronization
 import SystemPackage
 import Testing
@@ -89,15 +91,18 @@ import Testing
         try await withWorld { world in
             for index in 0..<300 { try world.file("many/\(index % 7)/\(index).txt", String(repeating: "x", count: index * 100)) }
             let status = try await world.coordinator().read(world.url("many"), options: .forUploading) { url in
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-                process.arguments = [
-                    "-c", "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); sys.exit(z.testzip() is not None or len(z.namelist()) != 308)",
+                let words: [String] = [
+                    "python3", "-c",
+                    "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); sys.exit(z.testzip() is not None or len(z.namelist()) != 308)",
                     url.path,
                 ]
-                try process.run()
-                process.waitUntilExit()
-                return process.terminationStatus
+                var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+                defer { for argument in arguments { free(argument) } }
+                var process: pid_t = 0
+                guard posix_spawn(&process, "/usr/bin/python3", nil, nil, &arguments, clinux_environment()) == 0 else { return -1 }
+                var status: CInt = 0
+                while waitpid(process, &status, 0) < 0, errno == EINTR {}
+                return Int(status)
             }
             #expect(status == 0)
         }

@@ -1,5 +1,7 @@
+import CLinux
 import Foundation
 import GRDB
+import Glibc
 import Synchronization
 import SystemPackage
 import UbiquityContainers
@@ -120,19 +122,28 @@ extension LogFile {
     }
 }
 
-/// Runs the real `sqlite3` program on a database and returns its output.
+/// Runs the real `sqlite3` program on a database and returns its output; see posix_spawn(3).
+///
+/// Not by `Foundation.Process`, which lists the open descriptors of a process while its other threads open more, and then crashes.
 @discardableResult
 func sqlite3(_ file: FilePath, _ sql: String) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/sqlite3")
-    process.arguments = ["-bail", file.string, sql]
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw SQLite3Failure(text: text) }
+    let output = FileManager.default.temporaryDirectory.appending(path: "sqlite3-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: output) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+    let words: [String] = ["sqlite3", "-bail", file.string, sql]
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var process: pid_t = 0
+    let error = posix_spawn(&process, "/usr/bin/sqlite3", &actions, nil, &arguments, clinux_environment())
+    guard error == 0 else { throw Errno(rawValue: error) }
+    var status: CInt = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    let text = try String(contentsOfFile: output, encoding: .utf8)
+    guard status == 0 else { throw SQLite3Failure(text: text) }
     return text
 }
 
