@@ -53,6 +53,12 @@ enum Outbox {
         try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [sequence])
     }
 
+    static func isEmpty(_ db: Database) throws -> Bool {
+        let statement = try RawStatement("SELECT 1 FROM ubiquity_outbox LIMIT 1", db)
+        defer { statement.reset() }
+        return try !statement.step()
+    }
+
     /// Whether exactly this log waits.
     static func contains(_ position: Knowledge.Position, _ db: Database) throws -> Bool {
         let statement = try RawStatement("SELECT 1 FROM ubiquity_outbox WHERE sequence = ? AND hash = ?", db)

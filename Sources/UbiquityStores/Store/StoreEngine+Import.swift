@@ -8,7 +8,7 @@ extension StoreEngine {
         // With nothing to write there is no waiting for another process that writes.
         let (hasWork, hasLogs) = try file.pool.read { db in
             let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0
-            return (hasWork, try hasWork || !Outbox.first(1, db).isEmpty)
+            return (hasWork, try hasWork || !Outbox.isEmpty(db))
         }
         guard hasLogs || closing != nil else { return }
         closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
