@@ -6,7 +6,7 @@ import UbiquityStores
 struct CaptureFoldTests {
     private static let parent = TableShape(
         number: 1, name: "parent", keyColumns: ["id"], columns: ["email", "x", "y"],
-        uniques: [.init(columns: ["email"], collations: ["NOCASE"]), .init(columns: ["x", "y"], collations: ["BINARY", "BINARY"])])
+        uniques: [.init(terms: [.init(sql: "email", collation: "NOCASE")]), .init(terms: [.init(sql: "x"), .init(sql: "y")])])
     private static let child = TableShape(number: 2, name: "child", keyColumns: ["id"], columns: ["parent"])
 
     /// Runs SQL on two tables with their triggers, and gives the keys that ended and those that were challenged.

@@ -16,8 +16,8 @@ struct RefusalTests {
                 CREATE TABLE keyless (x);
                 CREATE TABLE nullable (id TEXT PRIMARY KEY, x);
                 CREATE TABLE folded (id TEXT COLLATE NOCASE NOT NULL PRIMARY KEY);
-                CREATE TABLE uniquely (id TEXT NOT NULL PRIMARY KEY, x UNIQUE);
-                CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES uniquely (id));
+                CREATE TABLE uniquely (id TEXT NOT NULL PRIMARY KEY, x UNIQUE ON CONFLICT REPLACE);
+                CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES uniquely (x));
                 CREATE TABLE hiding (id TEXT NOT NULL PRIMARY KEY, rowid);
                 CREATE TABLE untyped (id NOT NULL PRIMARY KEY);
                 CREATE TABLE twofaced (id TEXT COLLATE NOCASE NOT NULL, PRIMARY KEY (id COLLATE BINARY));
@@ -44,7 +44,7 @@ struct RefusalTests {
                 guard let error = error as? UbiquitousStoreError, error.code == .invalidSchema else { return false }
                 let lines = error.message.split(separator: "\n").dropFirst()
                 let expected = [
-                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "UNIQUE", "foreign key", "view",
+                    "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "ON CONFLICT", "not its primary key", "view",
                     "“missing” does not exist",
                     "Trigger “touch”", "hides SQLite's own rowid", "has no type", "of “twofaced” has the collation NOCASE",
                 ]

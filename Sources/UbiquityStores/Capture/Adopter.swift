@@ -46,8 +46,9 @@ struct Adopter {
     func adoptBatch(_ db: Database) throws -> Progress {
         var state = try StoreState.read(db)
         var body = LogBodyBuilder()
+        let related = RelatedTables(sealer.shapes, db)
         for shape in sealer.shapes where try Self.isAdopting(shape.number, db) {
-            var table = try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), db)
+            var table = try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db)
             let places = try nextPlaces(of: shape, db)
             for place in places where table.rows.bytes.count < Self.bytesPerBatch { try table.adopt(place) }
             body.add(shape.logTable, count: table.count, rows: table.rows)

@@ -78,7 +78,10 @@ extension CaptureTriggers {
 
     /// An update that could take other rows, as REPLACE.
     private var mayReplace: String {
-        let unique = Set(shape.uniques.flatMap(\.columns)).sorted().map { differs($0.quotedIdentifier) }
+        let enforced = shape.uniques.filter(\.isEnforced)
+        // Nobody but SQLite can tell what an expression or a condition comes to.
+        if enforced.contains(where: { $0.condition != nil || $0.terms.contains { !$0.isColumn } }) { return "1" }
+        let unique = Set(enforced.flatMap { $0.terms.map(\.sql) }).sorted().map(differs)
         return ([moved] + unique).joined(separator: " OR ")
     }
 
@@ -91,11 +94,19 @@ extension CaptureTriggers {
     private var victims: String {
         var conditions = ["(\(shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }))"]
         if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
-        for unique in shape.uniques {
-            let parts = zip(unique.columns.map(\.quotedIdentifier), unique.collations).map { "\($0) COLLATE \($1) = NEW.\($0)" }
+        for unique in shape.uniques where unique.isEnforced {
+            var parts = unique.terms.map { term in
+                term.isColumn ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(term.sql) = (SELECT \(term.sql) FROM (SELECT \(newRow)))"
+            }
+            if let condition = unique.condition { parts.append("(\(condition))") }
             conditions.append("(\(parts.joined(separator: " AND ")))")
         }
         return conditions.joined(separator: " OR ")
+    }
+
+    /// `NEW.a AS a, NEW.b AS b`: the new row, for an index's expressions.
+    private var newRow: String {
+        (keys + (shape.columns + shape.localColumns).map(\.quotedIdentifier)).map { "NEW.\($0) AS \($0)" }.joined(separator: ", ")
     }
 
     private var valueList: String { shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)" }

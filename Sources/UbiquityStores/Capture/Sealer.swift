@@ -14,6 +14,8 @@ struct Sealer: Sendable {
     var coalesces = false
     /// Values of more bytes go out in files of their own.
     var largeValueSize = Int.max
+    /// The app's elections, by table.
+    var elections: [String: SyncedTable.Election] = [:]
 
     /// Seals all that is noted and not sealed.
     ///
@@ -32,8 +34,9 @@ struct Sealer: Sendable {
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         var body = LogBodyBuilder()
+        let related = RelatedTables(shapes, db)
         for (shape, fold) in folds {
-            var table = try TableSealer(shape: shape, stamp: stamp, values: LargeValues(limit: largeValueSize, db), db)
+            var table = try TableSealer(shape: shape, stamp: stamp, values: LargeValues(limit: largeValueSize, db), related: related, db)
             try table.seal(fold)
             body.add(shape.logTable, count: table.count, rows: table.rows)
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
@@ -63,6 +66,40 @@ struct Sealer: Sendable {
         state.sequence = header.sequence
         state.predecessor = hash
         try state.update(db)
+    }
+
+    /// Finds out what marked records show, and shows it; what is found out that others cannot know goes into a log.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables with what is aside of them.
+    ///   - peers: orders stamps.
+    ///   - state: the store's state, which is moved on.
+    ///   - notice: takes in what is shown otherwise.
+    ///   - db: in a transaction with foreign keys and CHECKs off.
+    /// - Throws: GRDB's errors, and what an election throws.
+    func resolve(_ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, _ db: Database) throws {
+        let own = try StoreKnowledge.number(of: state.peer, db)
+        var orderedPeers = peers
+        orderedPeers.insert(state.peer, as: own)
+        let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
+        let resolver = Resolver(
+            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice)
+        try resolver.resolve()
+        notice = resolver.notice
+        var body = LogBodyBuilder()
+        for (table, fact) in resolver.facts { body.add(shapes[table].logTable, fact) }
+        let values = LargeValues(limit: largeValueSize, db)
+        for (table, registers, columns) in resolver.elected {
+            var rows = WireWriter()
+            rows.varint(UInt64(registers.clock.life))
+            for value in registers.key { rows.recordValue(value) }
+            rows.varint(UInt64(columns.rawValue))
+            for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
+            body.add(shapes[table].logTable, count: 1, rows: rows)
+        }
+        guard !body.isEmpty else { return }
+        state.clock = time
+        try post(body, at: time, state: &state, db)
     }
 
     /// The notes of one table; nil where there are none.

@@ -9,17 +9,23 @@ struct TableSealer {
         var past: [CaptureFold.Past]
     }
 
-    private let shape: TableShape
-    private let stamp: Stamp
+    let shape: TableShape
+    let stamp: Stamp
     private let db: Database
     private let values: LargeValues
-    private let clocks: ClockTable
-    private let row: RawStatement
+    let clocks: ClockTable
+    let row: RawStatement
+    /// The table with what is aside of it, and its place; nil where no table relates to another.
+    let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
     private(set) var rows = WireWriter()
     private(set) var count = 0
 
-    init(shape: TableShape, stamp: Stamp, values: LargeValues, _ db: Database) throws {
+    init(shape: TableShape, stamp: Stamp, values: LargeValues, related tables: RelatedTables?, _ db: Database) throws {
         self.shape = shape
+        related = try tables.map { tables in
+            let index = tables.shapes.firstIndex { $0.name == shape.name }!
+            return (tables, try tables[index], index)
+        }
         self.stamp = stamp
         self.db = db
         self.values = values
@@ -51,7 +57,15 @@ struct TableSealer {
             case .changed(let first, let later): try changed(place, first, later)
             }
         }
-        for (key, former) in ended { try died(key, life: former.clock.life + 1) }
+        for (key, former) in ended { try lost(key, after: former.clock.life) }
+    }
+
+    /// A row that is gone takes every record with it that it showed.
+    private mutating func lost(_ key: [RecordValue], after life: Int64) throws {
+        let members = try derivation(of: key)
+        guard members.isEmpty else { return try endAll(members) }
+        try died(key, life: life + 1)
+        try related?.tables.noteEnded(related!.index, RecordNode(key: key, life: life))
     }
 
     /// Takes over a row that was there before the table was synced.
@@ -62,21 +76,36 @@ struct TableSealer {
     }
 
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
-        let key = shape.keyColumns.indices.map { row.value($0) }
-        if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(place, former) }
-        try begin(place, life: try clocks.revive(key) + 1)
+        let key = key
+        if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(key, place, former) }
+        let hidden = try takeHidden(key)
+        try begin(place, life: max(try clocks.revive(key), hidden) + 1)
     }
 
     /// A record whose row went and is there again.
-    private mutating func returned(_ place: Place, _ former: Former) throws {
+    private mutating func returned(_ key: [RecordValue], _ place: Place, _ former: Former) throws {
         var changed = try differences(shape.allColumns, former.past)
         if former.replaced { changed = try obey(changed, place, former) }
-        guard former.replaced || changed.isEmpty else { return try begin(place, life: former.clock.life + 2) }
-        var clock = former.clock
-        changed = shape.rules.completed(changed)
-        clock.set(changed, to: stamp)
+        guard former.replaced || changed.isEmpty else {
+            let members = try derivation(of: key)
+            guard !members.isEmpty else { return try begin(place, life: former.clock.life + 2) }
+            try endAll(members)
+            return try begin(place, life: try clocks.revive(key) + 1)
+        }
+        try write(shape.rules.completed(changed), place, former.clock)
+    }
+
+    /// Gives columns of a row that was there the stamp of this save.
+    private mutating func write(_ columns: ColumnSet, _ place: Place, _ former: RecordClock) throws {
+        var clock = former
+        clock.set(columns, to: stamp)
         try clocks.set(clock, at: place)
-        if !changed.isEmpty { try emit(life: clock.life, columns: changed) }
+        guard !columns.isEmpty else { return }
+        let key = key
+        let members = try derivation(of: key)
+        if let first = members.first(where: { $0.registers.key == key }) ?? members.first { return try write(columns, to: first) }
+        try emit(life: clock.life, columns: columns)
+        try related?.tables.noteWritten(related!.index, key, columns, value: value)
     }
 
     private mutating func begin(_ place: Place, life: Int64) throws {
@@ -87,7 +116,14 @@ struct TableSealer {
         let life = life % 2 == 0 ? life + 1 : life
         try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), at: place)
         try emit(life: life, columns: columns)
+        if let related { try related.tables.noteBegun(related.index, RecordNode(key: key, life: life), value: value) }
     }
+
+    /// The key of the present row.
+    var key: [RecordValue] { shape.keyColumns.indices.map { row.value($0) } }
+
+    /// A column of the present row.
+    func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
         var columns = first.columns
@@ -96,17 +132,23 @@ struct TableSealer {
             columns = try differences(later.reduce(columns) { $0.union($1.columns) }, [first] + later)
             guard !columns.isEmpty else { return }
         }
-        columns = shape.rules.completed(columns)
-        var clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
-        clock.set(columns, to: stamp)
-        try clocks.set(clock, at: place)
-        try emit(life: clock.life, columns: columns)
+        try write(
+            shape.rules.completed(columns), place, try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: []))
     }
 
-    private mutating func died(_ key: [RecordValue], life: Int64) throws {
+    mutating func died(_ key: [RecordValue], life: Int64) throws {
         try clocks.bury(key, life: life)
         rows.varint(UInt64(life))
         for value in key { rows.recordValue(value) }
+        count += 1
+    }
+
+    /// Writes columns of a record as a change.
+    mutating func emit(_ registers: Registers, _ columns: ColumnSet) throws {
+        rows.varint(UInt64(registers.clock.life))
+        for value in registers.key { rows.recordValue(value) }
+        rows.varint(UInt64(columns.rawValue))
+        for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
         count += 1
     }
 

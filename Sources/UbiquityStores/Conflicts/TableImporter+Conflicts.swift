@@ -1,40 +1,46 @@
 /// What an import's changes take from each other, told to the recorder.
 extension TableImporter {
     /// Columns of an arriving change that lose to what is here.
-    func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, at place: Place) throws {
+    func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, _ here: (Int) throws -> RecordValue)
+        throws
+    {
         let lost = try columns.numbers.filter { column in
             // Two branches of one identifier may have given one stamp to two values.
             guard isListed(column) else { return false }
-            return try value(of: column, in: change) != value(of: column, at: place)
+            return try value(of: column, in: change) != here(column)
         }
         guard let first = lost.first else { return }
         try conflicts.record(
             id(change), reason(first), lost: lost.map { field($0, value(of: $0, in: change)) }, written: stamp, winner: clock.stamp(of: first).peer,
-            others: try lost.map { field($0, try value(of: $0, at: place)) })
+            others: try lost.map { field($0, try here($0)) })
     }
 
     /// Columns here that an arriving change is about to overwrite.
-    func noteOverwritten(_ columns: ColumnSet, by change: LogBody.Change, stamp: Stamp, clock: RecordClock, at place: Place) throws {
+    func noteOverwritten(_ columns: ColumnSet, by change: LogBody.Change, stamp: Stamp, clock: RecordClock, _ here: (Int) throws -> RecordValue)
+        throws
+    {
         var byStamp: [Stamp: [Int]] = [:]
         for column in conflicts.unseen(clock, among: columns).numbers where isListed(column) {
-            guard try value(of: column, in: change) != value(of: column, at: place) else { continue }
+            guard try value(of: column, in: change) != here(column) else { continue }
             byStamp[clock.stamp(of: column), default: []].append(column)
         }
         for (written, lost) in byStamp {
             try conflicts.record(
-                id(change), reason(lost[0]), lost: try lost.map { field($0, try value(of: $0, at: place)) }, written: written, winner: stamp.peer,
+                id(change), reason(lost[0]), lost: try lost.map { field($0, try here($0)) }, written: written, winner: stamp.peer,
                 others: lost.map { field($0, value(of: $0, in: change)) })
         }
     }
 
     /// A record here that an arriving deletion, or a later life, is about to end, with what its author had not seen.
-    func noteEnded(_ change: LogBody.Change, stamp: Stamp, clock: RecordClock, at place: Place) throws {
+    func noteEnded(_ change: LogBody.Change, stamp: Stamp, clock: RecordClock, _ here: (Int) throws -> RecordValue)
+        throws
+    {
         let lost = conflicts.unseen(clock, among: shape.allColumns)
         guard let first = lost.numbers.first(where: { _ in true }) else { return }
         let rest = shape.allColumns.subtracting(lost)
         func fields(_ columns: ColumnSet) throws -> [Conflict.Field] {
             try columns.numbers.compactMap { column in
-                let value = try value(of: column, at: place)
+                let value = try here(column)
                 return value == .null ? nil : field(column, value)
             }
         }

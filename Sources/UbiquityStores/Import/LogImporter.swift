@@ -38,14 +38,15 @@ struct LogImporter {
         var outcome = Outcome()
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
         var importers: [LogBody.Table: TableImporter] = [:]
+        let related = RelatedTables(shapes, db)
         for ready in logs {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
             for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             let before = isolating ? outcome.notice : ImportNotice()
             let refusal = try refusal {
-                guard isolating else { return try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db) }
+                guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
                 try db.inSavepoint {
-                    try join(ready, peers: peers, conflicts, &importers, &outcome.notice, db)
+                    try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
                     return .commit
                 }
             }
@@ -61,6 +62,7 @@ struct LogImporter {
             try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
                 .execute(arguments: [ready.peer.description, ready.name.description])
         }
+        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
         try state.update(db)
         outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
@@ -121,8 +123,8 @@ struct LogImporter {
     }
 
     private func join(
-        _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ importers: inout [LogBody.Table: TableImporter],
-        _ notice: inout ImportNotice, _ db: Database
+        _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ related: RelatedTables?,
+        _ importers: inout [LogBody.Table: TableImporter], _ notice: inout ImportNotice, _ db: Database
     ) throws {
         try conflicts.begin(ready, peers: peers)
         for group in ready.contents.groups {
@@ -131,24 +133,37 @@ struct LogImporter {
                 let table = ready.contents.tables[rows.table]
                 let importer =
                     try importers[table]
-                    ?? TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, db)
+                    ?? TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, related: related, db)
                 importers[table] = importer
                 importer.peers = peers
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in
                     do {
-                        guard let kind = try importer.join(&change, stamp: stamp) else { return }
-                        notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached)))
+                        let kind = try importer.join(&change, stamp: stamp)
+                        for key in importer.removedRows { notice.add(.delete, ObjectID(table: table.name, key: key)) }
+                        importer.removedRows = []
+                        if let kind { notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached))) }
                     } catch {
                         throw named(error, table.name, change.key)
                     }
                 }
             }
+            if let related { try enter(group.same, of: ready, related) }
+        }
+    }
+
+    /// Enters which records another peer found to be one.
+    private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ related: RelatedTables) throws {
+        for entry in same {
+            let index = shapes.firstIndex { $0.name == log.contents.tables[entry.table].name }!
+            let table = try related[index]
+            guard try table.enter(entry.fact, since: sealer.now().timeIntervalSince1970) else { continue }
+            for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }
         }
     }
 }
 
 extension ImportNotice {
-    fileprivate func touches(_ table: String) -> Bool {
+    func touches(_ table: String) -> Bool {
         inserted.contains { $0.table == table } || updated.contains { $0.table == table } || deleted.contains { $0.table == table }
     }
 }

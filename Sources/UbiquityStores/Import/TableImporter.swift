@@ -13,13 +13,17 @@ final class TableImporter {
     /// Orders stamps; it grows with the logs of a batch.
     var peers: PeerTable
     private let db: Database
-    private let clocks: ClockTable
+    let clocks: ClockTable
     private let find: RawStatement
     private let insert: RawStatement
     private let delete: RawStatement
     private var updates: [ColumnSet: RawStatement] = [:]
     private let known: ColumnSet
     private let onConflict: String
+    /// The table with what is aside of it, and its place; nil where no table relates to another.
+    let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
+    /// Keys of rows that went with the last record that they showed.
+    var removedRows: [[RecordValue]] = []
 
     /// Lives up to here are taken as they come.
     ///
@@ -34,8 +38,14 @@ final class TableImporter {
         return unknown.isEmpty ? nil : "it names the columns \(unknown.joined(separator: ", ")) of “\(table.name)”, which are unknown here"
     }
 
-    init(shape: TableShape, table: LogBody.Table, peers: PeerTable, conflicts: ConflictRecorder, _ db: Database) throws {
+    init(
+        shape: TableShape, table: LogBody.Table, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database
+    ) throws {
         self.shape = shape
+        related = try tables.map { tables in
+            let index = tables.shapes.firstIndex { $0.name == shape.name }!
+            return (tables, try tables[index], index)
+        }
         self.conflicts = conflicts
         self.peers = peers
         self.db = db
@@ -75,24 +85,18 @@ final class TableImporter {
     /// - Returns: what it did to the record, or nil where it did nothing.
     func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
         if !isIdentity { renumber(&change) }
+        if let related, let aside = try related.table.aside(change.key) { return try join(change, stamp: stamp, into: aside, related.table) }
         let place = try place(of: change.key)
+        // A row may show other records than the one with its key.
+        if place != nil, let related, try related.table.isDerived(change.key) { return try join(change, stamp: stamp, into: nil, related.table) }
         let local: RecordClock?
         if let place {
             local = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         } else {
-            let death = try clocks.death(change.key)
-            local = death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
+            local = try dead(change.key)
         }
-        guard change.life <= max(Self.soundLife, (local?.life ?? 0) + 2) else {
-            throw LogFault.damaged("it holds a record of more lives than can have been lived")
-        }
-        let outcome = try RecordJoin.join(
-            life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
-        ) { column in
-            // Only a living record is asked for its values.
-            (value(of: column, in: change), try self.value(of: column, at: place!))
-        }
-        try noteConflicts(outcome, change, stamp, local, place)
+        let outcome = try outcome(of: change, stamp: stamp, local) { try self.value(of: $0, at: place!) }
+        try noteConflicts(outcome, change, stamp, local) { try self.value(of: $0, at: place!) }
         switch outcome {
         case .superseded: return nil
         case .begins(let clock):
@@ -102,32 +106,68 @@ final class TableImporter {
             } else if local != nil {
                 _ = try clocks.revive(change.key)
             }
-            try clocks.set(clock, at: try insert(change))
+            guard let new = try unlessTaken({ try insert(change) }) else {
+                try park(registers(beginning: change, clock))
+                return place == nil ? nil : .delete
+            }
+            try clocks.set(clock, at: new)
+            try related?.tables.noteBegun(related!.index, RecordNode(key: change.key, life: clock.life)) { value(of: $0, in: change) }
             return place == nil ? .insert : .update
         case .ends(let life):
-            if let place { try remove(place) }
+            if let place {
+                try remove(place)
+                try related?.tables.noteEnded(related!.index, RecordNode(key: change.key, life: life - 1))
+            }
             try clocks.bury(change.key, life: life)
             return place == nil ? nil : .delete
         case .merges(let winning, let clock):
-            try update(place!, winning, change)
+            guard try unlessTaken({ try update(place!, winning, change) }) != nil else {
+                try park(merged(change, winning, clock))
+                return .delete
+            }
             try clocks.set(clock, at: place!)
+            try related?.tables.noteWritten(related!.index, change.key, winning) { value(of: $0, in: change) }
             return winning.isEmpty ? nil : .update
         }
     }
 
-    private func noteConflicts(_ outcome: RecordJoin, _ change: LogBody.Change, _ stamp: Stamp, _ local: RecordClock?, _ place: Place?) throws {
-        guard let local else { return }
-        switch outcome {
-        case .superseded where change.life < local.life: try noteTooLate(change, stamp: stamp)
-        case .superseded: if let place { try noteLosing(change.columns, of: change, stamp: stamp, to: local, at: place) }
-        case .begins, .ends: if let place { try noteEnded(change, stamp: stamp, clock: local, at: place) }
-        case .merges(let winning, _):
-            try noteOverwritten(winning, by: change, stamp: stamp, clock: local, at: place!)
-            try noteLosing(change.columns.subtracting(winning), of: change, stamp: stamp, to: local, at: place!)
+    /// A dead record's clock; nil where it has never lived.
+    func dead(_ key: [RecordValue]) throws -> RecordClock? {
+        let death = try clocks.death(key)
+        return death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
+    }
+
+    /// What a change does to a record that is here with a clock.
+    func outcome(
+        of change: LogBody.Change, stamp: Stamp, _ local: RecordClock?, value: (Int) throws -> RecordValue
+    ) throws -> RecordJoin {
+        guard change.life <= max(Self.soundLife, (local?.life ?? 0) + 2) else {
+            throw LogFault.damaged("it holds a record of more lives than can have been lived")
+        }
+        return try RecordJoin.join(
+            life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
+        ) { column in
+            // Only a living record is asked for its values.
+            (self.value(of: column, in: change), try value(column))
         }
     }
 
-    private func remove(_ place: Place) throws {
+    func noteConflicts(
+        _ outcome: RecordJoin, _ change: LogBody.Change, _ stamp: Stamp, _ local: RecordClock?, _ value: @escaping (Int) throws -> RecordValue
+    ) throws {
+        guard let local else { return }
+        let isAlive = !local.life.isMultiple(of: 2)
+        switch outcome {
+        case .superseded where change.life < local.life: try noteTooLate(change, stamp: stamp)
+        case .superseded: if isAlive { try noteLosing(change.columns, of: change, stamp: stamp, to: local, value) }
+        case .begins, .ends: if isAlive { try noteEnded(change, stamp: stamp, clock: local, value) }
+        case .merges(let winning, _):
+            try noteOverwritten(winning, by: change, stamp: stamp, clock: local, value)
+            try noteLosing(change.columns.subtracting(winning), of: change, stamp: stamp, to: local, value)
+        }
+    }
+
+    func remove(_ place: Place) throws {
         place.bind(to: delete)
         try delete.run()
         _ = try clocks.take(place)
@@ -151,6 +191,9 @@ final class TableImporter {
         change.columns = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
         change.values = pairs.map(\.value)
     }
+
+    /// Whether the log's author had a column.
+    func knows(_ column: Int) -> Bool { known.contains(ColumnSet(column: column)) }
 
     func value(of column: Int, in change: LogBody.Change) -> RecordValue {
         let below = change.columns.rawValue & ((1 << Int64(column)) - 1)

@@ -11,8 +11,9 @@ package enum LogBody {
     enum Field {
         static let table = 1, group = 2
         static let tableName = 1, tableKey = 2, tableColumn = 3
-        static let groupStamp = 1, groupPeer = 2, groupRows = 3
+        static let groupStamp = 1, groupPeer = 2, groupRows = 3, groupSame = 4
         static let rowsTable = 1, rowsCount = 2, rowsBytes = 3
+        static let sameTable = 1, sameBytes = 2
     }
 
     /// A synced table as the log's author had it.
@@ -41,6 +42,14 @@ package enum LogBody {
         /// Whose save it was, where that is not the log's author.
         package var peer: PeerIdentifier?
         package var rows: [Rows]
+        /// The records that its author found to be one, by the table's place in the log's list.
+        package var same: [Same] = []
+    }
+
+    /// Two records of a table that are one.
+    package struct Same: Sendable, Hashable {
+        package var table: Int
+        package var fact: SameAs
     }
 
     /// A change of one record.
@@ -75,16 +84,24 @@ package enum LogBody {
 
     private static func contents(_ body: ArraySlice<UInt8>) throws -> Contents {
         var contents = Contents()
+        // Their tables may stand behind them.
+        var facts: [[ArraySlice<UInt8>]] = []
         var reader = WireReader(body)
         while let (number, value) = try reader.nextField() {
             switch number {
             case Field.table: contents.tables.append(try table(try value.data))
-            case Field.group: contents.groups.append(try group(try value.data))
+            case Field.group:
+                let (group, same) = try group(try value.data)
+                contents.groups.append(group)
+                facts.append(same)
             default: break
             }
         }
         for rows in contents.groups.flatMap(\.rows) where !contents.tables.indices.contains(rows.table) {
             throw LogFault.damaged("its body names a table that it does not describe")
+        }
+        for index in contents.groups.indices {
+            contents.groups[index].same = try facts[index].map { try same($0, contents.tables) }
         }
         return contents
     }
@@ -106,8 +123,9 @@ package enum LogBody {
         return table
     }
 
-    private static func group(_ bytes: ArraySlice<UInt8>) throws -> Group {
+    private static func group(_ bytes: ArraySlice<UInt8>) throws -> (Group, same: [ArraySlice<UInt8>]) {
         var group = Group(time: .least, peer: nil, rows: [])
+        var same: [ArraySlice<UInt8>] = []
         var reader = WireReader(bytes)
         while let (number, value) = try reader.nextField() {
             switch number {
@@ -118,10 +136,34 @@ package enum LogBody {
                 guard let peer = PeerIdentifier(try value.string) else { throw LogFault.damaged("a group's peer is malformed") }
                 group.peer = peer
             case Field.groupRows: group.rows.append(try rows(try value.data))
+            case Field.groupSame: same.append(try value.data)
             default: break
             }
         }
-        return group
+        return (group, same)
+    }
+
+    private static func same(_ bytes: ArraySlice<UInt8>, _ tables: [Table]) throws -> Same {
+        var place = 0
+        var nodes: ArraySlice<UInt8> = []
+        var reader = WireReader(bytes)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.sameTable: place = Int(clamping: try value.number)
+            case Field.sameBytes: nodes = try value.data
+            default: break
+            }
+        }
+        guard tables.indices.contains(place) else { throw LogFault.damaged("its body names a table that it does not describe") }
+        var values = WireReader(nodes)
+        func node() throws -> RecordNode {
+            let life = try values.varint()
+            guard life > 0, life < 1 << 62, !life.isMultiple(of: 2) else { throw LogFault.damaged("a record's life is malformed") }
+            return RecordNode(key: try tables[place].keyColumns.map { _ in try values.recordValue().detached }, life: Int64(life))
+        }
+        let fact = SameAs(try node(), try node())
+        guard values.isAtEnd, fact.first.key != fact.second.key else { throw LogFault.damaged("a pair of records is malformed") }
+        return Same(table: place, fact: fact)
     }
 
     private static func rows(_ bytes: ArraySlice<UInt8>) throws -> Rows {

@@ -3,12 +3,13 @@ internal import UbiquityContainers
 /// Builds a body of one group: the changes of one save.
 package struct LogBodyBuilder {
     private var tables: [LogBody.Table] = []
-    private var sections: [(count: Int, rows: WireWriter)] = []
+    private var sections: [LogBody.Rows] = []
+    private var same: [LogBody.Same] = []
     package private(set) var changes = 0
 
     package init() {}
 
-    package var isEmpty: Bool { changes == 0 }
+    package var isEmpty: Bool { changes == 0 && same.isEmpty }
 
     /// Adds the changes of one table.
     ///
@@ -18,14 +19,21 @@ package struct LogBodyBuilder {
     ///   - rows: the changes, each written by `begin` and `WireWriter.recordValue`.
     package mutating func add(_ table: LogBody.Table, count: Int, rows: WireWriter) {
         guard count > 0 else { return }
-        tables.append(table)
-        sections.append((count, rows))
+        sections.append(LogBody.Rows(table: place(of: table), count: count, bytes: rows.bytes[...]))
         changes += count
     }
 
+    /// Adds that two records of a table are one.
+    package mutating func add(_ table: LogBody.Table, _ fact: SameAs) { same.append(LogBody.Same(table: place(of: table), fact: fact)) }
+
+    private mutating func place(of table: LogBody.Table) -> Int {
+        if let place = tables.firstIndex(of: table) { return place }
+        tables.append(table)
+        return tables.count - 1
+    }
+
     package func encoded(time: HybridTime) -> [UInt8] {
-        let rows = sections.enumerated().map { LogBody.Rows(table: $0, count: $1.count, bytes: $1.rows.bytes[...]) }
-        return LogBody.Contents(tables: tables, groups: [LogBody.Group(time: time, peer: nil, rows: rows)]).encoded()
+        LogBody.Contents(tables: tables, groups: [LogBody.Group(time: time, peer: nil, rows: sections, same: same)]).encoded()
     }
 }
 
@@ -50,6 +58,17 @@ extension LogBody.Contents {
                 section.field(LogBody.Field.rowsCount, varint: UInt64(rows.count))
                 section.field(LogBody.Field.rowsBytes, bytes: rows.bytes)
                 writer.field(LogBody.Field.groupRows, bytes: section.bytes)
+            }
+            for same in group.same {
+                var nodes = WireWriter()
+                for node in [same.fact.first, same.fact.second] {
+                    nodes.varint(UInt64(node.life))
+                    for value in node.key { nodes.recordValue(value) }
+                }
+                var section = WireWriter()
+                section.field(LogBody.Field.sameTable, varint: UInt64(same.table))
+                section.field(LogBody.Field.sameBytes, bytes: nodes.bytes)
+                writer.field(LogBody.Field.groupSame, bytes: section.bytes)
             }
             body.field(LogBody.Field.group, bytes: writer.bytes)
         }

@@ -15,6 +15,7 @@ struct LogMerger {
         }
         for var group in more.groups {
             for index in group.rows.indices { group.rows[index].table = places[group.rows[index].table] }
+            for index in group.same.indices { group.same[index].table = places[group.same[index].table] }
             contents.groups.append(group)
         }
         guard var whole = header else {

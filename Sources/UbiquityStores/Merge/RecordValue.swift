@@ -1,3 +1,6 @@
+internal import Foundation
+internal import GRDB
+
 /// A value of one of SQLite's five storage classes, byte for byte as SQLite holds it.
 ///
 /// Text is bytes, for SQLite takes text that is not UTF-8. Two values are equal where type and bytes are.
@@ -26,6 +29,30 @@ public enum RecordValue: Hashable, Sendable {
 
     /// Text of a Swift string.
     public static func text(_ string: String) -> RecordValue { .text(ArraySlice(string.utf8)) }
+}
+
+extension RecordValue {
+    /// A value as GRDB has it.
+    init(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let integer): self = .integer(integer)
+        case .double(let real): self = .real(real.bitPattern)
+        case .string(let text): self = .text(text)
+        case .blob(let data): self = .blob(ArraySlice(data))
+        }
+    }
+
+    /// The value as GRDB has it, which takes text for UTF-8.
+    var databaseValue: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let integer): integer.databaseValue
+        case .real(let bits): Double(bitPattern: bits).databaseValue
+        case .text(let bytes): String(decoding: bytes, as: UTF8.self).databaseValue
+        case .blob(let bytes): Data(bytes).databaseValue
+        }
+    }
 }
 
 extension RecordValue {

@@ -17,13 +17,19 @@ struct SchemaInspector {
         var shapes: [TableShape] = []
         if schema.tables.isEmpty { inspector.violations.append("No table is declared as synced: declare at least one SyncedTable.") }
         for (index, table) in schema.tables.enumerated() {
-            if schema.tables[..<index].contains(table) {
+            if schema.tables[..<index].contains(where: { $0.name == table.name }) {
                 inspector.violations.append("Table “\(table.name)” is declared twice: declare it once.")
             } else if let shape = try inspector.shape(of: table, number: Int64(index + 1)) {
                 shapes.append(shape)
             }
         }
-        try inspector.checkForeignKeys(to: Set(schema.tables.map { $0.name.lowercased() }))
+        var relations = RelationInspector(schema.tables, db)
+        for index in shapes.indices {
+            let table = schema.tables.first { $0.name == shapes[index].name }!
+            shapes[index].uniques = try relations.uniques(of: table, columns: shapes[index].columns)
+        }
+        try relations.relate(&shapes)
+        inspector.violations += relations.violations
         try inspector.checkTriggers(writing: schema.tables.map(\.name))
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
@@ -54,6 +60,10 @@ struct SchemaInspector {
         var columns: [String] = []
         var nullable: [String] = []
         var excluded: [String: Bool] = [:]
+        var localColumns: [String] = []
+        var localDefaults: [RecordValue] = []
+        var defaults: [RecordValue] = []
+        var notNull: ColumnSet = []
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
@@ -66,8 +76,14 @@ struct SchemaInspector {
                 if column["notnull"] == 0 { nullable.append(columnName) }
             } else if table.excluded.contains(columnName) {
                 excluded[columnName] = column["notnull"] == 0 || column["dflt_value"] != nil || column["hidden"] != 0
+                if column["hidden"] == 0 {
+                    localColumns.append(columnName)
+                    localDefaults.append(try standard(column["dflt_value"]))
+                }
             } else if column["hidden"] == 0 {
+                if column["notnull"] != 0, columns.count < ColumnSet.capacity { notNull.insert(ColumnSet(column: columns.count)) }
                 columns.append(columnName)
+                defaults.append(try standard(column["dflt_value"]))
             }
         }
         key.sort { $0.place < $1.place }
@@ -79,16 +95,28 @@ struct SchemaInspector {
                     "Column “\(column)” of “\(name)” is in the primary key and may be NULL, which names no record: declare it NOT NULL.")
             }
         }
-        let uniques = try uniques(of: name)
+        try checkKeyIndex(of: name)
         var reader = ColumnRulesReader(table, keyColumns: keyColumns, columns: columns, excluded: excluded)
         let rules = reader.rules()
         violations += reader.violations
         if columns.count > ColumnSet.capacity {
             violations.append("Table “\(name)” has \(columns.count) columns beside its key: at most \(ColumnSet.capacity) can sync; split it.")
         }
-        return TableShape(
-            number: number, name: name, keyColumns: keyColumns, columns: columns, rules: rules, hasRowid: hasRowid, isRowidKey: isRowidKey,
-            uniques: uniques)
+        var shape = TableShape(
+            number: number, name: name, keyColumns: keyColumns, columns: columns, rules: rules, hasRowid: hasRowid, isRowidKey: isRowidKey)
+        shape.localColumns = localColumns
+        shape.localDefaults = localDefaults
+        shape.defaults = defaults
+        shape.notNull = notNull
+        return shape
+    }
+
+    /// What a column's default comes to.
+    private func standard(_ expression: String?) throws -> RecordValue {
+        guard let expression else { return .null }
+        let statement = try RawStatement("SELECT \(expression)", db)
+        defer { statement.reset() }
+        return try statement.step() ? statement.value(0).detached : .null
     }
 
     /// Whether a table has a key of its own, which names its rows on other devices too.
@@ -127,32 +155,12 @@ struct SchemaInspector {
         if collation.uppercased() != "BINARY", !violations.contains(violation) { violations.append(violation) }
     }
 
-    /// The UNIQUE rules beside the key, each a violation as long as none can be merged.
-    private mutating func uniques(of name: String) throws -> [TableShape.Unique] {
-        var uniques: [TableShape.Unique] = []
-        for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [name]) where index["unique"] == 1 {
+    /// An index of the key with another collation would take two keys for one.
+    private mutating func checkKeyIndex(of name: String) throws {
+        for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?) WHERE origin = 'pk'", arguments: [name]) {
             let indexName: String = index["name"]
-            let columns = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName])
-            if index["origin"] == "pk" {
-                for column in columns { checkCollation(column["coll"], of: column["name"], in: name) }
-                continue
-            }
-            let names = columns.map { $0["name"] as String? }
-            violations.append(
-                "Table “\(name)” has a UNIQUE rule over (\(names.map { $0 ?? "an expression" }.joined(separator: ", "))), which cannot sync yet: drop the rule."
-            )
-            uniques.append(TableShape.Unique(columns: names.compactMap { $0 }, collations: columns.filter { $0["name"] != nil }.map { $0["coll"] }))
-        }
-        return uniques.filter { !$0.columns.isEmpty }
-    }
-
-    private mutating func checkForeignKeys(to synced: Set<String>) throws {
-        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-        for table in tables {
-            for key in try Row.fetchAll(db, sql: "SELECT * FROM pragma_foreign_key_list(?) WHERE seq = 0", arguments: [table]) {
-                let parent: String = key["table"]
-                guard synced.contains(table.lowercased()) || synced.contains(parent.lowercased()) else { continue }
-                violations.append("Table “\(table)” has a foreign key to “\(parent)”, which cannot sync yet: drop the constraint, keep the column.")
+            for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName]) {
+                checkCollation(column["coll"], of: column["name"], in: name)
             }
         }
     }

@@ -30,7 +30,7 @@ enum StoreInstaller {
                 sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, keyList(shape), columnList(shape)])
             var new = shape
             new.number = db.lastInsertedRowID
-            for statement in CaptureTriggers(new).tables { try db.execute(sql: statement) }
+            for statement in CaptureTriggers(new).tables + RelationTables(shape: new).statements { try db.execute(sql: statement) }
             for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
             let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
             if rows > 0 { try Adopter.enlist(new, rows: rows, db) }

@@ -1,3 +1,5 @@
+public import GRDB
+
 /// A table whose rows sync.
 ///
 /// ```swift
@@ -5,7 +7,7 @@
 /// SyncedTable(
 ///     "place", columns: ["visits": .maximum, "discovered": .firstWriter], groups: [["latitude", "longitude"]], excluding: ["cachedTile"])
 /// ```
-public struct SyncedTable: Sendable, Hashable {
+public struct SyncedTable: Sendable {
     /// The table's name in the store.
     public let name: String
     /// Columns with a policy of their own; in the others the last writer wins.
@@ -17,21 +19,39 @@ public struct SyncedTable: Sendable, Hashable {
     /// Whether the app gives the keys of an `INTEGER PRIMARY KEY`, so that no two devices count up the same.
     public let assignsIntegerKeys: Bool
 
+    /// Columns, or sets of columns, that no two records share: records that do become one on every device.
+    ///
+    /// UNIQUE constraints and indexes are such rules without being named here. A rule that is named here and has no index lets an app write
+    /// duplicates, which become one once they are saved.
+    public let unique: [[String]]
+    /// Sets columns of a record that two or more have become; see ``Election``.
+    public let election: Election?
+
+    /// Chooses what a record holds that several have become, where the latest value of each column is not what an app wants.
+    ///
+    /// It is asked once for each pair of records that a device finds to be one, inside a transaction and off the main thread. It gets what
+    /// the records hold, by column, in the order of their keys, and returns the columns to be set. They are written as a save is.
+    public typealias Election = @Sendable (_ duplicates: [Row]) throws -> [String: any DatabaseValueConvertible]
+
     /// Declares a table of the app's schema as synced.
     ///
     /// - Parameters:
     ///   - name: a table that the app's migrator makes, with a primary key.
     ///   - columns: the policies of columns in which not the last writer wins.
     ///   - groups: columns that belong together, such as latitude and longitude.
+    ///   - unique: columns, or sets of columns, that no two records share.
+    ///   - election: sets columns of a record that two or more have become.
     ///   - excluded: columns that stay on the device. Each must allow NULL or have a default, which it gets where a record arrives.
     ///   - assignsIntegerKeys: allows a key that SQLite would otherwise count up on each device by itself (a rowid alias).
     public init(
-        _ name: String, columns: [String: MergePolicy] = [:], groups: [[String]] = [], excluding excluded: Set<String> = [],
-        assignsIntegerKeys: Bool = false
+        _ name: String, columns: [String: MergePolicy] = [:], groups: [[String]] = [], unique: [[String]] = [],
+        excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil
     ) {
         self.name = name
         policies = columns
         self.groups = groups
+        self.unique = unique
+        self.election = election
         self.excluded = excluded
         self.assignsIntegerKeys = assignsIntegerKeys
     }

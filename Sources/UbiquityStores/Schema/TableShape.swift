@@ -2,14 +2,31 @@ internal import GRDB
 
 /// A synced table as the database has it, and the numbers that stand for its columns in stamps and logs.
 package struct TableShape: Sendable, Hashable {
-    /// A UNIQUE rule over plain columns beside the primary key; a rule with more in it is taken for less than it is.
+    /// A uniqueness rule beside the primary key: an index of the app's, or one that it declares for merging alone.
     package struct Unique: Sendable, Hashable {
-        package var columns: [String]
-        package var collations: [String]
+        /// A term of the rule: a column, or an expression over the table's columns.
+        package struct Term: Sendable, Hashable {
+            package var sql: String
+            package var collation: String
+            package var isColumn: Bool
 
-        package init(columns: [String], collations: [String]) {
-            self.columns = columns
-            self.collations = collations
+            package init(sql: String, collation: String = "BINARY", isColumn: Bool = true) {
+                self.sql = sql
+                self.collation = collation
+                self.isColumn = isColumn
+            }
+        }
+
+        package var terms: [Term]
+        /// The condition of a partial index.
+        package var condition: String?
+        /// Whether SQLite itself enforces it.
+        package var isEnforced: Bool
+
+        package init(terms: [Term], condition: String? = nil, isEnforced: Bool = true) {
+            self.terms = terms
+            self.condition = condition
+            self.isEnforced = isEnforced
         }
     }
 
@@ -26,8 +43,20 @@ package struct TableShape: Sendable, Hashable {
     package var hasRowid: Bool
     /// Whether that number is the key.
     package var isRowidKey: Bool
-    /// The rules through which REPLACE takes more than the row with the same key.
+    /// The rules by which two records are one (DESIGN §5).
     package var uniques: [Unique]
+    /// The references to other synced tables.
+    package var foreignKeys: [ForeignKey] = []
+    /// Whether another synced table, or this one, refers to it.
+    package var isParent = false
+    /// Columns that stay on the device.
+    package var localColumns: [String] = []
+    /// What an insert gives the other columns that it does not name.
+    package var defaults: [RecordValue] = []
+    /// The same of the columns that stay on the device.
+    package var localDefaults: [RecordValue] = []
+    /// The other columns that may not be NULL.
+    package var notNull: ColumnSet = []
 
     package init(
         number: Int64, name: String, keyColumns: [String], columns: [String], rules: ColumnRules = .plain, hasRowid: Bool = true,
@@ -42,6 +71,13 @@ package struct TableShape: Sendable, Hashable {
         self.isRowidKey = isRowidKey
         self.uniques = uniques
     }
+
+    /// Whether what it shows may be another thing than its records' registers.
+    package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty }
+
+    var asideTable: String { "ubiquity_aside_\(number)" }
+    var sameTable: String { "ubiquity_same_\(number)" }
+    var unresolvedTable: String { "ubiquity_unresolved_\(number)" }
 
     var clockTable: String { "ubiquity_clock_\(number)" }
     var deadTable: String { "ubiquity_dead_\(number)" }

@@ -30,12 +30,16 @@ struct ClockTable {
     func clock(at place: Place) throws -> RecordClock? {
         place.bind(to: get)
         defer { get.reset() }
-        guard try get.step() else { return nil }
+        return try get.step() ? Self.clock(get, from: 0) : nil
+    }
+
+    /// Reads a clock from five columns of a row.
+    static func clock(_ row: RawStatement, from column: Int) throws -> RecordClock {
         var clock = RecordClock(
-            life: get.integer(0), stamp: Stamp(HybridTime(rawValue: get.integer(1)), PeerNumber(rawValue: get.integer(2))),
-            columns: ColumnSet(rawValue: get.integer(3)))
-        if !get.isNull(4) {
-            guard let others = RecordClock.unpack(get.bytes(4)) else {
+            life: row.integer(column), stamp: Stamp(HybridTime(rawValue: row.integer(column + 1)), PeerNumber(rawValue: row.integer(column + 2))),
+            columns: ColumnSet(rawValue: row.integer(column + 3)))
+        if !row.isNull(column + 4) {
+            guard let others = RecordClock.unpack(row.bytes(column + 4)) else {
                 throw UbiquitousStoreError(.malformed, "A record's stamps are damaged in the store file.")
             }
             clock.others = others
@@ -43,13 +47,17 @@ struct ClockTable {
         return clock
     }
 
+    /// Binds a clock to five columns.
+    static func bind(_ clock: RecordClock, to statement: RawStatement, from index: Int) {
+        statement.bind(index, clock.life)
+        statement.bind(index + 1, clock.stamp.time.rawValue)
+        statement.bind(index + 2, clock.stamp.peer.rawValue)
+        statement.bind(index + 3, clock.columns.rawValue)
+        statement.bind(index + 4, clock.packedOthers)
+    }
+
     func set(_ clock: RecordClock, at place: Place) throws {
-        let next = place.bind(to: put)
-        put.bind(next, clock.life)
-        put.bind(next + 1, clock.stamp.time.rawValue)
-        put.bind(next + 2, clock.stamp.peer.rawValue)
-        put.bind(next + 3, clock.columns.rawValue)
-        put.bind(next + 4, clock.packedOthers)
+        Self.bind(clock, to: put, from: place.bind(to: put))
         try put.run()
     }
 

@@ -18,13 +18,18 @@ struct LargeValues {
     /// Writes a column of a row to a log: as it stands, or, where it is large, by its hash.
     func write(_ column: Int, of row: RawStatement, to writer: inout WireWriter) throws {
         guard row.size(column) > limit else { return row.write(column, to: &writer) }
-        let value = row.value(column)
+        try write(row.value(column), to: &writer)
+    }
+
+    /// Writes a value to a log: as it stands, or, where it is large, by its hash.
+    func write(_ value: RecordValue, to writer: inout WireWriter) throws {
         let (bytes, isText) =
             switch value {
             case .text(let bytes): (Array(bytes), true)
             case .blob(let bytes): (Array(bytes), false)
             default: ([UInt8](), false)
             }
+        guard bytes.count > limit else { return writer.recordValue(value) }
         let large = LargeValue(isText: isText, length: bytes.count, hash: ContentHash(of: bytes))
         let insert = try RawStatement("INSERT OR IGNORE INTO ubiquity_value (hash, bytes) VALUES (?,?)", db)
         insert.bind(1, large.hash.bytes)

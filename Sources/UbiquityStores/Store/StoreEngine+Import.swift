@@ -7,7 +7,7 @@ extension StoreEngine {
     func publish(all: Bool) throws {
         // With nothing to write there is no waiting for another process that writes.
         let (hasWork, hasLogs) = try file.pool.read { db in
-            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0
+            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db)
             return (hasWork, try hasWork || !Outbox.isEmpty(db))
         }
         guard hasLogs || closing != nil else { return }
@@ -20,6 +20,10 @@ extension StoreEngine {
     private func seal(all: Bool) throws -> Bool {
         let isDue = all || coalescing == nil || closing.map { $0 <= .now } == true
         let limit = coalescing?.maximumSize ?? 0
+        if file.shapes.contains(where: \.isRelated) {
+            try file.pool.write { db in _ = try sealer.seal(db) }
+            try file.resolve(by: sealer)
+        }
         return try file.pool.write { db in
             try sealer.seal(db)
             let open = try Outbox.open(db)

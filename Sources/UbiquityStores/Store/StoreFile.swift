@@ -10,6 +10,7 @@ struct StoreFile {
     let shapes: [TableShape]
     let migrations: [String]
     let hasChecks: Bool
+    var hasForeignKeys: Bool { shapes.contains { !$0.foreignKeys.isEmpty } }
 
     /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`.
     static func path(for file: FilePath, peer: PeerIdentifier, contentName: String) -> FilePath {
@@ -171,12 +172,14 @@ struct StoreFile {
 }
 
 extension StoreFile {
-    /// Runs an import's transaction: without CHECKs, since no order of single rows need be valid (DESIGN §5).
+    /// Runs an import's transaction: without CHECKs and foreign keys, since no order of single rows need be valid (DESIGN §5).
     func importing<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
+            if hasForeignKeys { try db.execute(sql: "PRAGMA foreign_keys = 0") }
+            defer { if hasForeignKeys { try? db.execute(sql: "PRAGMA foreign_keys = 1") } }
             // Random keys touch pages all over: with SQLite's own 2 MB each would be written out again and again. With 32 MB a
             // million rows took as long as with 64, in runs that other work disturbed. 2 MB is SQLite's default.
             try db.execute(sql: "PRAGMA cache_size = -32768")

@@ -56,14 +56,15 @@ public final class UbiquitousStore: Sendable {
     /// How far imports have come.
     public let importProgress: ImportProgressSequence
 
-    private let pool: DatabasePool
+    private let storeFile: StoreFile
+    private var pool: DatabasePool { storeFile.pool }
     private let sealer: Sealer
     private let engine: StoreEngine
     private let runner: StoreRunner?
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine, runner: StoreRunner?, notices: StoreNotices) {
         self.file = file.path
-        pool = file.pool
+        storeFile = file
         self.sealer = sealer
         self.engine = engine
         self.runner = runner
@@ -120,7 +121,8 @@ public final class UbiquitousStore: Sendable {
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,
-            largeValueSize: options.largeValueSize)
+            largeValueSize: options.largeValueSize,
+            elections: Dictionary(schema.tables.compactMap { table in table.election.map { (table.name, $0) } }, uniquingKeysWith: { first, _ in first }))
         let broadcast = Broadcast<StoreNotice>()
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: broadcast, state: state,
@@ -141,14 +143,16 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns, once it is committed.
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        let sealer = sealer
-        let result = try await pool.write { db in
+        let (sealer, file) = (sealer, storeFile)
+        let (result, isMarked) = try await pool.write { db in
             let result = try updates(db)
-            try sealer.seal(db)
+            let isSealed = try sealer.seal(db) != nil
             Waypoint.saveSealed.pass()
-            return result
+            return (result, try isSealed && RelatedTables.hasUnresolved(file.shapes, db))
         }
         Waypoint.saveCommitted.pass()
+        // The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
+        if isMarked { try? await blocking { _ = try file.resolve(by: sealer) } }
         runner?.wake()
         return result
     }

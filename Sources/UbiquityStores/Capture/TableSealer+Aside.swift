@@ -1,0 +1,57 @@
+/// Saves of rows that show other records than the one with their key, or that one otherwise than it was written.
+extension TableSealer {
+    /// The records that a row shows; none where it is exactly its record's registers.
+    func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try related?.table.asides(under: key).filter { $0.state == .shown } ?? [] }
+
+    /// A save of a row is a save of one of the records that it shows, whose stamp is then the latest.
+    mutating func write(_ columns: ColumnSet, to record: AsideRecord) throws {
+        var record = record
+        for column in columns.numbers { record.registers.values[column] = value(column) }
+        record.registers.clock.set(columns, to: stamp)
+        try related!.table.put(record)
+        try related!.table.markUnresolved(record.registers.key)
+        try emit(record.registers, columns)
+    }
+
+    /// Deleting a row deletes every record that it showed.
+    mutating func endAll(_ members: [AsideRecord]) throws {
+        for member in members {
+            let key = member.registers.key
+            try related!.table.removeAside(key)
+            try related!.table.markUnresolved(key)
+            try died(key, life: member.registers.clock.life + 1)
+        }
+    }
+
+    /// An insert of a key that is alive and not shown under it starts its next life.
+    ///
+    /// What that record gave to a row that it shares stays there, as a save of this device.
+    ///
+    /// - Returns: the end of the life that is over; 0 where there was none.
+    mutating func takeHidden(_ key: [RecordValue]) throws -> Int64 {
+        guard let related, let hidden = try related.table.aside(key) else { return 0 }
+        try related.table.removeAside(key)
+        try related.table.markUnresolved(key)
+        if hidden.state == .shown, let rest = try related.table.asides(under: hidden.shown).first(where: { $0.state == .shown }) {
+            try keep(of: hidden, in: rest)
+        }
+        return hidden.registers.clock.life + 1
+    }
+
+    private mutating func keep(of hidden: AsideRecord, in rest: AsideRecord) throws {
+        var kept = rest
+        guard let table = related?.table, let row = try table.row(hidden.shown) else { return }
+        var columns: ColumnSet = []
+        for column in shape.columns.indices where hidden.registers.values[column] == row.values[column] {
+            guard rest.registers.values[column] != row.values[column] else { continue }
+            columns.insert(ColumnSet(column: column))
+        }
+        columns = shape.rules.completed(columns)
+        guard !columns.isEmpty else { return }
+        for column in columns.numbers { kept.registers.values[column] = row.values[column] }
+        kept.registers.clock.set(columns, to: stamp)
+        try table.put(kept)
+        try table.markUnresolved(kept.registers.key)
+        try emit(kept.registers, columns)
+    }
+}

@@ -1,0 +1,73 @@
+internal import GRDB
+
+/// Changes of records whose row is not exactly their registers, or cannot be made before others change.
+extension TableImporter {
+    /// Joins a change into a record that is aside; nil where it is not alive here, and its row shows others.
+    func join(_ change: LogBody.Change, stamp: Stamp, into aside: AsideRecord?, _ table: RelatedTable) throws -> ImportNotice.Kind? {
+        let local = try aside?.registers.clock ?? dead(change.key)
+        func value(_ column: Int) -> RecordValue { aside!.registers.values[column] }
+        let outcome = try outcome(of: change, stamp: stamp, local, value: value)
+        try noteConflicts(outcome, change, stamp, local, value)
+        switch outcome {
+        case .superseded: break
+        case .begins(let clock):
+            if let aside { try leave(aside, table) } else if local != nil { _ = try clocks.revive(change.key) }
+            try park(registers(beginning: change, clock))
+        case .ends(let life):
+            if let aside { try leave(aside, table) }
+            try clocks.bury(change.key, life: life)
+        case .merges(let winning, let clock):
+            var merged = aside!
+            for column in winning.numbers { merged.registers.values[column] = self.value(of: column, in: change).detached }
+            merged.registers.clock = clock
+            try table.put(merged)
+            try table.markUnresolved(change.key)
+        }
+        return nil
+    }
+
+    /// Takes a record's life from among those that are one with it; the last takes the row along.
+    private func leave(_ aside: AsideRecord, _ table: RelatedTable) throws {
+        try table.removeAside(aside.registers.key)
+        try table.markUnresolved(aside.registers.key)
+        guard aside.state != .pending else { return }
+        let others = try table.asides(under: aside.shown)
+        for other in others { try table.markUnresolved(other.registers.key) }
+        guard aside.state == .shown, others.isEmpty, let row = try table.row(aside.shown) else { return }
+        try remove(row.place)
+        removedRows.append(aside.shown)
+    }
+
+    /// Keeps a record until it is found out what can be shown.
+    func park(_ registers: Registers) throws {
+        guard let table = related?.table else { return }
+        try table.put(AsideRecord(registers: registers, shown: registers.key, state: .pending))
+        try table.markUnresolved(registers.key)
+    }
+
+    /// Runs a statement; nil where a uniqueness rule of the app stands in its way.
+    func unlessTaken<Result>(_ body: () throws -> Result) throws -> Result? {
+        do {
+            return try body()
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE && related != nil {
+            return nil
+        }
+    }
+
+    /// A record in the life that a change begins.
+    func registers(beginning change: LogBody.Change, _ clock: RecordClock) -> Registers {
+        let values = shape.columns.indices.map { column in
+            knows(column) ? value(of: column, in: change).detached : shape.defaults[column]
+        }
+        return Registers(key: change.key.map(\.detached), clock: clock, values: values, local: shape.localDefaults)
+    }
+
+    /// A record that has its row, with a change merged in; its row goes.
+    func merged(_ change: LogBody.Change, _ winning: ColumnSet, _ clock: RecordClock) throws -> Registers {
+        let row = try related!.table.row(change.key)!
+        var registers = Registers(key: change.key.map(\.detached), clock: clock, values: row.values, local: row.local)
+        for column in winning.numbers { registers.values[column] = value(of: column, in: change).detached }
+        try remove(row.place)
+        return registers
+    }
+}

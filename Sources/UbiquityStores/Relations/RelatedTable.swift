@@ -1,0 +1,306 @@
+internal import GRDB
+
+/// A synced table with what is kept aside of it, in one transaction: reads and writes by key, and nothing decided.
+final class RelatedTable {
+    let shape: TableShape
+    let clocks: ClockTable
+    private let db: Database
+    private let names: RelationTables
+    /// Whether anything is aside; may be true for longer than it is.
+    private(set) var hasAsides: Bool
+    /// Whether any records are known to be one.
+    private(set) var hasFacts: Bool
+
+    init(_ shape: TableShape, _ db: Database) throws {
+        self.shape = shape
+        self.db = db
+        names = RelationTables(shape: shape)
+        clocks = try ClockTable(shape: shape, db)
+        hasAsides = try Self.isFilled(shape.asideTable, db)
+        hasFacts = try Self.isFilled(shape.sameTable, db)
+    }
+
+    private static func isFilled(_ table: String, _ db: Database) throws -> Bool {
+        let statement = try RawStatement("SELECT 1 FROM \(table) LIMIT 1", db)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    private func asideStatement(_ letter: String) throws -> RawStatement {
+        try RawStatement("SELECT * FROM \(shape.asideTable) WHERE \(Self.condition(letter, shape))", db)
+    }
+
+    private static func condition(_ letter: String, _ shape: TableShape) -> String {
+        shape.keyColumns.indices.map { "\(letter)\($0) = ?" }.joined(separator: " AND ")
+    }
+
+    private static func places(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ",") }
+
+    private func bind(_ key: [RecordValue], to statement: RawStatement, from index: Int = 1) {
+        for (offset, value) in key.enumerated() { statement.bind(index + offset, value) }
+    }
+
+    /// Says that a record has to be looked at once all is written.
+    func markUnresolved(_ key: [RecordValue]) throws {
+        let mark = try RawStatement("INSERT OR IGNORE INTO \(shape.unresolvedTable) VALUES (\(Self.places(shape.keyColumns.count)))", db)
+        bind(key, to: mark)
+        try mark.run()
+    }
+
+    /// Takes some records off the list of those to be looked at.
+    func takeUnresolved(_ limit: Int) throws -> [[RecordValue]] {
+        let statement = try RawStatement("SELECT * FROM \(shape.unresolvedTable) LIMIT \(limit)", db)
+        let keys = try self.keys(statement)
+        let drop = try RawStatement("DELETE FROM \(shape.unresolvedTable) WHERE \(Self.condition("k", shape))", db)
+        for key in keys {
+            bind(key, to: drop)
+            try drop.run()
+        }
+        return keys
+    }
+
+    private func keys(_ statement: RawStatement) throws -> [[RecordValue]] {
+        defer { statement.reset() }
+        var keys: [[RecordValue]] = []
+        while try statement.step() { keys.append(shape.keyColumns.indices.map { statement.value($0) }) }
+        return keys
+    }
+}
+
+// MARK: What is aside
+
+extension RelatedTable {
+    func aside(_ key: [RecordValue]) throws -> AsideRecord? {
+        guard hasAsides else { return nil }
+        let statement = try asideStatement("k")
+        bind(key, to: statement)
+        defer { statement.reset() }
+        return try statement.step() ? record(statement) : nil
+    }
+
+    /// The records that are one under a key, shown or held; none of those that are pending.
+    func asides(under key: [RecordValue]) throws -> [AsideRecord] {
+        guard hasAsides else { return [] }
+        let statement = try asideStatement("s")
+        bind(key, to: statement)
+        defer { statement.reset() }
+        var records: [AsideRecord] = []
+        while try statement.step() { records.append(try record(statement)) }
+        return records.filter { $0.state != .pending }
+    }
+
+    /// Whether the row with a key shows other records than the one of that key, or that one otherwise than it was written.
+    func isDerived(_ key: [RecordValue]) throws -> Bool { try asides(under: key).contains { $0.state == .shown } }
+
+    private func record(_ row: RawStatement) throws -> AsideRecord {
+        let keys = shape.keyColumns.count
+        let values = keys + 5
+        let local = values + shape.columns.count
+        let shown = local + shape.localColumns.count
+        func list(_ start: Int, _ count: Int) -> [RecordValue] { (start..<start + count).map { row.value($0) } }
+        let key = list(0, keys)
+        let clock = try ClockTable.clock(row, from: keys)
+        var held: String?
+        if case .text(let bytes) = row.value(shown + keys) { held = String(decoding: bytes, as: UTF8.self) }
+        return AsideRecord(
+            registers: Registers(
+                key: key, clock: clock, values: list(values, shape.columns.count), local: list(local, shape.localColumns.count)),
+            shown: list(shown, keys), state: .init(held))
+    }
+
+    func put(_ record: AsideRecord) throws {
+        hasAsides = true
+        let registers = record.registers
+        let count = 2 * shape.keyColumns.count + 6 + shape.columns.count + shape.localColumns.count
+        let putAside = try RawStatement("INSERT OR REPLACE INTO \(shape.asideTable) VALUES (\(Self.places(count)))", db)
+        bind(registers.key, to: putAside)
+        var index = registers.key.count + 1
+        ClockTable.bind(registers.clock, to: putAside, from: index)
+        index += 5
+        for value in registers.values + registers.local + record.shown {
+            putAside.bind(index, value)
+            index += 1
+        }
+        putAside.bind(index, record.state.text.map { .text($0) } ?? .null)
+        try putAside.run()
+    }
+
+    func removeAside(_ key: [RecordValue]) throws {
+        guard hasAsides else { return }
+        let drop = try RawStatement("DELETE FROM \(shape.asideTable) WHERE \(Self.condition("k", shape))", db)
+        bind(key, to: drop)
+        try drop.run()
+    }
+}
+
+// MARK: Rows
+
+extension RelatedTable {
+    /// An app's row.
+    struct Row {
+        var place: Place
+        var values: [RecordValue]
+        var local: [RecordValue]
+    }
+
+    func row(_ key: [RecordValue]) throws -> Row? {
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns[0].quotedIdentifier
+        let all = ([place] + (shape.columns + shape.localColumns).map(\.quotedIdentifier)).joined(separator: ", ")
+        let find = try RawStatement("SELECT \(all) FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        bind(key, to: find)
+        defer { find.reset() }
+        guard try find.step() else { return nil }
+        let count = shape.columns.count
+        return Row(
+            place: shape.hasRowid ? .rowid(find.integer(0)) : .key(key),
+            values: (0..<count).map { find.value($0 + 1) }, local: shape.localColumns.indices.map { find.value($0 + count + 1) })
+    }
+
+    func hasRow(_ key: [RecordValue]) throws -> Bool {
+        let find = try RawStatement("SELECT 1 FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        bind(key, to: find)
+        defer { find.reset() }
+        return try find.step()
+    }
+
+    /// A living record's registers; nil where it is not alive.
+    func registers(_ key: [RecordValue]) throws -> Registers? {
+        if let aside = try aside(key) { return aside.registers }
+        guard let row = try row(key), try !isDerived(key) else { return nil }
+        let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+        return Registers(key: key, clock: clock, values: row.values, local: row.local)
+    }
+
+    /// Takes a row away, with its clock.
+    func removeRow(_ row: Row) throws {
+        let statement = try RawStatement("DELETE FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
+        row.place.bind(to: statement)
+        try statement.run()
+        _ = try clocks.take(row.place)
+    }
+
+    /// Makes a row; where another stands in its way by a uniqueness rule, returns the key of that.
+    ///
+    /// SQLite tells which row it is, whatever the rule: the upsert does nothing to it (sqlite.org/lang_upsert.html).
+    func insertRow(_ registers: Registers, clock: RecordClock) throws -> [RecordValue]? {
+        let names = (shape.keyColumns + shape.columns + shape.localColumns).map(\.quotedIdentifier)
+        let key = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let statement = try RawStatement(
+            """
+            INSERT INTO \(shape.name.quotedIdentifier) (\(names.joined(separator: ", "))) VALUES (\(Self.places(names.count)))
+            ON CONFLICT DO UPDATE SET \(names[0]) = \(names[0]) RETURNING \(key)
+            """, db)
+        bind(registers.key + registers.values + registers.local, to: statement)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        let found = shape.keyColumns.indices.map { statement.value($0) }
+        while try statement.step() {}
+        statement.reset()
+        guard found == registers.key, let row = try row(registers.key) else { return found }
+        try clocks.set(clock, at: row.place)
+        return nil
+    }
+
+    /// Writes columns of a row; false where a uniqueness rule forbids it.
+    func update(_ row: Row, to values: [RecordValue], _ columns: ColumnSet) throws -> Bool {
+        guard !columns.isEmpty else { return true }
+        let sets = columns.numbers.map { "\(shape.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ")
+        let statement = try RawStatement("UPDATE \(shape.name.quotedIdentifier) SET \(sets) WHERE \(shape.placeCondition)", db)
+        var index = 1
+        for column in columns.numbers {
+            statement.bind(index, values[column])
+            index += 1
+        }
+        row.place.bind(to: statement, from: index)
+        do {
+            try statement.run()
+            return true
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
+            return false
+        }
+    }
+
+    /// Another row that a rule which SQLite does not enforce takes for the same; nil where none is.
+    func partner(of key: [RecordValue]) throws -> [RecordValue]? {
+        for unique in shape.uniques where !unique.isEnforced {
+            let table = shape.name.quotedIdentifier
+            let same = unique.terms.map { "o.\($0.sql) = r.\($0.sql)" }.joined(separator: " AND ")
+            let keys = shape.keyColumns.map { "o.\($0.quotedIdentifier)" }.joined(separator: ", ")
+            let own = shape.keyColumns.map { "r.\($0.quotedIdentifier) = ?" }.joined(separator: " AND ")
+            let other = shape.keyColumns.map { "o.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+            let statement = try RawStatement(
+                "SELECT \(keys) FROM \(table) r JOIN \(table) o ON \(same) WHERE \(own) AND NOT (\(other)) LIMIT 1", db)
+            bind(key, to: statement)
+            if let found = try self.keys(statement).first { return found }
+        }
+        return nil
+    }
+}
+
+// MARK: References and facts
+
+extension RelatedTable {
+    private static let keysPerQuery = 100
+
+    /// The rows whose reference is one of some keys, by their own keys.
+    func rows(referringTo keys: [[RecordValue]], by foreignKey: ForeignKey) throws -> [[RecordValue]] {
+        try select(
+            shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", "), from: shape.name.quotedIdentifier, names.columns(of: foreignKey), keys)
+    }
+
+    /// The records aside whose own reference is one of some keys.
+    func asides(referringTo keys: [[RecordValue]], by foreignKey: ForeignKey) throws -> [[RecordValue]] {
+        guard hasAsides else { return [] }
+        return try select(shape.ownKeyColumns, from: shape.asideTable, names.ownColumns(of: foreignKey), keys)
+    }
+
+    private func select(_ columns: String, from table: String, _ reference: [String], _ keys: [[RecordValue]]) throws -> [[RecordValue]] {
+        var found: [[RecordValue]] = []
+        for start in stride(from: 0, to: keys.count, by: Self.keysPerQuery) {
+            let part = keys[start..<min(start + Self.keysPerQuery, keys.count)]
+            let list = Array(repeating: "(\(Self.places(reference.count)))", count: part.count).joined(separator: ",")
+            let statement = try RawStatement(
+                "SELECT \(columns) FROM \(table) WHERE (\(reference.joined(separator: ", "))) IN (VALUES \(list))", db)
+            for (offset, key) in part.enumerated() { bind(key, to: statement, from: offset * reference.count + 1) }
+            found += try self.keys(statement)
+        }
+        return found
+    }
+
+    /// The records that are one with another by a fact.
+    func neighbours(of node: RecordNode) throws -> [RecordNode] {
+        guard hasFacts else { return [] }
+        let statement = try RawStatement(
+            "SELECT \(names.list("b")), lb FROM \(shape.sameTable) WHERE \(Self.condition("a", shape)) AND la = ?", db)
+        bind(node.key, to: statement)
+        statement.bind(node.key.count + 1, node.life)
+        defer { statement.reset() }
+        var nodes: [RecordNode] = []
+        while try statement.step() {
+            nodes.append(RecordNode(key: node.key.indices.map { statement.value($0) }, life: statement.integer(node.key.count)))
+        }
+        return nodes
+    }
+
+    /// Enters that two records are one; false where that was known.
+    func enter(_ fact: SameAs, since: Double) throws -> Bool {
+        hasFacts = true
+        let count = 2 * shape.keyColumns.count + 3
+        let statement = try RawStatement("INSERT OR IGNORE INTO \(shape.sameTable) VALUES (\(Self.places(count)))", db)
+        for (one, other) in [(fact.first, fact.second), (fact.second, fact.first)] {
+            bind(one.key, to: statement)
+            statement.bind(one.key.count + 1, one.life)
+            bind(other.key, to: statement, from: one.key.count + 2)
+            statement.bind(count - 1, other.life)
+            statement.bind(count, .real(since.bitPattern))
+            try statement.run()
+        }
+        return db.changesCount > 0
+    }
+
+    /// The life that a key is in, or was in last; 0 for a record that never lived.
+    func life(_ key: [RecordValue]) throws -> Int64 {
+        if let living = try registers(key) { return living.clock.life }
+        return max(0, try clocks.death(key) - 1)
+    }
+}

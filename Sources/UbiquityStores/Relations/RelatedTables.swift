@@ -1,0 +1,85 @@
+internal import GRDB
+
+/// The synced tables and what is kept aside of them, in one transaction.
+///
+/// What is saved or imported is written as if it were alone; here is marked of which records it has to be found out what they show.
+final class RelatedTables {
+    let shapes: [TableShape]
+    /// For each table, the references to it.
+    let references: [[(child: Int, key: ForeignKey)]]
+    private var opened: [RelatedTable?]
+    private let db: Database
+
+    /// The tables of a store; nil where none relates to another and no records can be one.
+    init?(_ shapes: [TableShape], _ db: Database) {
+        guard shapes.contains(where: \.isRelated) else { return nil }
+        self.shapes = shapes
+        self.db = db
+        opened = shapes.map { _ in nil }
+        references = shapes.indices.map { parent in
+            shapes.indices.flatMap { child in shapes[child].foreignKeys.filter { $0.parent == parent }.map { (child, $0) } }
+        }
+    }
+
+    subscript(index: Int) -> RelatedTable {
+        get throws {
+            if let table = opened[index] { return table }
+            let table = try RelatedTable(shapes[index], db)
+            opened[index] = table
+            return table
+        }
+    }
+
+    /// Whether records are marked.
+    static func hasUnresolved(_ shapes: [TableShape], _ db: Database) throws -> Bool {
+        guard shapes.contains(where: \.isRelated) else { return false }
+        return try shapes.contains { shape in
+            let statement = try RawStatement("SELECT 1 FROM \(shape.unresolvedTable) LIMIT 1", db)
+            defer { statement.reset() }
+            return try statement.step()
+        }
+    }
+}
+
+extension RelatedTables {
+    /// Marks a record whose row came to be, if it may have to be shown otherwise, or others for it.
+    func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) -> RecordValue) throws {
+        let table = try self[index]
+        if try needsParent(index, node.key, among: nil, value: value) || table.partner(of: node.key) != nil
+            || isAwaited(index) || !table.neighbours(of: node).isEmpty
+        {
+            try table.markUnresolved(node.key)
+        }
+    }
+
+    /// Marks a record some of whose columns were written, if it may have to be shown otherwise.
+    func noteWritten(_ index: Int, _ key: [RecordValue], _ columns: ColumnSet, value: (Int) -> RecordValue) throws {
+        let table = try self[index]
+        if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil { try table.markUnresolved(key) }
+    }
+
+    /// Marks a record that ended, if others may have to be shown otherwise for it.
+    func noteEnded(_ index: Int, _ node: RecordNode) throws {
+        let table = try self[index]
+        if try shapes[index].isParent || !table.neighbours(of: node).isEmpty { try table.markUnresolved(node.key) }
+    }
+
+    /// Whether records may wait for a parent in a table.
+    private func isAwaited(_ index: Int) throws -> Bool { try references[index].contains { try self[$0.child].hasAsides } }
+
+    /// Whether a record refers to one that has no row.
+    private func needsParent(_ index: Int, _ key: [RecordValue], among columns: ColumnSet?, value: (Int) -> RecordValue) throws -> Bool {
+        for reference in shapes[index].foreignKeys {
+            if let columns, reference.valueColumns.isDisjoint(with: columns) { continue }
+            var wanted: [RecordValue] = []
+            for column in reference.columns {
+                switch column {
+                case .key(let place): wanted.append(key[place])
+                case .value(let number): wanted.append(value(number))
+                }
+            }
+            if !wanted.contains(.null), try !self[reference.parent].hasRow(wanted) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,60 @@
+/// The statements that make our tables for a synced table's relations, and the indexes of rules that have none.
+///
+/// - `ubiquity_aside_n`: the registers of the living records whose row is not exactly these; `s0`… is the key under which each is shown,
+///   `held` why it is not.
+/// - `ubiquity_same_n`: the pairs of records that are one, each both ways round.
+/// - `ubiquity_unresolved_n`: records of which has to be found out what is to be shown.
+struct RelationTables {
+    let shape: TableShape
+
+    var statements: [String] {
+        let keys = shape.ownKeyColumns
+        let values = (shape.columns.indices.map { "v\($0)" } + shape.localColumns.indices.map { "x\($0)" }).map { ", \($0)" }.joined()
+        let shown = list("s")
+        var statements = [
+            """
+            CREATE TABLE IF NOT EXISTS \(shape.asideTable) (\(keys), life INTEGER NOT NULL, time INTEGER NOT NULL, peer INTEGER NOT NULL, \
+            columns INTEGER NOT NULL, others BLOB\(values), \(shown), held TEXT, PRIMARY KEY (\(keys))) WITHOUT ROWID
+            """,
+            "CREATE INDEX IF NOT EXISTS \(shape.asideTable)_shown ON \(shape.asideTable) (\(shown))",
+            """
+            CREATE TABLE IF NOT EXISTS \(shape.sameTable) (\(list("a")), la INTEGER NOT NULL, \(list("b")), lb INTEGER NOT NULL, since REAL NOT NULL, \
+            PRIMARY KEY (\(list("a")), la, \(list("b")), lb)) WITHOUT ROWID
+            """,
+            "CREATE TABLE IF NOT EXISTS \(shape.unresolvedTable) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID",
+        ]
+        for (number, key) in shape.foreignKeys.enumerated() {
+            statements.append(
+                "CREATE INDEX IF NOT EXISTS \(shape.asideTable)_reference_\(number) ON \(shape.asideTable) (\(ownColumns(of: key).joined(separator: ", ")))")
+        }
+        for (number, unique) in shape.uniques.enumerated() where !unique.isEnforced {
+            statements.append(
+                "CREATE INDEX IF NOT EXISTS ubiquity_unique_\(shape.number)_\(number) ON \(shape.name.quotedIdentifier) (\(unique.terms.map(\.sql).joined(separator: ", ")))"
+            )
+        }
+        return statements
+    }
+
+    /// The columns of a reference in the table of what is aside.
+    func ownColumns(of key: ForeignKey) -> [String] {
+        key.columns.map { column in
+            switch column {
+            case .key(let place): "k\(place)"
+            case .value(let number): "v\(number)"
+            }
+        }
+    }
+
+    /// The columns of a reference in the app's table.
+    func columns(of key: ForeignKey) -> [String] {
+        key.columns.map { column in
+            switch column {
+            case .key(let place): shape.keyColumns[place].quotedIdentifier
+            case .value(let number): shape.columns[number].quotedIdentifier
+            }
+        }
+    }
+
+    /// `a0, a1`: as many columns as the key has.
+    func list(_ letter: String) -> String { shape.keyColumns.indices.map { "\(letter)\($0)" }.joined(separator: ", ") }
+}

@@ -1,0 +1,216 @@
+internal import GRDB
+
+// MARK: What is shown
+
+extension Resolver {
+    /// Looks again at what was held for a parent that may be shown now: held entities that could be shown together are shown.
+    func recall() throws {
+        var index = 0
+        while index < entities.count {
+            let entity = entities[index]
+            index += 1
+            let isBegun = entity.keys.contains { marked.contains(RecordName(table: entity.table, key: $0)) }
+            guard !entity.members.isEmpty, isBegun || entity.formerRows.isEmpty else { continue }
+            for (child, key) in references[entity.table] {
+                for waiting in try tables[child].asides(referringTo: entity.keys, by: key) {
+                    try composeLate(RecordName(table: child, key: waiting))
+                }
+            }
+        }
+    }
+
+    /// Finds an entity while rows are being found out; whom that concerns comes in a later round.
+    private func composeLate(_ name: RecordName) throws {
+        for referring in try compose(name) { try tables[referring.table].markUnresolved(referring.key) }
+    }
+
+    /// Finds out what each entity shows: all that is alive at first, then without what lacks a parent, until nothing more goes.
+    func evaluate() throws {
+        while !unevaluated.isEmpty {
+            var gone: [Int] = []
+            while let index = unevaluated.popLast() {
+                if !entities[index].members.isEmpty {
+                    guard entities[index].isShown else { continue }
+                    try evaluate(index)
+                }
+                if !entities[index].isShown { gone.append(index) }
+            }
+            for (table, indices) in Dictionary(grouping: gone, by: { entities[$0].table }) {
+                unevaluated += indices.flatMap { dependents[$0] ?? [] }.filter { entities[$0].isShown }
+                let keys = indices.flatMap { entities[$0].keys }
+                for (child, key) in references[table] {
+                    for row in try tables[child].rows(referringTo: keys, by: key) {
+                        let name = RecordName(table: child, key: row)
+                        try composeLate(name)
+                        unevaluated.append(byKey[name]!)
+                    }
+                }
+            }
+        }
+    }
+
+    private func evaluate(_ index: Int) throws {
+        let entity = entities[index]
+        let shape = shapes[entity.table]
+        var values = entity.joined.values
+        for reference in shape.foreignKeys {
+            guard let wanted = reference.reference(key: entity.shownKey, values: values) else { continue }
+            if let found = try shown(RecordName(table: reference.parent, key: wanted), for: index) {
+                if found != wanted { reference.set(found, in: &values) }
+                continue
+            }
+            switch reference.orphan {
+            case .null: reference.set(wanted.map { _ in .null }, in: &values)
+            case .standard(let standard):
+                reference.set(standard, in: &values)
+                guard !standard.contains(.null) else { continue }
+                if try shown(RecordName(table: reference.parent, key: standard), for: index) == standard { continue }
+                entity.outcome = .held(reason(reference, wanted))
+                return
+            case .held:
+                entity.outcome = .held(reason(reference, wanted))
+                return
+            }
+        }
+        // One column may stand in two references.
+        for reference in shape.foreignKeys {
+            guard let wanted = reference.reference(key: entity.shownKey, values: values) else { continue }
+            if try shown(RecordName(table: reference.parent, key: wanted), for: index) == wanted { continue }
+            entity.outcome = .held(reason(reference, wanted))
+            return
+        }
+        entity.outcome = .shown(values)
+    }
+
+    private func reason(_ reference: ForeignKey, _ wanted: [RecordValue]) -> String {
+        "\(ObjectID(table: shapes[reference.parent].name, key: wanted)) is not there"
+    }
+
+    /// The key under which a record is shown; nil where it is not.
+    private func shown(_ name: RecordName, for dependent: Int) throws -> [RecordValue]? {
+        if byKey[name] == nil {
+            let table = try tables[name.table]
+            let aside = try table.aside(name.key)
+            switch aside?.state {
+            case .shown: return aside!.shown
+            case .held: return nil
+            case .pending: try composeLate(name)
+            case nil:
+                if try table.hasRow(name.key) { return name.key }
+                guard try mayMeanAnother(name.table) else { return nil }
+                try composeLate(name)
+            }
+        }
+        let index = byKey[name]!
+        dependents[index, default: []].insert(dependent)
+        return entities[index].isShown ? entities[index].shownKey : nil
+    }
+}
+
+// MARK: Showing it
+
+extension Resolver {
+    /// Writes what was found out.
+    ///
+    /// - Returns: the records that turned out to be one.
+    /// - Throws: GRDB's errors.
+    func show() throws -> [RecordName] {
+        for entity in entities { try removeFormerRows(of: entity) }
+        for entity in entities { try putAside(entity) }
+        var colliding: [Entity] = []
+        for entity in entities { if try !showRow(of: entity) { colliding.append(entity) } }
+        var united: [RecordName] = []
+        // In the way may have stood a row that has changed since.
+        for entity in colliding {
+            guard let partner = try insertRow(of: entity) else { continue }
+            for member in entity.members {
+                try tables[entity.table].put(AsideRecord(registers: member, shown: member.key, state: .pending))
+            }
+            united += try unite(entity, partner)
+        }
+        for entity in entities where entity.isShown && shapes[entity.table].uniques.contains(where: { !$0.isEnforced }) {
+            if let partner = try tables[entity.table].partner(of: entity.shownKey) { united += try unite(entity, partner) }
+        }
+        return united
+    }
+
+    /// Says that an entity and the one that a row shows are one.
+    private func unite(_ entity: Entity, _ partner: [RecordValue]) throws -> [RecordName] {
+        let table = try tables[entity.table]
+        let first = entity.members[0]
+        let other = try table.asides(under: partner).first?.registers ?? table.registers(partner)
+        guard let other, !entity.keys.contains(partner) else {
+            throw UbiquitousStoreError(
+                .malformed,
+                "\(ObjectID(table: shapes[entity.table].name, key: partner)) stands in the way of itself. Move the store file aside and open again: it is filled anew from the container."
+            )
+        }
+        return try unite(
+            entity.table, RecordNode(key: first.key, life: first.clock.life), RecordNode(key: other.key, life: other.clock.life))
+    }
+
+    private func note(_ kind: ImportNotice.Kind, _ table: Int, _ key: [RecordValue]) {
+        notice.add(kind, ObjectID(table: shapes[table].name, key: key.map(\.detached)))
+    }
+
+    private func removeFormerRows(of entity: Entity) throws {
+        let table = try tables[entity.table]
+        for key in entity.formerRows where !entity.isShown || key != entity.shownKey {
+            guard let row = try table.row(key) else { continue }
+            // What stays on the device goes with the record that the row was written to.
+            if !entity.members.contains(where: { $0.key == key }), !entity.members.isEmpty {
+                entity.members[0].local = row.local
+                entity.joined.local = row.local
+            }
+            try table.removeRow(row)
+            note(.delete, entity.table, key)
+        }
+    }
+
+    private func putAside(_ entity: Entity) throws {
+        let table = try tables[entity.table]
+        for member in entity.members {
+            switch entity.outcome {
+            case .shown where entity.isPlain: try table.removeAside(member.key)
+            case .shown: try table.put(AsideRecord(registers: member, shown: entity.shownKey, state: .shown))
+            case .held(let reason): try table.put(AsideRecord(registers: member, shown: entity.shownKey, state: .held(reason)))
+            case .dead: break
+            }
+        }
+    }
+
+    /// Brings an entity's row up to date; false where another row stands in its way.
+    private func showRow(of entity: Entity) throws -> Bool {
+        guard case .shown(let values) = entity.outcome else { return true }
+        let table = try tables[entity.table]
+        guard let row = try table.row(entity.shownKey) else { return try insertRow(of: entity) == nil }
+        let changed = values.indices.reduce(into: ColumnSet()) { if row.values[$1] != values[$1] { $0.insert(ColumnSet(column: $1)) } }
+        guard try table.update(row, to: values, changed) else {
+            entity.joined.local = row.local
+            try table.removeRow(row)
+            note(.delete, entity.table, entity.shownKey)
+            return false
+        }
+        try table.clocks.set(entity.joined.clock, at: row.place)
+        if !changed.isEmpty { note(.update, entity.table, entity.shownKey) }
+        return true
+    }
+
+    /// Makes an entity's row; returns the key of the row that stands in its way.
+    private func insertRow(of entity: Entity) throws -> [RecordValue]? {
+        guard case .shown(let values) = entity.outcome else { return nil }
+        let table = try tables[entity.table]
+        var row = entity.joined
+        row.values = values
+        do {
+            if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
+            note(.insert, entity.table, entity.shownKey)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            // A row that this schema does not take at all.
+            entity.outcome = .held(error.message ?? "the schema refuses it")
+            try putAside(entity)
+            for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,245 @@
+internal import GRDB
+
+/// Finds out what is to be shown of records that relate to others, and shows it, in the transaction that it is called in.
+///
+/// The rows are a function of the registers and the same-as facts (DESIGN §5):
+/// records that are one by a fact, or by keys that refer to records that are one, make one entity, which is shown under its smallest living
+/// key with its columns joined by stamp; a reference to a record that is shown under another key is shown as that; and an entity whose parent
+/// is not shown shows NULL or the default instead, or is held. Of entities that refer to each other in a circle all are shown: of all ways to
+/// hold some that leave no reference dangling it is the one that holds the fewest.
+///
+/// It computes only what may have changed: the records that are marked, those that are one with them, and those that refer to these. Foreign
+/// keys must be off in the connection, for no order of single rows need be valid.
+final class Resolver {
+    let tables: RelatedTables
+    let shapes: [TableShape]
+    let peers: PeerTable
+    let elections: [String: SyncedTable.Election]
+    let now: Double
+    private let order: [Int]
+    /// For each table, the references to it.
+    let references: [[(child: Int, key: ForeignKey)]]
+
+    var entities: [Entity] = []
+    /// Which entity a key means.
+    var byKey: [RecordName: Int] = [:]
+    /// Entities that look at another.
+    var dependents: [Int: Set<Int>] = [:]
+    /// Entities whose row is still to be found out.
+    var unevaluated: [Int] = []
+    /// The records of this round that something has happened to.
+    private(set) var marked: Set<RecordName> = []
+    /// What the transaction has shown and no longer shows.
+    var notice: ImportNotice
+    /// The facts that were found, and what elections set: for a log.
+    private(set) var facts: [(table: Int, fact: SameAs)] = []
+    var elected: [(table: Int, registers: Registers, columns: ColumnSet)] = []
+    /// Records for which an election is to be held.
+    var contested: Set<RecordName> = []
+    /// Gives elections their stamp.
+    private let stamp: Stamp
+
+    init(
+        _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
+        notice: ImportNotice
+    ) {
+        self.tables = tables
+        shapes = tables.shapes
+        self.peers = peers
+        self.elections = elections
+        self.now = now
+        self.stamp = stamp
+        self.notice = notice
+        order = RelationOrder(shapes).tables
+        references = tables.references
+    }
+
+    /// How many records are looked at together.
+    private static let batch = 5000
+
+    /// Resolves every record that is marked.
+    func resolve() throws {
+        while true {
+            var marked: [RecordName] = []
+            for table in shapes.indices where marked.count < Self.batch {
+                marked += try tables[table].takeUnresolved(Self.batch - marked.count).map { RecordName(table: table, key: $0) }
+            }
+            guard !marked.isEmpty else { return }
+            // Each round makes fewer entities of them.
+            while !marked.isEmpty { marked = try resolve(marked) }
+        }
+    }
+
+    /// One round; returns the records that have been found to be one, for the next.
+    private func resolve(_ marked: [RecordName]) throws -> [RecordName] {
+        (entities, byKey, dependents, unevaluated) = ([], [:], [:], [])
+        self.marked = Set(marked)
+        var open = self.marked
+        while !open.isEmpty {
+            for table in order {
+                let names = open.filter { $0.table == table }
+                open.subtract(names)
+                for name in names { open.formUnion(try compose(name)) }
+            }
+        }
+        try recall()
+        try evaluate()
+        return try show()
+    }
+
+    /// Enters that two records are one, and lets the app choose.
+    func unite(_ table: Int, _ one: RecordNode, _ other: RecordNode) throws -> [RecordName] {
+        let fact = SameAs(one, other)
+        if try tables[table].enter(fact, since: now) { facts.append((table, fact)) }
+        let names = [one, other].map { RecordName(table: table, key: $0.key) }
+        if elections[shapes[table].name] != nil { contested.insert(names[0]) }
+        return names
+    }
+}
+
+// MARK: Which records are one
+
+extension Resolver {
+    /// Finds the entity that a key means.
+    ///
+    /// - Parameter name: a record, alive or not.
+    /// - Returns: records that refer to it and may have to be shown otherwise for what it is made of.
+    /// - Throws: GRDB's errors.
+    func compose(_ name: RecordName) throws -> [RecordName] {
+        guard byKey[name] == nil else { return [] }
+        let table = try tables[name.table]
+        var members: [Registers] = []
+        var keys: [[RecordValue]] = []
+        var former: Set<[RecordValue]> = []
+        var isNewlyComposed = false
+        var seen: Set<RecordNode> = []
+        var open = [RecordNode(key: name.key, life: try table.life(name.key))]
+        while let node = open.popLast() {
+            guard seen.insert(node).inserted else { continue }
+            open += try table.neighbours(of: node)
+            // A life that has passed still says who is one with whom.
+            guard try table.life(node.key) == node.life else { continue }
+            keys.append(node.key)
+            for key in try alike(node.key, in: name.table) {
+                open.append(RecordNode(key: key, life: try table.life(key)))
+            }
+            guard let registers = try table.registers(node.key) else { continue }
+            members.append(registers)
+            if let aside = try table.aside(node.key) {
+                if aside.state == .shown { former.insert(aside.shown) }
+            } else {
+                former.insert(node.key)
+            }
+        }
+        let named = try members.map { (key: try shownKey(of: $0.key, in: name.table), registers: $0) }.sorted { left, right in
+            if left.key != right.key { return RecordValue.precedes(left.key, right.key) }
+            if (left.registers.key == left.key) != (right.registers.key == right.key) { return left.registers.key == left.key }
+            return RecordValue.precedes(left.registers.key, right.registers.key)
+        }
+        members = named.map(\.registers)
+        let shown = named.first?.key ?? name.key
+        for member in members {
+            let before = try table.aside(member.key)
+            if before?.shown ?? member.key != shown || before?.state == .pending { isNewlyComposed = true }
+        }
+        // One that died may have been alone until now.
+        let living = Set(members.map(\.key))
+        if keys.contains(where: { !living.contains($0) && marked.contains(RecordName(table: name.table, key: $0)) }) { isNewlyComposed = true }
+        var joined = members.first ?? Registers(key: shown, clock: RecordClock(life: 0, stamp: .least, columns: []), values: [])
+        for member in members.dropFirst() { joined.join(member, rules: shapes[name.table].rules, peers: peers) }
+        joined.key = shown
+        let entity = Entity(
+            table: name.table, keys: keys, members: members, shownKey: shown, formerRows: Array(former), isNewlyComposed: isNewlyComposed,
+            joined: joined)
+        if keys.contains(where: { contested.remove(RecordName(table: name.table, key: $0)) != nil }) { try elect(entity) }
+        let index = entities.count
+        entities.append(entity)
+        unevaluated.append(index)
+        for key in keys + [shown] { byKey[RecordName(table: name.table, key: key)] = index }
+        return isNewlyComposed && keys.count > 1 ? try referring(to: entity) : []
+    }
+
+    /// The records that refer to an entity, by any of its keys.
+    func referring(to entity: Entity) throws -> [RecordName] {
+        try references[entity.table].flatMap { child, key in
+            let table = try tables[child]
+            return try (table.rows(referringTo: entity.keys, by: key) + table.asides(referringTo: entity.keys, by: key)).map {
+                RecordName(table: child, key: $0)
+            }
+        }
+    }
+
+    /// The key under which a record would be shown if it were alone: references in it are those that are shown.
+    func shownKey(of key: [RecordValue], in table: Int) throws -> [RecordValue] {
+        var shown = key
+        for reference in shapes[table].foreignKeys where reference.isInKey {
+            let parent = reference.reference(key: key, values: [])!
+            reference.set(try meaning(of: RecordName(table: reference.parent, key: parent)).shownKey, inKey: &shown)
+        }
+        return shown
+    }
+
+    /// Other keys that mean the same as one, since they refer to records that are one.
+    private func alike(_ key: [RecordValue], in table: Int) throws -> [[RecordValue]] {
+        var keys = [key]
+        for reference in shapes[table].foreignKeys where reference.isInKey {
+            let parent = reference.reference(key: key, values: [])!
+            let others = try meaning(of: RecordName(table: reference.parent, key: parent)).keys
+            keys = keys.flatMap { key in
+                others.map { other in
+                    var alike = key
+                    reference.set(other, inKey: &alike)
+                    return alike
+                }
+            }
+        }
+        return keys.filter { $0 != key }
+    }
+
+    /// What a key of a parent means: the key under which that is shown, and all its keys.
+    private func meaning(of name: RecordName) throws -> (shownKey: [RecordValue], keys: [[RecordValue]]) {
+        if byKey[name] == nil {
+            guard try mayMeanAnother(name.table) else { return (name.key, [name.key]) }
+            for referring in try compose(name) { try tables[referring.table].markUnresolved(referring.key) }
+        }
+        let entity = entities[byKey[name]!]
+        return (entity.members.isEmpty ? name.key : entity.shownKey, entity.keys.isEmpty ? [name.key] : entity.keys)
+    }
+
+    /// Whether keys of a table may mean other records than those that they name.
+    func mayMeanAnother(_ table: Int) throws -> Bool {
+        let own = try tables[table]
+        return try own.hasAsides || own.hasFacts || shapes[table].foreignKeys.contains { try $0.isInKey && mayMeanAnother($0.parent) }
+    }
+
+    /// Lets the app set columns of records that have become one.
+    private func elect(_ entity: Entity) throws {
+        let shape = shapes[entity.table]
+        guard entity.members.count > 1, let election = elections[shape.name] else { return }
+        let rows = entity.members.map { member in
+            Row(
+                Dictionary(
+                    uniqueKeysWithValues: zip(shape.keyColumns + shape.columns, member.key + member.values).map { ($0, $1.databaseValue) }))
+        }
+        var columns: ColumnSet = []
+        for (name, value) in try election(rows) {
+            guard let column = shape.columns.firstIndex(of: name) else {
+                throw UbiquitousStoreError(.invalidSchema, "The election of “\(shape.name)” sets “\(name)”, which is no column of it that syncs.")
+            }
+            columns.insert(ColumnSet(column: column))
+            entity.members[0].values[column] = RecordValue(value.databaseValue)
+        }
+        guard !columns.isEmpty else { return }
+        // What is written with them as one value.
+        let rest = shape.rules.completed(columns).subtracting(columns)
+        for column in rest.numbers { entity.members[0].values[column] = entity.joined.values[column] }
+        columns.formUnion(rest)
+        entity.members[0].clock.set(columns, to: stamp)
+        elected.append((entity.table, entity.members[0], columns))
+        var joined = entity.members[0]
+        for member in entity.members.dropFirst() { joined.join(member, rules: shape.rules, peers: peers) }
+        joined.key = entity.shownKey
+        entity.joined = joined
+        entity.outcome = .shown(joined.values)
+    }
+}

@@ -1,0 +1,28 @@
+internal import GRDB
+
+extension StoreFile {
+    /// Finds out what records show that saves have marked, and shows it.
+    ///
+    /// It is a transaction of its own behind the saves', for no order of single rows need be valid, and foreign keys can only be turned off
+    /// outside of one (sqlite.org/pragma.html#pragma_foreign_keys). After a crash between the two the records are still marked.
+    ///
+    /// - Parameter sealer: makes the log of what is found out.
+    /// - Returns: what is shown otherwise now.
+    /// - Throws: GRDB's errors, and what an election throws.
+    @discardableResult
+    func resolve(by sealer: Sealer) throws -> ImportNotice {
+        guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return ImportNotice() }
+        return try importing { db in
+            var state = try StoreState.read(db)
+            var notice = ImportNotice()
+            // A log names its peer and epoch, which are settled when the store finds its place.
+            guard state.attached, let related = RelatedTables(shapes, db) else { return notice }
+            try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+            try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
+            try state.update(db)
+            try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+            for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
+            return notice
+        }
+    }
+}

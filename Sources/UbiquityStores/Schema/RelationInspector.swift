@@ -1,0 +1,168 @@
+internal import GRDB
+
+/// Reads how the synced tables relate, and lists what in that cannot sync, with the remedy.
+struct RelationInspector {
+    let db: Database
+    let tables: [SyncedTable]
+    private(set) var violations: [String] = []
+
+    init(_ tables: [SyncedTable], _ db: Database) {
+        self.tables = tables
+        self.db = db
+    }
+
+    /// The uniqueness rules of a table: its UNIQUE constraints and indexes, and those that it declares beside them.
+    mutating func uniques(of table: SyncedTable, columns: [String]) throws -> [TableShape.Unique] {
+        var uniques: [TableShape.Unique] = []
+        for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [table.name])
+        where index["unique"] == 1 && index["origin"] != "pk" {
+            let name: String = index["name"]
+            let definition = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?", arguments: [name])
+                .flatMap(IndexDefinition.init)
+            let terms = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", arguments: [name])
+            var unique = TableShape.Unique(terms: [], condition: definition?.condition)
+            for (place, term) in terms.enumerated() {
+                if let column: String = term["name"] {
+                    if table.excluded.contains(column) {
+                        violations.append(
+                            "Column “\(column)” of “\(table.name)” is excluded and UNIQUE: what stays on the device cannot make two records one.")
+                    }
+                    unique.terms.append(.init(sql: column.quotedIdentifier, collation: term["coll"]))
+                } else if let definition, place < definition.terms.count {
+                    unique.terms.append(.init(sql: definition.terms[place], isColumn: false))
+                }
+            }
+            uniques.append(unique)
+        }
+        for rule in table.unique {
+            for column in rule where !columns.contains(column) {
+                violations.append("Column “\(column)” of “\(table.name)” has a uniqueness rule and does not sync, or does not exist.")
+            }
+            if rule.isEmpty { violations.append("A uniqueness rule of “\(table.name)” names no column.") }
+            let terms = rule.map { TableShape.Unique.Term(sql: $0.quotedIdentifier) }
+            let isKnown = uniques.contains { $0.condition == nil && Set($0.terms.map(\.sql)) == Set(terms.map(\.sql)) }
+            if !isKnown { uniques.append(TableShape.Unique(terms: terms, isEnforced: false)) }
+        }
+        if uniques.contains(where: \.isEnforced) { try checkConflictClauses(of: table.name) }
+        return uniques
+    }
+
+    /// A constraint that replaces by itself would take rows from an import where the app's triggers decide how a statement fails.
+    private mutating func checkConflictClauses(of table: String) throws {
+        let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table]) ?? ""
+        if sql.uppercased().split(whereSeparator: \.isWhitespace).joined(separator: " ").contains("ON CONFLICT") {
+            violations.append("Table “\(table)” has an ON CONFLICT clause beside a UNIQUE rule: write it in the statement instead, as INSERT OR REPLACE.")
+        }
+    }
+
+    /// Reads the foreign keys into the shapes, and says which tables are parents.
+    mutating func relate(_ shapes: inout [TableShape]) throws {
+        let names = try String.fetchAll(
+            db,
+            sql: """
+                SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'
+                """)
+        for name in names {
+            let child = shapes.firstIndex { $0.name.lowercased() == name.lowercased() }
+            let rows = try Row.fetchAll(db, sql: "SELECT * FROM pragma_foreign_key_list(?) ORDER BY id, seq", arguments: [name])
+            for (_, parts) in Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted(by: { $0.key < $1.key }) {
+                let parentName: String = parts[0]["table"]
+                let parent = shapes.firstIndex { $0.name.lowercased() == parentName.lowercased() }
+                switch (child, parent) {
+                case (nil, nil): continue
+                case (let child?, let parent?):
+                    guard let key = try foreignKey(parts, of: shapes[child], to: parent, shapes[parent]) else { continue }
+                    shapes[child].foreignKeys.append(key)
+                    shapes[parent].isParent = true
+                default:
+                    let declared = tables.map { $0.name.lowercased() }
+                    // What is wrong with a declared table has been said.
+                    if declared.contains(name.lowercased()), declared.contains(parentName.lowercased()) { continue }
+                    violations.append(
+                        "Table “\(name)” has a foreign key to “\(parentName)”, and only one of them is synced: declare both as SyncedTable, or drop the constraint and keep the column."
+                    )
+                }
+            }
+        }
+        checkKeyCycles(shapes)
+    }
+
+    private mutating func foreignKey(_ parts: [Row], of child: TableShape, to parent: Int, _ parentShape: TableShape) throws -> ForeignKey? {
+        let what = "The foreign key (\(parts.map { $0["from"] as String }.joined(separator: ", "))) of “\(child.name)”"
+        let targets = parts.enumerated().map { ($1["to"] as String?) ?? (parentShape.keyColumns.indices.contains($0) ? parentShape.keyColumns[$0] : "") }
+        guard targets.count == parentShape.keyColumns.count,
+            Set(targets.map { $0.lowercased() }) == Set(parentShape.keyColumns.map { $0.lowercased() })
+        else {
+            violations.append(
+                "\(what) refers to columns of “\(parentShape.name)” that are not its primary key: refer to its key, or drop the constraint.")
+            return nil
+        }
+        var columns: [ForeignKey.Column] = []
+        for target in parentShape.keyColumns {
+            let from: String = parts[targets.firstIndex { $0.lowercased() == target.lowercased() }!]["from"]
+            if let place = child.keyColumns.firstIndex(where: { $0.lowercased() == from.lowercased() }) {
+                columns.append(.key(place))
+            } else if let number = child.columns.firstIndex(where: { $0.lowercased() == from.lowercased() }) {
+                columns.append(.value(number))
+            } else {
+                violations.append("\(what) has the column “\(from)”, which does not sync: sync it, or drop the constraint.")
+                return nil
+            }
+            if try affinity(of: from, in: child.name) != affinity(of: target, in: parentShape.name) {
+                violations.append("\(what) has a column “\(from)” of another type than “\(target)” of “\(parentShape.name)”: declare both alike.")
+            }
+        }
+        let key = ForeignKey(columns: columns, parent: parent, orphan: orphan(parts[0]["on_delete"], columns, of: child))
+        if !key.isInKey, !key.valueColumns.isEmpty, key.valueColumns.count < columns.count {
+            violations.append("\(what) is partly in the primary key: put all of it there, or nothing.")
+        }
+        return key
+    }
+
+    private func orphan(_ action: String, _ columns: [ForeignKey.Column], of child: TableShape) -> ForeignKey.Orphan {
+        let numbers = columns.compactMap { if case .value(let number) = $0 { number } else { nil } }
+        guard numbers.count == columns.count else { return .held }
+        switch action {
+        case "SET NULL": return numbers.contains { child.notNull.contains(ColumnSet(column: $0)) } ? .held : .null
+        case "SET DEFAULT":
+            let values = numbers.map { child.defaults[$0] }
+            let isRefused = zip(numbers, values).contains { $1 == .null && child.notNull.contains(ColumnSet(column: $0)) }
+            return isRefused ? .held : .standard(values)
+        default: return .held
+        }
+    }
+
+    /// How SQLite compares a column's values; see sqlite.org/datatype3.html#determination_of_column_affinity.
+    private func affinity(of column: String, in table: String) throws -> String {
+        let type = try String.fetchOne(
+            db, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE lower(name) = lower(?)", arguments: [table, column])?.uppercased() ?? ""
+        if type.contains("INT") { return "INTEGER" }
+        if ["CHAR", "CLOB", "TEXT"].contains(where: type.contains) { return "TEXT" }
+        if type.isEmpty || type.contains("BLOB") { return "BLOB" }
+        return "NUMERIC"
+    }
+
+    /// Names that depend on each other in a circle have no beginning.
+    private mutating func checkKeyCycles(_ shapes: [TableShape]) {
+        if RelationOrder(shapes).tables.count < shapes.count {
+            let rest = shapes.indices.filter { !RelationOrder(shapes).tables.contains($0) }.map { "“\(shapes[$0].name)”" }.joined(separator: ", ")
+            violations.append("The primary keys of \(rest) refer to each other in a circle: give one of them a key of its own.")
+        }
+    }
+}
+
+/// The synced tables, each after those that its primary key refers to.
+struct RelationOrder {
+    private(set) var tables: [Int] = []
+
+    /// Tables that refer to each other by their keys in a circle are left out.
+    init(_ shapes: [TableShape]) {
+        var rest = Array(shapes.indices)
+        while let next = rest.first(where: { index in
+            shapes[index].foreignKeys.allSatisfy { !$0.isInKey || tables.contains($0.parent) }
+        }) {
+            tables.append(next)
+            rest.removeAll { $0 == next }
+        }
+    }
+}
