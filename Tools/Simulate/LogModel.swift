@@ -55,6 +55,7 @@ struct LogModel {
         let contents = try LogBody.decode(log)
         for group in contents.groups {
             let peer = (group.peer ?? log.header.peer).description
+            for entry in group.same { same[contents.tables[entry.table].name, default: []].insert(entry.fact) }
             for rows in group.rows {
                 let table = contents.tables[rows.table]
                 try rows.forEach(in: table) { change in
@@ -77,7 +78,10 @@ struct LogModel {
     /// The write that a column shows; nil where none does.
     private func winner(_ record: ObjectID, _ column: String, _ policy: MergePolicy) -> Write? {
         let life = life(record)
-        let candidates = writes[record]!.filter { $0.life == life && $0.column == column }
+        return greatest(writes[record]!.filter { $0.life == life && $0.column == column }, policy)
+    }
+
+    private func greatest(_ candidates: [Write], _ policy: MergePolicy) -> Write? {
         func isEarlier(_ left: Write, _ right: Write) -> Bool {
             if (left.time, left.peer) == (right.time, right.peer) { return left.value.compare(right.value) == .less }
             return (left.time, left.peer) < (right.time, right.peer)
@@ -90,13 +94,24 @@ struct LogModel {
         }
     }
 
-    /// The living records of a table, as SQL quotes them.
-    func rows(_ table: SimulatedTable) -> [String] {
-        writes.keys.filter { $0.table == table.name && !life($0).isMultiple(of: 2) }.map { record in
-            let key = record.key.map(\.description).joined(separator: ",")
-            let values = table.columns.map { winner(record, $0, table.policies[$0] ?? .lastWriter)?.value.description ?? "NULL" }
-            return "\(table.name)/\(key): \(values.joined(separator: ", "))"
-        }.sorted()
+    /// The pairs of records that some peer found to be one, by table.
+    private(set) var same: [String: Set<SameAs>] = [:]
+
+    /// The life that each record of a table is in, or was in last when it was alive.
+    func lives(_ table: String) -> [[RecordValue]: (life: Int64, isAlive: Bool)] {
+        var lives: [[RecordValue]: (life: Int64, isAlive: Bool)] = [:]
+        for record in writes.keys where record.table == table {
+            let life = life(record)
+            lives[record.key] = life.isMultiple(of: 2) ? (life - 1, false) : (life, true)
+        }
+        return lives
+    }
+
+    /// What a column of one of several records that are one holds: the greatest that any of them does.
+    func value(_ column: String, of keys: [[RecordValue]], in table: SimulatedTable) -> RecordValue {
+        let policy = table.policies[column] ?? .lastWriter
+        let winners = keys.compactMap { winner(ObjectID(table: table.name, key: $0), column, policy) }
+        return greatest(winners, policy)?.value ?? .null
     }
 }
 

@@ -38,10 +38,18 @@ struct Run {
         guard !away.contains(peer) else { return }
         let store = stores[peer]
         switch operation {
-        case .save(_, let writes): try await store.write { db in for write in writes { try db.execute(sql: write.sql) } }
+        case .save(_, let writes):
+            do {
+                try await store.write { db in for write in writes { try write.perform(db) } }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                // A deferred reference failed: there was no save.
+            }
         case .foreignWrite(_, let writes):
-            let other = try DatabaseQueue(path: store.file.string)
-            try await other.write { db in for write in writes { try db.execute(sql: write.sql) } }
+            // As the shell, which enforces no foreign keys.
+            var configuration = Configuration()
+            configuration.foreignKeysEnabled = false
+            let other = try DatabaseQueue(path: store.file.string, configuration: configuration)
+            try await other.write { db in for write in writes { try write.perform(db) } }
             try other.close()
         case .settle: try await store.settled()
         case .publish: try await store.publish()
@@ -104,12 +112,16 @@ struct Run {
                 (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
             }
             contents.append(rows)
+            let orphans = try await store.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map(\.description) }
+            if !orphans.isEmpty { return "peer \(peer) shows orphans: \(orphans)" }
             for conflict in conflicts {
                 for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
             }
         }
         let model = try LogModel(container: await devices[0].container().path, contentName: "Store")
-        let expected = SimulatedTable.all.flatMap { model.rows($0) }
+        let shown = RelationModel(model)
+        if let duplicate = shown.firstDuplicate() { return duplicate }
+        let expected = SimulatedTable.all.flatMap { shown.rows($0) }
         for (peer, content) in contents.enumerated() where content != expected {
             let difference = content.difference(from: expected)
             return "peer \(peer) shows otherwise than the logs say: \(difference.insertions) for \(difference.removals)"

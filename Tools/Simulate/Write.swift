@@ -1,3 +1,4 @@
+import GRDB
 import UbiquityTesting
 
 /// One statement of a save: data, so that a history prints and repeats.
@@ -20,9 +21,21 @@ struct Write: Sendable {
 
     private static let keys = 0..<6
 
+    /// Writes it, unless a rule of the schema refuses it.
+    func perform(_ db: Database) throws {
+        try db.inSavepoint {
+            do {
+                try db.execute(sql: sql)
+                return .commit
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                return .rollback
+            }
+        }
+    }
+
     static func random(_ random: inout SeededRandom) -> Write {
-        // Half of all is in the plain table, where the most can happen.
-        let table = Bool.random(using: &random) ? 0 : Int.random(in: 1..<SimulatedTable.all.count, using: &random)
+        // A quarter of all is in the plain table.
+        let table = Int.random(in: 0..<4, using: &random) == 0 ? 0 : Int.random(in: 1..<SimulatedTable.all.count, using: &random)
         let count = SimulatedTable.all[table].columns.count
         let column = Int.random(in: 0..<count, using: &random)
         func value(_ random: inout SeededRandom) -> Int? { Bool.random(using: &random) ? Int.random(in: 0..<1000, using: &random) : nil }
@@ -44,16 +57,16 @@ struct Write: Sendable {
         return Write(table: table, key: key, kind: kind)
     }
 
-    /// The statement, which succeeds whatever the table holds.
+    /// The statement; only the schema's own rules may refuse it.
     var sql: String {
         let shape = SimulatedTable.all[table]
         let condition = shape.condition(key)
         let keyNames = shape.keys.joined(separator: ", ")
-        func text(_ value: Int?) -> String { value.map(String.init) ?? "NULL" }
+        func text(_ value: Int?, _ column: Int) -> String { shape.value(value, of: shape.columns[column]) }
         func keyValues(_ key: Int) -> String { shape.key(key).map { "'\($0)'" }.joined(separator: ", ") }
         func newKey(_ other: Int) -> String { zip(shape.keys, shape.key(other)).map { "\($0) = '\($1)'" }.joined(separator: ", ") }
         func row(_ values: [Int?]) -> String {
-            "INTO \(shape.name) (\(keyNames), \(shape.columns.joined(separator: ", "))) VALUES (\(keyValues(key)), \(values.map(text).joined(separator: ", ")))"
+            "INTO \(shape.name) (\(keyNames), \(shape.columns.joined(separator: ", "))) VALUES (\(keyValues(key)), \(values.indices.map { text(values[$0], $0) }.joined(separator: ", ")))"
         }
         switch kind {
         case .insert(let values): return "INSERT OR IGNORE \(row(values))"
@@ -61,12 +74,12 @@ struct Write: Sendable {
         case .upsert(let column, let value):
             let name = shape.columns[column]
             return
-                "INSERT INTO \(shape.name) (\(keyNames), \(name)) VALUES (\(keyValues(key)), \(text(value))) ON CONFLICT (\(keyNames)) DO UPDATE SET \(name) = \(text(value))"
-        case .update(let column, let value): return "UPDATE \(shape.name) SET \(shape.columns[column]) = \(text(value)) WHERE \(condition)"
+                "INSERT INTO \(shape.name) (\(keyNames), \(name)) VALUES (\(keyValues(key)), \(text(value, column))) ON CONFLICT (\(keyNames)) DO UPDATE SET \(name) = \(text(value, column))"
+        case .update(let column, let value): return "UPDATE \(shape.name) SET \(shape.columns[column]) = \(text(value, column)) WHERE \(condition)"
         case .updateAll(let column, let value):
             // What stays on the device changes too, which nobody else may see.
-            let local = shape.excluded.map { ", \($0) = \(text(value))" }.joined()
-            return "UPDATE \(shape.name) SET \(shape.columns[column]) = \(text(value))\(local)"
+            let local = shape.excluded.map { ", \($0) = \(text(value, column))" }.joined()
+            return "UPDATE \(shape.name) SET \(shape.columns[column]) = \(text(value, column))\(local)"
         case .delete: return "DELETE FROM \(shape.name) WHERE \(condition)"
         case .rekey(let other): return "UPDATE OR IGNORE \(shape.name) SET \(newKey(other)) WHERE \(condition)"
         case .overwrite(let other): return "UPDATE OR REPLACE \(shape.name) SET \(newKey(other)) WHERE \(condition)"

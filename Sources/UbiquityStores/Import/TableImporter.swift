@@ -126,7 +126,8 @@ final class TableImporter {
                 return .delete
             }
             try clocks.set(clock, at: place!)
-            try related?.tables.noteWritten(related!.index, change.key, winning) { value(of: $0, in: change) }
+            // A reference may have been written in part.
+            try related?.tables.noteWritten(related!.index, change.key, winning) { try self.value(of: $0, at: place!) }
             return winning.isEmpty ? nil : .update
         }
     }

@@ -43,7 +43,7 @@ final class RelatedTables {
 
 extension RelatedTables {
     /// Marks a record whose row came to be, if it may have to be shown otherwise, or others for it.
-    func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) -> RecordValue) throws {
+    func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
         if try needsParent(index, node.key, among: nil, value: value) || table.partner(of: node.key) != nil
             || isAwaited(index) || !table.neighbours(of: node).isEmpty
@@ -53,7 +53,7 @@ extension RelatedTables {
     }
 
     /// Marks a record some of whose columns were written, if it may have to be shown otherwise.
-    func noteWritten(_ index: Int, _ key: [RecordValue], _ columns: ColumnSet, value: (Int) -> RecordValue) throws {
+    func noteWritten(_ index: Int, _ key: [RecordValue], _ columns: ColumnSet, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
         if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil { try table.markUnresolved(key) }
     }
@@ -68,14 +68,14 @@ extension RelatedTables {
     private func isAwaited(_ index: Int) throws -> Bool { try references[index].contains { try self[$0.child].hasAsides } }
 
     /// Whether a record refers to one that has no row.
-    private func needsParent(_ index: Int, _ key: [RecordValue], among columns: ColumnSet?, value: (Int) -> RecordValue) throws -> Bool {
+    private func needsParent(_ index: Int, _ key: [RecordValue], among columns: ColumnSet?, value: (Int) throws -> RecordValue) throws -> Bool {
         for reference in shapes[index].foreignKeys {
             if let columns, reference.valueColumns.isDisjoint(with: columns) { continue }
             var wanted: [RecordValue] = []
             for column in reference.columns {
                 switch column {
                 case .key(let place): wanted.append(key[place])
-                case .value(let number): wanted.append(value(number))
+                case .value(let number): wanted.append(try value(number))
                 }
             }
             if !wanted.contains(.null), try !self[reference.parent].hasRow(wanted) { return true }

@@ -30,6 +30,10 @@ public struct SyncedSchema: Sendable {
     @resultBuilder
     public enum TablesBuilder {
         /// The tables in order.
-        public static func buildBlock(_ tables: SyncedTable...) -> [SyncedTable] { tables }
+        public static func buildBlock(_ tables: [SyncedTable]...) -> [SyncedTable] { tables.flatMap { $0 } }
+        /// One table.
+        public static func buildExpression(_ table: SyncedTable) -> [SyncedTable] { [table] }
+        /// Tables that are listed elsewhere.
+        public static func buildExpression(_ tables: [SyncedTable]) -> [SyncedTable] { tables }
     }
 }
