@@ -8,7 +8,10 @@ struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
         abstract: "Look at a store and mend it.",
-        subcommands: [CheckCommand.self, QuarantineCommand.self, ConflictsCommand.self, RestoreCommand.self, CopyCommand.self]
+        subcommands: [
+            CheckCommand.self, QuarantineCommand.self, ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self,
+            CopyCommand.self,
+        ]
     )
 }
 

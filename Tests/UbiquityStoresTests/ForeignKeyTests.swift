@@ -34,7 +34,8 @@ struct ForeignKeyTests {
             try await a.execute("INSERT INTO album VALUES ('a1', 'One'); INSERT INTO song VALUES ('s1', 'a1', 'old')")
             try await settle(a, b, c)
             try await a.execute("DELETE FROM album")
-            try await b.execute("INSERT INTO song VALUES ('s2', 'a1', 'new'); INSERT INTO play VALUES ('p', 's2'); INSERT INTO note VALUES ('n', 'a1')")
+            try await b.execute(
+                "INSERT INTO song VALUES ('s2', 'a1', 'new'); INSERT INTO play VALUES ('p', 's2'); INSERT INTO note VALUES ('n', 'a1')")
             try await settle(a, b, c)
             for store in [a, b, c] { #expect(try await shown(store) == ["note n -"]) }
             try await c.execute("INSERT INTO album VALUES ('a1', 'Again')")
@@ -69,7 +70,8 @@ struct ForeignKeyTests {
     func shell() async throws {
         try await withDevices(2) { devices, _ in
             let (a, b) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema))
-            try await a.execute("INSERT INTO album VALUES ('a1', 'One'); INSERT INTO song VALUES ('s1', 'a1', 'old'); INSERT INTO play VALUES ('p', 's1')")
+            try await a.execute(
+                "INSERT INTO album VALUES ('a1', 'One'); INSERT INTO song VALUES ('s1', 'a1', 'old'); INSERT INTO play VALUES ('p', 's1')")
             try await settle(a, b)
             try sqlite3(a.file, "DELETE FROM album")
             try await settle(a, b)

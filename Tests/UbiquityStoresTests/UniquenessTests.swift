@@ -52,7 +52,9 @@ struct UniquenessTests {
             let (a, b) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema))
             try await a.execute("INSERT INTO person VALUES ('p1', 'x', NULL, NULL), ('p2', 'y', NULL, NULL)")
             try await settle(a, b)
-            try await a.execute("UPDATE person SET email = NULL WHERE id = 'p1'; UPDATE person SET email = 'x' WHERE id = 'p2'; UPDATE person SET email = 'y' WHERE id = 'p1'")
+            try await a.execute(
+                "UPDATE person SET email = NULL WHERE id = 'p1'; UPDATE person SET email = 'x' WHERE id = 'p2'; UPDATE person SET email = 'y' WHERE id = 'p1'"
+            )
             try await settle(a, b)
             #expect(try await b.rows(Self.people) == [["p1", "'y'", "NULL", "NULL"], ["p2", "'x'", "NULL", "NULL"]])
             #expect(try await b.rows("SELECT count(*) FROM ubiquity_same_1") == [["0"]])
@@ -63,7 +65,9 @@ struct UniquenessTests {
     func severalAtOnce() async throws {
         try await withDevices(3) { devices, _ in
             let (a, b, c) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema), try await devices[2].open(Self.schema))
-            for (number, store) in [a, b, c].enumerated() { try await store.execute("INSERT INTO person VALUES ('p\(number)', 'x', 'n\(number)', NULL)") }
+            for (number, store) in [a, b, c].enumerated() {
+                try await store.execute("INSERT INTO person VALUES ('p\(number)', 'x', 'n\(number)', NULL)")
+            }
             for store in [a, b, c] { try await store.publish() }
             // Each finds out by itself before it hears of what the others found.
             for store in [a, b, c] { try await store.settled() }

@@ -36,12 +36,14 @@ struct LogModel {
         var log: ContentHash
     }
 
+    let tables: [SimulatedTable]
     private var writes: [ObjectID: [Write]] = [:]
     /// The logs by their hashes, and what each says that its author had read.
     private var logs: [ContentHash: LogFile] = [:]
 
     /// Reads every log of a content, in the order of the directory: which is no order at all.
-    init(container: FilePath, contentName: String) throws {
+    init(container: FilePath, contentName: String, tables: [SimulatedTable] = SimulatedTable.all) throws {
+        self.tables = tables
         let content = container.appending("CoreData").appending(contentName)
         for path in try FileManager.default.subpathsOfDirectory(atPath: content.string) {
             guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name) else { continue }
@@ -121,7 +123,7 @@ extension LogModel {
         var seen: [ContentHash: Set<ContentHash>] = [:]
         for hash in logs.keys { _ = reach(hash, &seen) }
         for (record, all) in writes {
-            let table = SimulatedTable.all.first { $0.name == record.table }!
+            let table = tables.first { $0.name == record.table }!
             let life = life(record)
             for write in all where write.value != .null {
                 let column = write.column!

@@ -19,12 +19,12 @@ struct RelationModel {
     init(_ model: LogModel) {
         self.model = model
         // Tables that are named by others come behind these.
-        for table in SimulatedTable.all.sorted(by: { !$0.isNamedByOthers && $1.isNamedByOthers }) { compose(table) }
+        for table in model.tables.sorted(by: { !$0.isNamedByOthers && $1.isNamedByOthers }) { compose(table) }
         for (table, all) in entities { shown[table] = all.mapValues(\.values) }
         var isStable = false
         while !isStable {
             isStable = true
-            for table in SimulatedTable.all {
+            for table in model.tables {
                 for (key, entity) in entities[table.name] ?? [:] where shown[table.name]![key] != nil {
                     let values = row(entity, table)
                     shown[table.name]![key] = values
@@ -46,7 +46,7 @@ struct RelationModel {
 
     private func meaning(_ key: [RecordValue], in table: String) -> [RecordValue] {
         if let known = meanings[table]?[key] { return known }
-        let shape = SimulatedTable.all.first { $0.name == table }!
+        let shape = model.tables.first { $0.name == table }!
         guard shape.isNamedByOthers else { return key }
         let resolved = resolved(key, shape)
         return meanings[table]?.first { self.resolved($0.key, shape) == resolved }?.value ?? key
@@ -58,7 +58,10 @@ struct RelationModel {
         func unite(_ one: RecordNode, _ other: RecordNode) {
             let (first, second) = (classes[one] ?? classes.count, classes[other])
             classes[one] = first
-            guard let second, second != first else { return classes[other] = first }
+            guard let second, second != first else {
+                classes[other] = first
+                return
+            }
             for (node, number) in classes where number == second { classes[node] = first }
         }
         var byName: [[RecordValue]: RecordNode] = [:]
@@ -121,7 +124,7 @@ struct RelationModel {
 
     /// Two rows that a rule without an index forbids beside each other; SQLite sees to the others.
     func firstDuplicate() -> String? {
-        for table in SimulatedTable.all {
+        for table in model.tables {
             for columns in table.unique {
                 var seen: Set<[RecordValue]> = []
                 for (key, values) in shown[table.name] ?? [:] {

@@ -24,7 +24,14 @@ struct Simulate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Which seeds, such as 1..100 or 7.", valueName: "a..b"))
     var seeds = "1..20"
 
+    @Flag(help: "Instead of seeds, every history of three writes of two peers, with one unique column and one child table.")
+    var exhaustive = false
+
+    @Option(help: ArgumentHelp("With --exhaustive, only each so many-th history.", valueName: "n"))
+    var every = 1
+
     func validate() throws {
+        if every < 1 { throw ValidationError("--every takes a number from 1.") }
         if peers < 2 || operations < 1 { throw ValidationError("At least two peers and one operation are needed.") }
         if range == nil { throw ValidationError("“\(seeds)” is no range of seeds; give one like 1..100.") }
     }
@@ -37,6 +44,10 @@ struct Simulate: AsyncParsableCommand {
 
     func run() async throws {
         let start = ContinuousClock.now
+        if exhaustive {
+            let count = try await Exhaustive(every: every).run()
+            return print("\(count) histories of two peers: all converged, in \((ContinuousClock.now - start).formatted(.units(allowed: [.seconds])))")
+        }
         for seed in range! {
             let history = History(seed: seed, peers: peers, count: operations)
             guard let failure = try await history.failure() else { continue }

@@ -120,7 +120,9 @@ struct SimulatedTable: Sendable {
     /// A value of a column, as SQL.
     func value(_ number: Int?, of column: String) -> String {
         guard let number else { return "NULL" }
-        if references.contains(where: { $0.columns.contains(column) }) { return "'k\(number % (references.contains { $0.columns.count > 1 } ? 3 : 6))'" }
+        if references.contains(where: { $0.columns.contains(column) }) {
+            return "'k\(number % (references.contains { $0.columns.count > 1 } ? 3 : 6))'"
+        }
         return few.contains(column) ? "'\(number % 4)'" : String(number)
     }
 

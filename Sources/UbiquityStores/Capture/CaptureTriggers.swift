@@ -96,7 +96,8 @@ extension CaptureTriggers {
         if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
         for unique in shape.uniques where unique.isEnforced {
             var parts = unique.terms.map { term in
-                term.isColumn ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(term.sql) = (SELECT \(term.sql) FROM (SELECT \(newRow)))"
+                term.isColumn
+                    ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(term.sql) = (SELECT \(term.sql) FROM (SELECT \(newRow)))"
             }
             if let condition = unique.condition { parts.append("(\(condition))") }
             conditions.append("(\(parts.joined(separator: " AND ")))")

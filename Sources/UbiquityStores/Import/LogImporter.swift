@@ -133,7 +133,8 @@ struct LogImporter {
                 let table = ready.contents.tables[rows.table]
                 let importer =
                     try importers[table]
-                    ?? TableImporter(shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, related: related, db)
+                    ?? TableImporter(
+                        shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, related: related, db)
                 importers[table] = importer
                 importer.peers = peers
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in

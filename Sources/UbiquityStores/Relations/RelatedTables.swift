@@ -30,6 +30,11 @@ final class RelatedTables {
         }
     }
 
+    /// How many records are not shown.
+    static func heldCount(_ shapes: [TableShape], _ db: Database) throws -> Int {
+        try shapes.filter(\.isRelated).reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.asideTable) WHERE held > ''")! }
+    }
+
     /// Whether records are marked.
     static func hasUnresolved(_ shapes: [TableShape], _ db: Database) throws -> Bool {
         guard shapes.contains(where: \.isRelated) else { return false }

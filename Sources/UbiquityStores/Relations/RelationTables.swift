@@ -25,7 +25,8 @@ struct RelationTables {
         ]
         for (number, key) in shape.foreignKeys.enumerated() {
             statements.append(
-                "CREATE INDEX IF NOT EXISTS \(shape.asideTable)_reference_\(number) ON \(shape.asideTable) (\(ownColumns(of: key).joined(separator: ", ")))")
+                "CREATE INDEX IF NOT EXISTS \(shape.asideTable)_reference_\(number) ON \(shape.asideTable) (\(ownColumns(of: key).joined(separator: ", ")))"
+            )
         }
         for (number, unique) in shape.uniques.enumerated() where !unique.isEnforced {
             statements.append(

@@ -51,7 +51,8 @@ struct RelationInspector {
     private mutating func checkConflictClauses(of table: String) throws {
         let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table]) ?? ""
         if sql.uppercased().split(whereSeparator: \.isWhitespace).joined(separator: " ").contains("ON CONFLICT") {
-            violations.append("Table “\(table)” has an ON CONFLICT clause beside a UNIQUE rule: write it in the statement instead, as INSERT OR REPLACE.")
+            violations.append(
+                "Table “\(table)” has an ON CONFLICT clause beside a UNIQUE rule: write it in the statement instead, as INSERT OR REPLACE.")
         }
     }
 
@@ -89,7 +90,9 @@ struct RelationInspector {
 
     private mutating func foreignKey(_ parts: [Row], of child: TableShape, to parent: Int, _ parentShape: TableShape) throws -> ForeignKey? {
         let what = "The foreign key (\(parts.map { $0["from"] as String }.joined(separator: ", "))) of “\(child.name)”"
-        let targets = parts.enumerated().map { ($1["to"] as String?) ?? (parentShape.keyColumns.indices.contains($0) ? parentShape.keyColumns[$0] : "") }
+        let targets = parts.enumerated().map { place, part in
+            (part["to"] as String?) ?? (parentShape.keyColumns.indices.contains(place) ? parentShape.keyColumns[place] : "")
+        }
         guard targets.count == parentShape.keyColumns.count,
             Set(targets.map { $0.lowercased() }) == Set(parentShape.keyColumns.map { $0.lowercased() })
         else {
@@ -134,8 +137,9 @@ struct RelationInspector {
 
     /// How SQLite compares a column's values; see sqlite.org/datatype3.html#determination_of_column_affinity.
     private func affinity(of column: String, in table: String) throws -> String {
-        let type = try String.fetchOne(
-            db, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE lower(name) = lower(?)", arguments: [table, column])?.uppercased() ?? ""
+        let type =
+            try String.fetchOne(
+                db, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE lower(name) = lower(?)", arguments: [table, column])?.uppercased() ?? ""
         if type.contains("INT") { return "INTEGER" }
         if ["CHAR", "CLOB", "TEXT"].contains(where: type.contains) { return "TEXT" }
         if type.isEmpty || type.contains("BLOB") { return "BLOB" }
@@ -144,10 +148,9 @@ struct RelationInspector {
 
     /// Names that depend on each other in a circle have no beginning.
     private mutating func checkKeyCycles(_ shapes: [TableShape]) {
-        if RelationOrder(shapes).tables.count < shapes.count {
-            let rest = shapes.indices.filter { !RelationOrder(shapes).tables.contains($0) }.map { "“\(shapes[$0].name)”" }.joined(separator: ", ")
-            violations.append("The primary keys of \(rest) refer to each other in a circle: give one of them a key of its own.")
-        }
+        let ordered = RelationOrder(shapes).tables
+        let rest = shapes.indices.filter { !ordered.contains($0) }.map { "“\(shapes[$0].name)”" }.joined(separator: ", ")
+        if !rest.isEmpty { violations.append("The primary keys of \(rest) refer to each other in a circle: give one of them a key of its own.") }
     }
 }
 
@@ -158,9 +161,8 @@ struct RelationOrder {
     /// Tables that refer to each other by their keys in a circle are left out.
     init(_ shapes: [TableShape]) {
         var rest = Array(shapes.indices)
-        while let next = rest.first(where: { index in
-            shapes[index].foreignKeys.allSatisfy { !$0.isInKey || tables.contains($0.parent) }
-        }) {
+        func isReady(_ index: Int) -> Bool { shapes[index].foreignKeys.allSatisfy { !$0.isInKey || tables.contains($0.parent) } }
+        while let next = rest.first(where: isReady) {
             tables.append(next)
             rest.removeAll { $0 == next }
         }

@@ -40,9 +40,9 @@ public struct SyncedTable: Sendable {
     ///   - columns: the policies of columns in which not the last writer wins.
     ///   - groups: columns that belong together, such as latitude and longitude.
     ///   - unique: columns, or sets of columns, that no two records share.
-    ///   - election: sets columns of a record that two or more have become.
     ///   - excluded: columns that stay on the device. Each must allow NULL or have a default, which it gets where a record arrives.
     ///   - assignsIntegerKeys: allows a key that SQLite would otherwise count up on each device by itself (a rowid alias).
+    ///   - election: sets columns of a record that two or more have become.
     public init(
         _ name: String, columns: [String: MergePolicy] = [:], groups: [[String]] = [], unique: [[String]] = [],
         excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil

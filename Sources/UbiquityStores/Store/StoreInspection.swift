@@ -46,6 +46,18 @@ package struct StoreInspection: Sendable {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     package func conflicts(limit: Int? = nil) throws -> [Conflict] { try queue.read { db in try ConflictHistory(db).list(limit: limit) } }
 
+    /// The records that are held.
+    ///
+    /// - Returns: the records, by table and key.
+    /// - Throws: GRDB's errors.
+    package func held() throws -> [HeldRecord] { try queue.read { db in try RelationListing(db).held() } }
+
+    /// The records that have become one.
+    ///
+    /// - Returns: each class of two and more.
+    /// - Throws: GRDB's errors.
+    package func duplicates() throws -> [DuplicateRecords] { try queue.read { db in try RelationListing(db).duplicates() } }
+
     /// Writes back what lost, and takes it off the list.
     ///
     /// - Parameter id: the conflict's number.

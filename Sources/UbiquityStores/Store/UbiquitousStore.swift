@@ -122,7 +122,7 @@ public final class UbiquitousStore: Sendable {
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize,
-            elections: Dictionary(schema.tables.compactMap { table in table.election.map { (table.name, $0) } }, uniquingKeysWith: { first, _ in first }))
+            elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
         let broadcast = Broadcast<StoreNotice>()
         let engine = StoreEngine(
             file: file, container: container, contentName: options.contentName, sealer: sealer, notices: broadcast, state: state,
@@ -195,6 +195,22 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: GRDB's errors.
     public func conflicts() async throws -> [Conflict] {
         try await pool.read { db in try ConflictHistory(db).list() }
+    }
+
+    /// The records that are alive and not shown, since what they refer to is not; they are back when that is.
+    ///
+    /// - Returns: the records, by table and key.
+    /// - Throws: GRDB's errors.
+    public func held() async throws -> [HeldRecord] {
+        try await pool.read { db in try RelationListing(db).held() }
+    }
+
+    /// The records that have become one with others, and what each of them holds.
+    ///
+    /// - Returns: each class of two and more, by table and the key that is shown.
+    /// - Throws: GRDB's errors.
+    public func duplicates() async throws -> [DuplicateRecords] {
+        try await pool.read { db in try RelationListing(db).duplicates() }
     }
 
     /// Writes back what lost, as a save of its own, and takes the conflict off this device's list.

@@ -1,0 +1,128 @@
+public import Foundation
+public import GRDB
+
+/// A record that is alive and not shown, for what it refers to is not shown.
+///
+/// Nothing of it is lost: it is back when that is.
+public struct HeldRecord: Sendable, Hashable {
+    /// The record.
+    public var record: ObjectID
+    /// What is missing, in words.
+    public var reason: String
+    /// What it holds, but for NULLs.
+    public var values: [Conflict.Field]
+}
+
+/// Records that are one, since a uniqueness rule says so or since what they are named by is one.
+public struct DuplicateRecords: Sendable, Hashable {
+    /// One of them, as its author wrote it.
+    public struct Member: Sendable, Hashable {
+        /// Its name.
+        public var record: ObjectID
+        /// What it holds, but for NULLs.
+        public var values: [Conflict.Field]
+    }
+
+    /// The record that is shown for all of them.
+    public var record: ObjectID
+    /// All of them, in the order of their keys.
+    public var members: [Member]
+    /// When this device learned it; nil where no rule says it, but the names of others.
+    public var since: Date?
+}
+
+/// What a store file keeps aside of its tables: what is held, and what became one.
+///
+/// It works on any connection to the file, such as a tool's beside the running app.
+public struct RelationListing {
+    private let db: Database
+
+    /// The lists of a store file.
+    ///
+    /// - Parameter db: a connection to the file.
+    public init(_ db: Database) { self.db = db }
+
+    /// The records that are held, by table and key.
+    ///
+    /// - Returns: the records.
+    /// - Throws: GRDB's errors.
+    public func held() throws -> [HeldRecord] {
+        try tables().flatMap { table in
+            try table.asides("held > ''", db).map { HeldRecord(record: $0.record, reason: $0.held ?? "", values: $0.values) }
+        }
+    }
+
+    /// The records that are one with others, by table and the key that is shown.
+    ///
+    /// - Returns: each class of two and more.
+    /// - Throws: GRDB's errors.
+    public func duplicates() throws -> [DuplicateRecords] {
+        try tables().flatMap { table in
+            let shown = table.keys("s")
+            let several =
+                "held IS NULL AND (\(shown)) IN (SELECT \(shown) FROM \(table.aside) WHERE held IS NULL GROUP BY \(shown) HAVING count(*) > 1)"
+            var classes: [DuplicateRecords] = []
+            for entry in try table.asides(several, db, order: "s") {
+                let member = DuplicateRecords.Member(record: entry.record, values: entry.values)
+                if classes.last?.record == entry.shown {
+                    classes[classes.count - 1].members.append(member)
+                } else {
+                    classes.append(DuplicateRecords(record: entry.shown, members: [member], since: nil))
+                }
+            }
+            for index in classes.indices {
+                classes[index].since = try classes[index].members.compactMap { try table.since($0.record.key, db) }.min()
+            }
+            return classes
+        }
+    }
+
+    private func tables() throws -> [Listed] {
+        try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY name").map { row in
+            func names(_ column: String) -> [String] { (row[column] as String).split(separator: "\n").map(String.init) }
+            return Listed(number: row["number"], name: row["name"], keyColumns: names("key"), columns: names("columns"))
+        }
+    }
+}
+
+/// A synced table, as the store file describes it.
+private struct Listed {
+    var number: Int64
+    var name: String
+    var keyColumns: [String]
+    var columns: [String]
+
+    var aside: String { "ubiquity_aside_\(number)" }
+
+    func keys(_ letter: String) -> String { keyColumns.indices.map { "\(letter)\($0)" }.joined(separator: ", ") }
+
+    func asides(
+        _ condition: String, _ db: Database, order: String = "k"
+    ) throws -> [(record: ObjectID, shown: ObjectID, held: String?, values: [Conflict.Field])] {
+        guard try db.tableExists(aside) else { return [] }
+        let values = columns.indices.map { ", v\($0)" }.joined()
+        let statement = try RawStatement(
+            "SELECT \(keys("k")), \(keys("s")), held\(values) FROM \(aside) WHERE \(condition) ORDER BY \(keys(order)), \(keys("k"))", db)
+        defer { statement.reset() }
+        let count = keyColumns.count
+        var found: [(record: ObjectID, shown: ObjectID, held: String?, values: [Conflict.Field])] = []
+        while try statement.step() {
+            func id(_ start: Int) -> ObjectID { ObjectID(table: name, key: (start..<start + count).map { statement.value($0) }) }
+            let fields = columns.enumerated().map { Conflict.Field(column: $1, value: statement.value(2 * count + 1 + $0)) }
+            var held: String?
+            if case .text(let bytes) = statement.value(2 * count) { held = String(decoding: bytes, as: UTF8.self) }
+            found.append((id(0), id(count), held, fields.filter { $0.value != .null }))
+        }
+        return found
+    }
+
+    /// When a record was first found to be one with another.
+    func since(_ key: [RecordValue], _ db: Database) throws -> Date? {
+        let condition = keyColumns.indices.map { "a\($0) = ?" }.joined(separator: " AND ")
+        let statement = try RawStatement("SELECT min(since) FROM ubiquity_same_\(number) WHERE \(condition)", db)
+        defer { statement.reset() }
+        for (index, value) in key.enumerated() { statement.bind(index + 1, value) }
+        guard try statement.step(), case .real(let bits) = statement.value(0) else { return nil }
+        return Date(timeIntervalSince1970: Double(bitPattern: bits))
+    }
+}
