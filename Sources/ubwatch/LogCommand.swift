@@ -48,6 +48,10 @@ extension LogReport {
             )
             for column in change.columns { lines.append("  \(column.name) = \(column.value)".printable) }
         }
+        for same in same {
+            let records = zip(same.keys, same.lives).map { "\(same.table)/\($0.joined(separator: ",")) (life \($1))".printable }
+            lines.append(records.joined(separator: " is ".bold))
+        }
         return lines.joined(separator: "\n")
     }
 }

@@ -81,4 +81,93 @@ struct ForeignKeyTests {
             for store in [a, b] { #expect(try await shown(store) == ["album a1 -", "play p s1", "song s1 a1"]) }
         }
     }
+
+    @Test(
+        "What a child shows whose parent was deleted apart is what its action says",
+        arguments: [
+            ("TEXT REFERENCES p (id) ON DELETE SET NULL", "NULL"), ("TEXT DEFAULT 'd' REFERENCES p (id) ON DELETE SET DEFAULT", "'d'"),
+            ("TEXT DEFAULT 'gone' REFERENCES p (id) ON DELETE SET DEFAULT", nil),
+            ("TEXT NOT NULL DEFAULT 'd' REFERENCES p (id) ON DELETE SET NULL", nil),
+            ("TEXT CHECK (p IS NOT NULL) REFERENCES p (id) ON DELETE SET NULL", nil), ("TEXT REFERENCES p (id) ON DELETE CASCADE", nil),
+            ("TEXT REFERENCES p (id) ON DELETE RESTRICT", nil), ("TEXT REFERENCES p (id)", nil),
+        ])
+    func actions(column: String, shown: String?) async throws {
+        let sql = "CREATE TABLE p (id TEXT NOT NULL PRIMARY KEY); CREATE TABLE c (id TEXT NOT NULL PRIMARY KEY, p \(column))"
+        let schema = SyncedSchema(migrator: migrator(sql)) {
+            SyncedTable("c")
+            SyncedTable("p")
+        }
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            try await a.execute("INSERT INTO p VALUES ('d'), ('x')")
+            try await settle(a, b)
+            try await a.execute("DELETE FROM p WHERE id = 'x'")
+            try await b.execute("INSERT INTO c VALUES ('1', 'x')")
+            try await settle(a, b)
+            for store in [a, b] {
+                #expect(try await store.rows("SELECT quote(p) FROM c") == (shown.map { [[$0]] } ?? []))
+                let held = try await store.held()
+                #expect(
+                    held.map(\.record.text) == (shown == nil ? ["c/t:1"] : [])
+                        && held.allSatisfy { $0.reason.contains("p/x is not there") || $0.reason.contains("CHECK") })
+                #expect(try await store.status().held == held.count)
+            }
+            try await b.execute("INSERT INTO p VALUES ('x')")
+            try await settle(b, a)
+            for store in [a, b] { #expect(try await store.rows("SELECT p FROM c") == [["x"]]) }
+        }
+    }
+
+    @Test("F-06: a join table merges as a set, and is one where what it joins has become one")
+    func joinTable() async throws {
+        let sql = """
+            CREATE TABLE song (id TEXT NOT NULL PRIMARY KEY, isrc TEXT UNIQUE);
+            CREATE TABLE list (id TEXT NOT NULL PRIMARY KEY);
+            CREATE TABLE entry (list TEXT NOT NULL REFERENCES list (id) ON DELETE CASCADE, song TEXT NOT NULL REFERENCES song (id) ON DELETE CASCADE,
+                note TEXT, PRIMARY KEY (list, song)) WITHOUT ROWID;
+            CREATE TABLE mark (id TEXT NOT NULL PRIMARY KEY, l TEXT, s TEXT, FOREIGN KEY (l, s) REFERENCES entry (list, song));
+            """
+        let schema = SyncedSchema(migrator: migrator(sql)) { ["mark", "entry", "list", "song"].map { SyncedTable($0) } }
+        let entries = "SELECT list, song, quote(note) FROM entry ORDER BY 1, 2"
+        try await withDevices(3) { devices, _ in
+            let (a, b, c) = (try await devices[0].open(schema), try await devices[1].open(schema), try await devices[2].open(schema))
+            try await a.execute("INSERT INTO list VALUES ('l'); INSERT INTO song VALUES ('s1', NULL), ('s3', NULL)")
+            try await settle(a, b, c)
+            try await a.execute("INSERT INTO song VALUES ('sA', 'x'); INSERT INTO entry VALUES ('l', 'sA', 'of a'), ('l', 's1', NULL)")
+            devices[1].clock.advance(60)
+            try await b.execute("INSERT INTO song VALUES ('sB', 'x'); INSERT INTO entry VALUES ('l', 'sB', 'of b'), ('l', 's3', NULL)")
+            try await b.execute("INSERT INTO mark VALUES ('m', 'l', 'sB')")
+            try await settle(a, b, c)
+            for store in [a, b, c] {
+                #expect(try await store.rows(entries) == [["l", "s1", "NULL"], ["l", "s3", "NULL"], ["l", "sA", "'of b'"]])
+                #expect(try await store.rows("SELECT l, s FROM mark") == [["l", "sA"]])
+            }
+            try await c.execute("DELETE FROM mark; DELETE FROM entry WHERE song = 'sA'")
+            try await settle(c, a, b)
+            for store in [a, b, c] { #expect(try await store.rows(entries) == [["l", "s1", "NULL"], ["l", "s3", "NULL"]]) }
+        }
+    }
+
+    @Test("A reference that cannot sync is refused at opening, with its remedy")
+    func refusals() async throws {
+        let sql = """
+            CREATE TABLE p (id TEXT NOT NULL PRIMARY KEY, other TEXT UNIQUE); CREATE TABLE local (id TEXT NOT NULL PRIMARY KEY, p TEXT REFERENCES p (id));
+            CREATE TABLE typed (id TEXT NOT NULL PRIMARY KEY, p INTEGER REFERENCES p (id));
+            CREATE TABLE x (id TEXT NOT NULL PRIMARY KEY REFERENCES y (id)); CREATE TABLE y (id TEXT NOT NULL PRIMARY KEY REFERENCES x (id));
+            CREATE TABLE part (k TEXT NOT NULL, l TEXT, m TEXT, PRIMARY KEY (k), FOREIGN KEY (k, l) REFERENCES pair (a, b));
+            CREATE TABLE pair (a TEXT NOT NULL, b TEXT NOT NULL, PRIMARY KEY (a, b));
+            """
+        let schema = SyncedSchema(migrator: migrator(sql)) { ["p", "typed", "x", "y", "part", "pair"].map { SyncedTable($0) } }
+        try await withDevices(1) { devices, _ in
+            await #expect {
+                try await devices[0].open(schema)
+            } throws: { error in
+                let message = (error as? UbiquitousStoreError)?.message ?? ""
+                let expected = [
+                    "only one of them is synced", "of another type than “id”", "refer to each other in a circle", "partly in the primary key",
+                ]
+                return expected.allSatisfy { message.contains($0) } && message.split(separator: "\n").count == expected.count + 1
+            }
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Testing
 import UbiquityStores
@@ -73,6 +74,108 @@ struct UniquenessTests {
             for store in [a, b, c] { try await store.settled() }
             try await settle(a, b, c)
             for store in [a, b, c] { #expect(try await store.rows("SELECT id FROM person") == [["p0"]]) }
+        }
+    }
+
+    @Test("S-084: a rule that has no index makes one of what an app writes twice, when it is saved and when it arrives")
+    func withoutIndex() async throws {
+        let schema = SyncedSchema(migrator: migrator("CREATE TABLE tag (id TEXT NOT NULL PRIMARY KEY, owner TEXT, label TEXT, colour TEXT)")) {
+            SyncedTable("tag", unique: [["owner", "label"]])
+        }
+        let query = "SELECT id, quote(colour) FROM tag ORDER BY id"
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            try await a.settled()
+            try await a.execute("INSERT INTO tag VALUES ('t2', 'me', 'red', 'old'), ('t3', 'me', NULL, 'x'), ('t4', 'me', NULL, 'y')")
+            try await a.execute("INSERT INTO tag VALUES ('t1', 'me', 'red', 'new')")
+            #expect(try await a.rows(query) == [["t1", "'new'"], ["t3", "'x'"], ["t4", "'y'"]])
+            try await b.execute("INSERT INTO tag VALUES ('t0', 'me', 'red', NULL)")
+            try await settle(a, b)
+            for store in [a, b] { #expect(try await store.rows(query) == [["t0", "'new'"], ["t3", "'x'"], ["t4", "'y'"]]) }
+            let listed = try await b.duplicates()
+            #expect(listed.map(\.record.text) == ["tag/t:t0"] && listed[0].members.map(\.record.text) == ["tag/t:t0", "tag/t:t1", "tag/t:t2"])
+            #expect(listed[0].members[2].values.contains(.init(column: "colour", value: .text("old"))) && listed[0].since != nil)
+        }
+    }
+
+    @Test("S-095: an app's election sets the survivor's columns, off the main thread, and every device comes to its result")
+    func election() async throws {
+        let schema = SyncedSchema(migrator: migrator("CREATE TABLE counter (id TEXT NOT NULL PRIMARY KEY, name TEXT UNIQUE, total INTEGER)")) {
+            SyncedTable(
+                "counter",
+                election: { duplicates in
+                    #expect(!Thread.isMainThread)
+                    return ["total": duplicates.reduce(0) { $0 + ($1["total"] as Int) }]
+                })
+        }
+        try await withDevices(3) { devices, _ in
+            var stores: [UbiquitousStore] = []
+            for device in devices { stores.append(try await device.open(schema)) }
+            try await stores[0].execute("INSERT INTO counter VALUES ('a', 'n', 1)")
+            try await stores[1].execute("INSERT INTO counter VALUES ('b', 'n', 2)")
+            try await settle(stores[0], stores[1], stores[2])
+            try await settle(stores[0], stores[1], stores[2])
+            for store in stores { #expect(try await store.rows("SELECT id, total FROM counter") == [["a", "3"]]) }
+            // Once for a pair, not once for an exchange.
+            try await stores[2].execute("UPDATE counter SET total = 10")
+            try await settle(stores[2], stores[0], stores[1])
+            for store in stores { #expect(try await store.rows("SELECT total FROM counter") == [["10"]]) }
+        }
+    }
+
+    @Test("Partial indexes and expressions are rules as SQLite has them")
+    func expressions() async throws {
+        let sql = """
+            CREATE TABLE site (id TEXT NOT NULL PRIMARY KEY, host TEXT, deleted INTEGER NOT NULL DEFAULT 0);
+            CREATE UNIQUE INDEX site_host ON site (lower(host) DESC) WHERE deleted = 0;
+            """
+        let schema = SyncedSchema(migrator: migrator(sql)) { SyncedTable("site") }
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            try await a.execute("INSERT INTO site VALUES ('1', 'X.org', 0), ('2', 'y.org', 1)")
+            try await b.execute("INSERT INTO site VALUES ('3', 'x.ORG', 0), ('4', 'Y.org', 1)")
+            try await settle(a, b)
+            for store in [a, b] { #expect(try await store.rows("SELECT id FROM site ORDER BY id") == [["1"], ["2"], ["4"]]) }
+            // REPLACE takes the row that the expression forbids, and the others hear of it.
+            try await a.execute("INSERT OR REPLACE INTO site VALUES ('5', 'x.Org', 0)")
+            try await settle(a, b)
+            for store in [a, b] { #expect(try await store.rows("SELECT id FROM site ORDER BY id") == [["2"], ["4"], ["5"]]) }
+        }
+    }
+
+    @Test("An insert under a key that another is shown for is a record of its own again, and what it gave the other stays there")
+    func hiddenKey() async throws {
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema))
+            try await a.execute("INSERT INTO person VALUES ('p1', 'x', 'A', NULL)")
+            devices[1].clock.advance(60)
+            try await b.execute("INSERT INTO person VALUES ('p2', 'x', 'B', '2')")
+            devices[0].clock.advance(90)
+            devices[1].clock.advance(90)
+            try await settle(a, b)
+            try await a.execute("INSERT INTO person VALUES ('p2', 'y', 'C', NULL)")
+            try await settle(a, b)
+            for store in [a, b] {
+                #expect(try await store.rows(Self.people) == [["p1", "'x'", "'B'", "'2'"], ["p2", "'y'", "'C'", "NULL"]])
+                #expect(try await store.duplicates().isEmpty)
+            }
+        }
+    }
+
+    @Test("An import's notice names what is shown otherwise, whatever it was made of")
+    func notice() async throws {
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema))
+            try await a.execute("INSERT INTO person VALUES ('p1', 'x', 'A', NULL)")
+            try await b.execute("INSERT INTO person VALUES ('p2', 'x', 'B', NULL); INSERT INTO letter VALUES ('l', 'p2', 'hi')")
+            try await b.publish()
+            try await a.publish()
+            var notices = b.notices.makeAsyncIterator()
+            try await b.settled()
+            guard case .didImport(let notice) = await notices.next() else { return #expect(Bool(false), "no import") }
+            #expect(notice.inserted.map(\.text) == ["person/t:p1"])
+            #expect(notice.deleted.map(\.text) == ["person/t:p2"])
+            #expect(notice.updated.map(\.text) == ["letter/t:l"])
         }
     }
 }

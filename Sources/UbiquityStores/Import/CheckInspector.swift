@@ -67,8 +67,18 @@ struct CheckInspector {
         return db.changesCount > 0 ? BrokenRecord(record: record, reason: reason) : nil
     }
 
-    private func reason(_ record: ObjectID) throws -> String? {
-        for (index, value) in record.key.enumerated() { copy.bind(index + 1, value) }
+    private func reason(_ record: ObjectID) throws -> String? { try reason(copy, record.key) }
+
+    /// What a row with these values would break, key first; columns that stay on the device have their defaults.
+    func reason(_ values: [RecordValue]) throws -> String? {
+        let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier)
+        let places = Array(repeating: "?", count: names.count).joined(separator: ",")
+        return try reason(
+            RawStatement("INSERT INTO temp.ubiquity_checked_\(shape.number) (\(names.joined(separator: ", "))) VALUES (\(places))", db), values)
+    }
+
+    private func reason(_ copy: RawStatement, _ values: [RecordValue]) throws -> String? {
+        for (index, value) in values.enumerated() { copy.bind(index + 1, value) }
         do {
             try copy.run()
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_CHECK {

@@ -20,14 +20,24 @@ final class RelatedTable {
         hasFacts = try Self.isFilled(shape.sameTable, db)
     }
 
+    /// The statements in use, so that none is put together twice.
+    private enum Query: Hashable {
+        case mark, aside, asidesUnder, put, drop, row, hasRow, remove, insert, update(ColumnSet), neighbours, enter
+    }
+
+    private var statements: [Query: RawStatement] = [:]
+
+    private func statement(_ query: Query, _ sql: @autoclosure () -> String) throws -> RawStatement {
+        if let statement = statements[query] { return statement }
+        let statement = try RawStatement(sql(), db)
+        statements[query] = statement
+        return statement
+    }
+
     private static func isFilled(_ table: String, _ db: Database) throws -> Bool {
         let statement = try RawStatement("SELECT 1 FROM \(table) LIMIT 1", db)
         defer { statement.reset() }
         return try statement.step()
-    }
-
-    private func asideStatement(_ letter: String) throws -> RawStatement {
-        try RawStatement("SELECT * FROM \(shape.asideTable) WHERE \(Self.condition(letter, shape))", db)
     }
 
     private static func condition(_ letter: String, _ shape: TableShape) -> String {
@@ -42,7 +52,8 @@ final class RelatedTable {
 
     /// Says that a record has to be looked at once all is written.
     func markUnresolved(_ key: [RecordValue]) throws {
-        let mark = try RawStatement("INSERT OR IGNORE INTO \(shape.unresolvedTable) VALUES (\(Self.places(shape.keyColumns.count)))", db)
+        let mark = try statement(
+            .mark, "INSERT OR IGNORE INTO \(shape.unresolvedTable) VALUES (\(Self.places(shape.keyColumns.count)))")
         bind(key, to: mark)
         try mark.run()
     }
@@ -72,7 +83,7 @@ final class RelatedTable {
 extension RelatedTable {
     func aside(_ key: [RecordValue]) throws -> AsideRecord? {
         guard hasAsides else { return nil }
-        let statement = try asideStatement("k")
+        let statement = try statement(.aside, "SELECT * FROM \(shape.asideTable) WHERE \(Self.condition("k", shape))")
         bind(key, to: statement)
         defer { statement.reset() }
         return try statement.step() ? record(statement) : nil
@@ -81,7 +92,7 @@ extension RelatedTable {
     /// The records that are one under a key, shown or held; none of those that are pending.
     func asides(under key: [RecordValue]) throws -> [AsideRecord] {
         guard hasAsides else { return [] }
-        let statement = try asideStatement("s")
+        let statement = try statement(.asidesUnder, "SELECT * FROM \(shape.asideTable) WHERE \(Self.condition("s", shape))")
         bind(key, to: statement)
         defer { statement.reset() }
         var records: [AsideRecord] = []
@@ -112,7 +123,7 @@ extension RelatedTable {
         hasAsides = true
         let registers = record.registers
         let count = 2 * shape.keyColumns.count + 6 + shape.columns.count + shape.localColumns.count
-        let putAside = try RawStatement("INSERT OR REPLACE INTO \(shape.asideTable) VALUES (\(Self.places(count)))", db)
+        let putAside = try statement(.put, "INSERT OR REPLACE INTO \(shape.asideTable) VALUES (\(Self.places(count)))")
         bind(registers.key, to: putAside)
         var index = registers.key.count + 1
         ClockTable.bind(registers.clock, to: putAside, from: index)
@@ -127,7 +138,7 @@ extension RelatedTable {
 
     func removeAside(_ key: [RecordValue]) throws {
         guard hasAsides else { return }
-        let drop = try RawStatement("DELETE FROM \(shape.asideTable) WHERE \(Self.condition("k", shape))", db)
+        let drop = try statement(.drop, "DELETE FROM \(shape.asideTable) WHERE \(Self.condition("k", shape))")
         bind(key, to: drop)
         try drop.run()
     }
@@ -144,9 +155,7 @@ extension RelatedTable {
     }
 
     func row(_ key: [RecordValue]) throws -> Row? {
-        let place = shape.hasRowid ? "rowid" : shape.keyColumns[0].quotedIdentifier
-        let all = ([place] + (shape.columns + shape.localColumns).map(\.quotedIdentifier)).joined(separator: ", ")
-        let find = try RawStatement("SELECT \(all) FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        let find = try statement(.row, rowQuery)
         bind(key, to: find)
         defer { find.reset() }
         guard try find.step() else { return nil }
@@ -156,24 +165,41 @@ extension RelatedTable {
             values: (0..<count).map { find.value($0 + 1) }, local: shape.localColumns.indices.map { find.value($0 + count + 1) })
     }
 
+    private var rowQuery: String {
+        let place = shape.hasRowid ? "rowid" : shape.keyColumns[0].quotedIdentifier
+        let all = ([place] + (shape.columns + shape.localColumns).map(\.quotedIdentifier)).joined(separator: ", ")
+        return "SELECT \(all) FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })"
+    }
+
     func hasRow(_ key: [RecordValue]) throws -> Bool {
-        let find = try RawStatement("SELECT 1 FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })", db)
+        let find = try statement(.hasRow, "SELECT 1 FROM \(shape.name.quotedIdentifier) WHERE \(shape.keyCondition { _, _ in "?" })")
         bind(key, to: find)
         defer { find.reset() }
         return try find.step()
     }
 
-    /// A living record's registers; nil where it is not alive.
-    func registers(_ key: [RecordValue]) throws -> Registers? {
-        if let aside = try aside(key) { return aside.registers }
-        guard let row = try row(key), try !isDerived(key) else { return nil }
-        let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
-        return Registers(key: key, clock: clock, values: row.values, local: row.local)
+    /// What there is of a key.
+    struct Found {
+        /// Where the record is alive.
+        var registers: Registers?
+        /// Where it is aside.
+        var aside: AsideRecord?
+        /// The life that it is in, or was in last; 0 where it never lived.
+        var life: Int64
+    }
+
+    func find(_ key: [RecordValue]) throws -> Found {
+        if let aside = try aside(key) { return Found(registers: aside.registers, aside: aside, life: aside.registers.clock.life) }
+        if let row = try row(key), try !isDerived(key) {
+            let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+            return Found(registers: Registers(key: key, clock: clock, values: row.values, local: row.local), aside: nil, life: clock.life)
+        }
+        return Found(registers: nil, aside: nil, life: max(0, try clocks.death(key) - 1))
     }
 
     /// Takes a row away, with its clock.
     func removeRow(_ row: Row) throws {
-        let statement = try RawStatement("DELETE FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
+        let statement = try statement(.remove, "DELETE FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)")
         row.place.bind(to: statement)
         try statement.run()
         _ = try clocks.take(row.place)
@@ -183,13 +209,7 @@ extension RelatedTable {
     ///
     /// SQLite tells which row it is, whatever the rule: the upsert does nothing to it (sqlite.org/lang_upsert.html).
     func insertRow(_ registers: Registers, clock: RecordClock) throws -> [RecordValue]? {
-        let names = (shape.keyColumns + shape.columns + shape.localColumns).map(\.quotedIdentifier)
-        let key = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
-        let statement = try RawStatement(
-            """
-            INSERT INTO \(shape.name.quotedIdentifier) (\(names.joined(separator: ", "))) VALUES (\(Self.places(names.count)))
-            ON CONFLICT DO UPDATE SET \(names[0]) = \(names[0]) RETURNING \(key)
-            """, db)
+        let statement = try statement(.insert, insertion)
         bind(registers.key + registers.values + registers.local, to: statement)
         defer { statement.reset() }
         guard try statement.step() else { return nil }
@@ -201,11 +221,20 @@ extension RelatedTable {
         return nil
     }
 
+    private var insertion: String {
+        let names = (shape.keyColumns + shape.columns + shape.localColumns).map(\.quotedIdentifier)
+        let key = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        return """
+            INSERT INTO \(shape.name.quotedIdentifier) (\(names.joined(separator: ", "))) VALUES (\(Self.places(names.count)))
+            ON CONFLICT DO UPDATE SET \(names[0]) = \(names[0]) RETURNING \(key)
+            """
+    }
+
     /// Writes columns of a row; false where a uniqueness rule forbids it.
     func update(_ row: Row, to values: [RecordValue], _ columns: ColumnSet) throws -> Bool {
         guard !columns.isEmpty else { return true }
-        let sets = columns.numbers.map { "\(shape.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ")
-        let statement = try RawStatement("UPDATE \(shape.name.quotedIdentifier) SET \(sets) WHERE \(shape.placeCondition)", db)
+        func sets() -> String { columns.numbers.map { "\(shape.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ") }
+        let statement = try statement(.update(columns), "UPDATE \(shape.name.quotedIdentifier) SET \(sets()) WHERE \(shape.placeCondition)")
         var index = 1
         for column in columns.numbers {
             statement.bind(index, values[column])
@@ -218,6 +247,15 @@ extension RelatedTable {
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             return false
         }
+    }
+
+    /// The CHECK that a row would break; nil where it breaks none.
+    func fault(_ key: [RecordValue], _ values: [RecordValue]) throws -> String? {
+        guard let inspector = try CheckInspector(shape, db) else { return nil }
+        // Imports have them off.
+        try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
+        defer { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
+        return try inspector.reason(key + values)
     }
 
     /// Another row that a rule which SQLite does not enforce takes for the same; nil where none is.
@@ -270,8 +308,8 @@ extension RelatedTable {
     /// The records that are one with another by a fact.
     func neighbours(of node: RecordNode) throws -> [RecordNode] {
         guard hasFacts else { return [] }
-        let statement = try RawStatement(
-            "SELECT \(names.list("b")), lb FROM \(shape.sameTable) WHERE \(Self.condition("a", shape)) AND la = ?", db)
+        let statement = try statement(
+            .neighbours, "SELECT \(names.list("b")), lb FROM \(shape.sameTable) WHERE \(Self.condition("a", shape)) AND la = ?")
         bind(node.key, to: statement)
         statement.bind(node.key.count + 1, node.life)
         defer { statement.reset() }
@@ -286,7 +324,7 @@ extension RelatedTable {
     func enter(_ fact: SameAs, since: Double) throws -> Bool {
         hasFacts = true
         let count = 2 * shape.keyColumns.count + 3
-        let statement = try RawStatement("INSERT OR IGNORE INTO \(shape.sameTable) VALUES (\(Self.places(count)))", db)
+        let statement = try statement(.enter, "INSERT OR IGNORE INTO \(shape.sameTable) VALUES (\(Self.places(count)))")
         for (one, other) in [(fact.first, fact.second), (fact.second, fact.first)] {
             bind(one.key, to: statement)
             statement.bind(one.key.count + 1, one.life)
@@ -296,11 +334,5 @@ extension RelatedTable {
             try statement.run()
         }
         return db.changesCount > 0
-    }
-
-    /// The life that a key is in, or was in last; 0 for a record that never lived.
-    func life(_ key: [RecordValue]) throws -> Int64 {
-        if let living = try registers(key) { return living.clock.life }
-        return max(0, try clocks.death(key) - 1)
     }
 }

@@ -53,12 +53,14 @@ extension Resolver {
         let entity = entities[index]
         let shape = shapes[entity.table]
         var values = entity.joined.values
+        var isStandIn = false
         for reference in shape.foreignKeys {
             guard let wanted = reference.reference(key: entity.shownKey, values: values) else { continue }
             if let found = try shown(RecordName(table: reference.parent, key: wanted), for: index) {
                 if found != wanted { reference.set(found, in: &values) }
                 continue
             }
+            isStandIn = true
             switch reference.orphan {
             case .null: reference.set(wanted.map { _ in .null }, in: &values)
             case .standard(let standard):
@@ -77,6 +79,11 @@ extension Resolver {
             guard let wanted = reference.reference(key: entity.shownKey, values: values) else { continue }
             if try shown(RecordName(table: reference.parent, key: wanted), for: index) == wanted { continue }
             entity.outcome = .held(reason(reference, wanted))
+            return
+        }
+        // NULL or a default in place of a reference is shown only where the schema takes it.
+        if isStandIn, let fault = try tables[entity.table].fault(entity.shownKey, values) {
+            entity.outcome = .held("\(fault), without what it refers to")
             return
         }
         entity.outcome = .shown(values)
@@ -138,7 +145,7 @@ extension Resolver {
     private func unite(_ entity: Entity, _ partner: [RecordValue]) throws -> [RecordName] {
         let table = try tables[entity.table]
         let first = entity.members[0]
-        let other = try table.asides(under: partner).first?.registers ?? table.registers(partner)
+        let other = try table.asides(under: partner).first?.registers ?? table.find(partner).registers
         guard let other, !entity.keys.contains(partner) else {
             throw UbiquitousStoreError(
                 .malformed,

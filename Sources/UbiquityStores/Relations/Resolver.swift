@@ -113,19 +113,24 @@ extension Resolver {
         var former: Set<[RecordValue]> = []
         var isNewlyComposed = false
         var seen: Set<RecordNode> = []
-        var open = [RecordNode(key: name.key, life: try table.life(name.key))]
+        var found: [[RecordValue]: RelatedTable.Found] = [:]
+        func find(_ key: [RecordValue]) throws -> RelatedTable.Found {
+            if let known = found[key] { return known }
+            found[key] = try table.find(key)
+            return found[key]!
+        }
+        var open = [RecordNode(key: name.key, life: try find(name.key).life)]
         while let node = open.popLast() {
             guard seen.insert(node).inserted else { continue }
             open += try table.neighbours(of: node)
             // A life that has passed still says who is one with whom.
-            guard try table.life(node.key) == node.life else { continue }
+            let record = try find(node.key)
+            guard record.life == node.life else { continue }
             keys.append(node.key)
-            for key in try alike(node.key, in: name.table) {
-                open.append(RecordNode(key: key, life: try table.life(key)))
-            }
-            guard let registers = try table.registers(node.key) else { continue }
+            for key in try alike(node.key, in: name.table) { open.append(RecordNode(key: key, life: try find(key).life)) }
+            guard let registers = record.registers else { continue }
             members.append(registers)
-            if let aside = try table.aside(node.key) {
+            if let aside = record.aside {
                 if aside.state == .shown { former.insert(aside.shown) }
             } else {
                 former.insert(node.key)
@@ -139,7 +144,7 @@ extension Resolver {
         members = named.map(\.registers)
         let shown = named.first?.key ?? name.key
         for member in members {
-            let before = try table.aside(member.key)
+            let before = found[member.key]?.aside
             if before?.shown ?? member.key != shown || before?.state == .pending { isNewlyComposed = true }
         }
         // One that died may have been alone until now.

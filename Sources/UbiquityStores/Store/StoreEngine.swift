@@ -162,7 +162,8 @@ actor StoreEngine {
             return StoreStatus(
                 suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
                 waiting: waiting,
-                quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db), held: try RelatedTables.heldCount(file.shapes, db), failure: failure ?? watchFault)
+                quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db), held: try RelatedTables.heldCount(file.shapes, db),
+                failure: failure ?? watchFault)
         }
     }
 }

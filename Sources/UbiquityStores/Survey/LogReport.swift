@@ -29,6 +29,19 @@ public struct LogReport: Sendable, Codable {
     /// The changes, in the order of the file.
     public var changes: [Change]
 
+    /// The records that its author found to be one.
+    public var same: [Same]
+
+    /// Two records that are one for as long as they are in these lives.
+    public struct Same: Sendable, Codable {
+        /// The table.
+        public var table: String
+        /// The primary keys, for people.
+        public var keys: [[String]]
+        /// Their lives.
+        public var lives: [Int64]
+    }
+
     /// A change of one record.
     public struct Change: Sendable, Codable {
         /// The table.
@@ -97,6 +110,7 @@ public struct LogReport: Sendable, Codable {
         created = header.created
         saves = header.saves
         changes = []
+        same = []
         let contents = try LogBody.decode(log)
         for group in contents.groups {
             for rows in group.rows {
@@ -110,6 +124,11 @@ public struct LogReport: Sendable, Codable {
                             table: table.name, key: change.key.map(\.description), life: change.life, stamp: group.time.date,
                             counter: Int(group.time.rawValue & 0xFFFF), columns: columns))
                 }
+            }
+            same += group.same.map { entry in
+                let records = [entry.fact.first, entry.fact.second]
+                return Same(
+                    table: contents.tables[entry.table].name, keys: records.map { $0.key.map(\.description) }, lives: records.map(\.life))
             }
         }
     }

@@ -99,11 +99,26 @@ extension StoreCheck {
         let hasRowid = try db.columns(in: clocks).contains { $0.name == "rid" }
         let place = hasRowid ? "r.rowid = c.rid" : same
         records += try Int.fetchOne(db, sql: "SELECT count(*) FROM \(rows)")!
+        let shown = keys.indices.map { "a.s\($0) = c.k\($0)" }.joined(separator: " AND ")
+        let shownRow = keys.enumerated().map { "r.\($1.quotedIdentifier) = a.s\($0)" }.joined(separator: " AND ")
+        let aside = "ubiquity_aside_\(number)"
         let findings = [
             ("rows have no stamp", "SELECT count(*) FROM \(rows) r WHERE NOT EXISTS (SELECT 1 FROM \(clocks) c WHERE \(place))"),
             ("stamps have no row", "SELECT count(*) FROM \(clocks) c WHERE NOT EXISTS (SELECT 1 FROM \(rows) r WHERE \(place))"),
             ("rows have the stamp of a dead record", "SELECT count(*) FROM \(clocks) WHERE life % 2 = 0"),
-            ("rows are listed among the dead", "SELECT count(*) FROM \(rows) r JOIN ubiquity_dead_\(number) c ON \(same)"),
+            // A row may show a record whose key it has not.
+            (
+                "rows are listed among the dead",
+                """
+                SELECT count(*) FROM \(rows) r JOIN ubiquity_dead_\(number) c ON \(same)
+                WHERE NOT EXISTS (SELECT 1 FROM \(aside) a WHERE held IS NULL AND \(shown))
+                """
+            ),
+            (
+                "records should be shown and are not",
+                "SELECT count(*) FROM \(aside) a WHERE held IS NULL AND NOT EXISTS (SELECT 1 FROM \(rows) r WHERE \(shownRow))"
+            ),
+            ("references dangle", "SELECT count(*) FROM pragma_foreign_key_check('\(table.replacing("'", with: "''"))')"),
         ]
         for (what, sql) in findings {
             let count = try Int.fetchOne(db, sql: sql)!

@@ -27,12 +27,15 @@ struct BenchDevice {
     /// Where a store's logs lie.
     func layout(_ contentName: String = "Items") -> ContentLayout { ContentLayout(container: container.path, contentName: contentName) }
 
-    func store(contentName: String = "Items", exchangesAutomatically: Bool = false, existing plain: String? = nil) async throws -> UbiquitousStore {
+    static let schema = SyncedSchema(migrator: Item.migrator) { SyncedTable("item") }
+
+    func store(
+        contentName: String = "Items", exchangesAutomatically: Bool = false, existing plain: String? = nil, schema: SyncedSchema = schema
+    ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
         options.existingDatabase = plain.map { directory.appending("\($0).sqlite") }
         return try await UbiquitousStore.open(
-            at: directory.appending("Items.sqlite"), options: options, in: container,
-            schema: SyncedSchema(migrator: Item.migrator) { SyncedTable("item") })
+            at: directory.appending("\(contentName).sqlite"), options: options, in: container, schema: schema)
     }
 
     /// Plain GRDB with the same pragmas.

@@ -13,6 +13,7 @@ enum StoreSuite: Suite {
             ("import_1m", { try await importing($0, "import_1m", rows: 1_000_000) }),
             ("import_peak_rss", importMemory), ("update_1_of_1m", updateOne), ("propagation_p", propagation), ("peers_50", fiftyPeers),
             ("logs_100k", manyLogs), ("adopt_100k", adopting), ("encoding_", encodings),
+            ("import_with_relations_100k", importingRelations), ("unique_merge_10k", mergingUniques),
         ]
         for metric in metrics where report.wants(metric.prefix) || metric.prefix.hasSuffix("_") && report.prefix.hasPrefix(metric.prefix) {
             try await metric.measure(report)
