@@ -39,11 +39,11 @@ enum Operation: Sendable, CustomStringConvertible {
         }
     }
 
-    static func random(peers: Int, _ random: inout SeededRandom) -> Operation {
+    static func random(peers: Int, _ world: Write.World, _ random: inout SeededRandom) -> Operation {
         let peer = Int.random(in: 0..<peers, using: &random)
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<38: return .save(peer: peer, writes(&random))
-        case 38..<44: return .foreignWrite(peer: peer, writes(&random))
+        case 0..<38: return .save(peer: peer, writes(world, &random))
+        case 38..<44: return .foreignWrite(peer: peer, writes(world, &random))
         case 44..<55: return .settle(peer: peer)
         case 55..<60: return .publish(peer: peer)
         case 60..<80:
@@ -60,8 +60,8 @@ enum Operation: Sendable, CustomStringConvertible {
         }
     }
 
-    private static func writes(_ random: inout SeededRandom) -> [Write] {
-        (0..<Int.random(in: 1...4, using: &random)).map { _ in Write.random(&random) }
+    private static func writes(_ world: Write.World, _ random: inout SeededRandom) -> [Write] {
+        (0..<Int.random(in: 1...4, using: &random)).map { _ in Write.random(world, &random) }
     }
 
     var description: String {

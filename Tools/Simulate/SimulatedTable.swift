@@ -34,7 +34,7 @@ struct SimulatedTable: Sendable {
 
     static let all = plain + related
 
-    private static let plain = [
+    static let plain = [
         SimulatedTable(name: "item", keys: ["id"], columns: ["a", "b", "c"]),
         SimulatedTable(
             name: "score", keys: ["id"], columns: ["best", "least", "found", "note"],

@@ -33,12 +33,26 @@ struct Write: Sendable {
         }
     }
 
-    static func random(_ random: inout SeededRandom) -> Write {
-        // A quarter of all is in the plain table.
-        let table = Int.random(in: 0..<4, using: &random) == 0 ? 0 : Int.random(in: 1..<SimulatedTable.all.count, using: &random)
+    /// Which records a run is about.
+    enum World: Sendable {
+        /// A quarter of all is in the plain table.
+        case all
+        /// Few keys of the tables that relate.
+        case related
+    }
+
+    static func random(_ world: World, _ random: inout SeededRandom) -> Write {
+        let isRelated = world == .related
+        let keys = isRelated ? 0..<3 : keys
+        let table =
+            isRelated
+            ? Int.random(in: SimulatedTable.plain.count..<SimulatedTable.all.count, using: &random)
+            : Int.random(in: 0..<4, using: &random) == 0 ? 0 : Int.random(in: 1..<SimulatedTable.all.count, using: &random)
         let count = SimulatedTable.all[table].columns.count
         let column = Int.random(in: 0..<count, using: &random)
-        func value(_ random: inout SeededRandom) -> Int? { Bool.random(using: &random) ? Int.random(in: 0..<1000, using: &random) : nil }
+        func value(_ random: inout SeededRandom) -> Int? {
+            Int.random(in: 0..<8, using: &random) < (isRelated ? 7 : 4) ? Int.random(in: isRelated ? 0..<3 : 0..<1000, using: &random) : nil
+        }
         func values(_ random: inout SeededRandom) -> [Int?] { (0..<count).map { _ in value(&random) } }
         let key = Int.random(in: keys, using: &random)
         let kind: Kind

@@ -292,6 +292,11 @@ extension RelatedTable {
         return try select(shape.ownKeyColumns, from: shape.asideTable, names.ownColumns(of: foreignKey), keys)
     }
 
+    /// The records that are not shown.
+    func held() throws -> [[RecordValue]] {
+        try hasAsides ? keys(RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable) WHERE held > ''", db)) : []
+    }
+
     private func select(_ columns: String, from table: String, _ reference: [String], _ keys: [[RecordValue]]) throws -> [[RecordValue]] {
         var found: [[RecordValue]] = []
         for start in stride(from: 0, to: keys.count, by: Self.keysPerQuery) {

@@ -12,9 +12,9 @@ extension Resolver {
             let isBegun = entity.keys.contains { marked.contains(RecordName(table: entity.table, key: $0)) }
             guard !entity.members.isEmpty, isBegun || entity.formerRows.isEmpty else { continue }
             for (child, key) in references[entity.table] {
-                for waiting in try tables[child].asides(referringTo: entity.keys, by: key) {
-                    try composeLate(RecordName(table: child, key: waiting))
-                }
+                var waiting = try tables[child].asides(referringTo: entity.keys, by: key)
+                if case .standard(let standard) = key.orphan, entity.keys.contains(standard) { waiting += try tables[child].held() }
+                for record in waiting { try composeLate(RecordName(table: child, key: record)) }
             }
         }
     }
