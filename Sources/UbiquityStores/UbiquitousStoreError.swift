@@ -9,12 +9,14 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         /// The code's stable name.
         public let description: String
 
-        /// The schema breaks rules that syncing needs; the message lists every violation.
+        /// The schema breaks rules that syncing needs, or a migration changes what it may not; the message lists every violation.
         public static let invalidSchema = Code(description: "invalidSchema")
         /// The store file is not an SQLite database, or is damaged.
         public static let notADatabase = Code(description: "notADatabase")
         /// The store file or the content was written by a newer version of this package.
         public static let newerFormat = Code(description: "newerFormat")
+        /// The store has been through migrations that this version of the app does not have.
+        public static let newerSchema = Code(description: "newerSchema")
         /// A file could not be read, written or created.
         public static let fileSystem = Code(description: "fileSystem")
         /// A log, receipt or mark does not hold what it should.

@@ -95,20 +95,6 @@ struct RefusalTests {
         }
     }
 
-    @Test("a migration of a store with content is refused before anything is written")
-    func notYet() async throws {
-        try await withDevices(1) { devices, _ in
-            let store = try await devices[0].open()
-            try await store.close()
-            var newer = personSchema.migrator
-            newer.registerMigration("v2") { db in try db.execute(sql: "ALTER TABLE person ADD COLUMN shoe") }
-            await #expect {
-                try await devices[0].open(SyncedSchema(migrator: newer) { SyncedTable("person") })
-            } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
-            #expect(try sqlite3(store.file, "SELECT count(*) FROM pragma_table_info('person') WHERE name = 'shoe'") == "0\n")
-        }
-    }
-
     /// The logs that a device has published, oldest first.
     fileprivate func logs(of device: TestDevice) async throws -> [FilePath] {
         let container = try await device.container()

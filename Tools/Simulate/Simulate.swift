@@ -12,7 +12,8 @@ struct Simulate: AsyncParsableCommand {
         discussion: """
             Each seed is one run, and repeats exactly. After it everything is delivered, and each peer's content is compared in full with the others' and \
             with what the logs say, joined by a model. A failure prints the seed and the shortest history found that fails too; exit status 1.
-            """
+            """,
+        subcommands: [Upgrade.self]
     )
 
     @Option(help: "How many peers.")

@@ -1,11 +1,12 @@
+internal import Foundation
 internal import GRDB
 
-/// Takes over the rows that were in a table before it was synced, a batch at a time, as insertions with the least stamp: they never beat an
-/// edit (DESIGN §5).
+/// Takes over what was in the tables before it was synced, a batch at a time, with the least stamp: it never beats an edit (DESIGN §5).
 ///
+/// That is the rows of a table that syncs from now on, as insertions, and the values that a migration has put into new columns of one that did before.
 /// Tables that are not done are listed in `ubiquity_adoption`, which is there for as long as there are any. Each batch is a transaction of
-/// clocks and a log; rows are taken in the order of their places, so that the last clock says where to go on after a crash. Until all
-/// is taken over nothing else is sealed, and nothing goes out: what is written meanwhile is noted, and follows.
+/// clocks, a log, and the place of the last row, where it goes on after a crash. Until all
+/// is taken over nothing is imported, and until all rows are, nothing else is sealed: what is written meanwhile is noted, and follows.
 struct Adopter {
     /// How far it has come.
     struct Progress: Equatable {
@@ -19,16 +20,51 @@ struct Adopter {
 
     let sealer: Sealer
 
-    /// Lists a table whose rows are to be taken over.
-    static func enlist(_ shape: TableShape, rows: Int, _ db: Database) throws {
+    /// Lists a table whose rows are to be taken over, or, where columns are given, only the values of these.
+    static func enlist(_ shape: TableShape, rows: Int, columns: ColumnSet = [], _ db: Database) throws {
         try db.execute(
-            sql: "CREATE TABLE IF NOT EXISTS ubiquity_adoption (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL)")
-        try db.execute(sql: "INSERT INTO ubiquity_adoption VALUES (?, 0, ?)", arguments: [shape.number, rows])
+            sql: """
+                CREATE TABLE IF NOT EXISTS ubiquity_adoption
+                (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)
+                """)
+        // Rows of a table that is listed already begin again: those that have been taken over are told apart by their clocks.
+        try db.execute(
+            sql: """
+                INSERT INTO ubiquity_adoption VALUES (?, 0, ?, ?, ?, NULL)
+                ON CONFLICT (number) DO UPDATE SET rows = 0, total = excluded.total, columns = columns | excluded.columns, place = NULL
+                """, arguments: [shape.number, rows, columns.isEmpty, columns.rawValue])
+    }
+
+    /// Whether something is listed.
+    ///
+    /// Asked of the file itself: what another process makes or drops, GRDB's memory of the schema does not know.
+    static func isPending(_ db: Database) throws -> Bool {
+        let statement = try RawStatement("SELECT 1 FROM main.sqlite_master WHERE name = 'ubiquity_adoption'", db)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    /// Whether rows are to be taken over, and not values only.
+    static func isTakingRows(_ db: Database) throws -> Bool {
+        try isPending(db) && Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_adoption WHERE whole)")!
+    }
+
+    /// Takes a table off the list.
+    static func remove(_ number: Int64, _ db: Database) throws {
+        if try isPending(db) { try db.execute(sql: "DELETE FROM ubiquity_adoption WHERE number = ?", arguments: [number]) }
+    }
+
+    /// Follows columns to their new numbers, and rows to new places.
+    static func renumber(_ number: Int64, _ renumbering: ColumnRenumbering, _ db: Database) throws {
+        guard try isPending(db), let listed = try Listed(number, db) else { return }
+        try db.execute(
+            sql: "UPDATE ubiquity_adoption SET columns = ?, rows = 0, place = NULL WHERE number = ?",
+            arguments: [renumbering.renumbered(listed.columns).rawValue, number])
     }
 
     /// How far it has come; nil where nothing is listed.
     static func progress(_ db: Database) throws -> Progress? {
-        guard try db.tableExists("ubiquity_adoption") else { return nil }
+        guard try isPending(db) else { return nil }
         return try Row.fetchOne(db, sql: "SELECT sum(rows), sum(total) FROM ubiquity_adoption").map {
             Progress(rows: $0[0], total: $0[1], isDone: false)
         }
@@ -36,51 +72,92 @@ struct Adopter {
 
     /// Whether a table is listed.
     static func isAdopting(_ number: Int64, _ db: Database) throws -> Bool {
-        guard try db.tableExists("ubiquity_adoption") else { return false }
-        return try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_adoption WHERE number = ?)", arguments: [number])!
+        try isPending(db) && Listed(number, db) != nil
     }
 
     /// Takes over some rows, in the transaction that it is called in.
     ///
     /// - Returns: how far it has come by then.
     func adoptBatch(_ db: Database) throws -> Progress {
+        // A row that is another record by now, since its key was changed, has the clock of what it was until that is sealed.
+        if try !Self.isTakingRows(db) { try sealer.seal(db) }
         var state = try StoreState.read(db)
         var body = LogBodyBuilder()
         let related = RelatedTables(sealer.shapes, db)
-        for shape in sealer.shapes where try Self.isAdopting(shape.number, db) {
+        var isDone = true
+        for shape in sealer.shapes {
+            guard try Self.isPending(db), let listed = try Listed(shape.number, db) else { continue }
+            let places = try nextPlaces(of: shape, after: listed.place)
+            guard let first = places.first else { continue }
             var table = try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db)
-            let places = try nextPlaces(of: shape, db)
-            for place in places where table.rows.bytes.count < Self.bytesPerBatch { try table.adopt(place) }
+            var (last, rows) = (first, 0)
+            for place in places where table.rows.bytes.count < Self.bytesPerBatch {
+                try table.adopt(place, isWhole: listed.isWhole, columns: listed.columns)
+                (last, rows) = (place, rows + 1)
+            }
             body.add(shape.logTable, count: table.count, rows: table.rows)
-            try db.execute(sql: "UPDATE ubiquity_adoption SET rows = rows + ? WHERE number = ?", arguments: [table.count, shape.number])
-            guard places.isEmpty else { break }
+            try db.execute(
+                sql: "UPDATE ubiquity_adoption SET rows = rows + ?, place = ? WHERE number = ?", arguments: [rows, last.packed, shape.number])
+            isDone = false
+            break
         }
         if !body.isEmpty { try sealer.post(body, at: .least, state: &state, db) }
         var progress = try Self.progress(db) ?? Progress(rows: 0, total: 0, isDone: true)
-        if body.isEmpty {
+        if isDone {
             progress.isDone = true
             try db.execute(sql: "DROP TABLE IF EXISTS ubiquity_adoption")
         }
         return progress
+
+        /// The places of the next rows.
+        func nextPlaces(of shape: TableShape, after last: Data?) throws -> [Place] {
+            let columns = shape.hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedIdentifier)
+            func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+            let after = last == nil ? "" : "WHERE (\(list(columns))) > (\(list(columns.map { _ in "?" })))"
+            let next = try RawStatement(
+                "SELECT \(list(columns)) FROM \(shape.name.quotedIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(Self.rowsPerBatch)", db)
+            if let last { try Place(packed: last, hasRowid: shape.hasRowid).bind(to: next) }
+            defer { next.reset() }
+            var places: [Place] = []
+            while try next.step() {
+                places.append(shape.hasRowid ? .rowid(next.integer(0)) : .key(columns.indices.map { next.value($0).detached }))
+            }
+            return places
+        }
     }
 
-    /// The places of the next rows after the last that was taken over.
-    private func nextPlaces(of shape: TableShape, _ db: Database) throws -> [Place] {
-        let columns = shape.hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedIdentifier)
-        let own = shape.hasRowid ? ["rid"] : shape.keyColumns.indices.map { "k\($0)" }
-        func list(_ names: [String], _ suffix: String = "") -> String { names.map { $0 + suffix }.joined(separator: ", ") }
-        let last = try RawStatement("SELECT \(list(own)) FROM \(shape.clockTable) ORDER BY \(list(own, " DESC")) LIMIT 1", db)
-        let hasLast = try last.step()
-        defer { last.reset() }
-        let after = hasLast ? "WHERE (\(list(columns))) > (\(list(columns.map { _ in "?" })))" : ""
-        let next = try RawStatement(
-            "SELECT \(list(columns)) FROM \(shape.name.quotedIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(Self.rowsPerBatch)", db)
-        if hasLast { for index in columns.indices { next.bind(index + 1, last.value(index).detached) } }
-        defer { next.reset() }
-        var places: [Place] = []
-        while try next.step() {
-            places.append(shape.hasRowid ? .rowid(next.integer(0)) : .key(columns.indices.map { next.value($0).detached }))
+    /// A table on the list.
+    private struct Listed {
+        /// Whether rows without a clock are taken over; else they are new, and are sealed as saves.
+        var isWhole: Bool
+        /// The columns whose values are told of rows that have a clock.
+        var columns: ColumnSet
+        /// The last row that has been looked at.
+        var place: Data?
+
+        init?(_ number: Int64, _ db: Database) throws {
+            guard let row = try Row.fetchOne(db, sql: "SELECT whole, columns, place FROM ubiquity_adoption WHERE number = ?", arguments: [number])
+            else { return nil }
+            (isWhole, columns, place) = (row["whole"], ColumnSet(rawValue: row["columns"]), row["place"])
         }
-        return places
+    }
+}
+
+extension Place {
+    /// The place as it is kept.
+    fileprivate var packed: Data {
+        var writer = WireWriter()
+        switch self {
+        case .rowid(let rowid): writer.recordValue(.integer(rowid))
+        case .key(let key): for value in key { writer.recordValue(value) }
+        }
+        return Data(writer.bytes)
+    }
+
+    fileprivate init(packed: Data, hasRowid: Bool) throws {
+        var reader = WireReader([UInt8](packed)[...])
+        var values: [RecordValue] = []
+        while !reader.isAtEnd { values.append(try reader.recordValue()) }
+        if hasRowid, case .integer(let rowid)? = values.first { self = .rowid(rowid) } else { self = .key(values) }
     }
 }

@@ -30,7 +30,7 @@ struct Sealer: Sendable {
         guard !folds.isEmpty else { return nil }
         var state = try StoreState.read(db)
         // A log names its peer and epoch, which are settled when the store finds its place: until then the notes wait.
-        guard state.attached else { return nil }
+        guard state.attached, try !Adopter.isTakingRows(db) else { return nil }
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         var body = LogBodyBuilder()

@@ -68,11 +68,29 @@ struct TableSealer {
         try related?.tables.noteEnded(related!.index, RecordNode(key: key, life: life))
     }
 
-    /// Takes over a row that was there before the table was synced.
-    mutating func adopt(_ place: Place) throws {
+    /// Takes over a row that was there before the table was synced, or, of one that has a clock, what nobody wrote in some columns.
+    mutating func adopt(_ place: Place, isWhole: Bool, columns: ColumnSet) throws {
         place.bind(to: row)
         defer { row.reset() }
-        if try row.step() { try begin(place, life: 1) }
+        guard try row.step() else { return }
+        guard let clock = try clocks.clock(at: place) else {
+            if isWhole { try begin(place, life: 1) }
+            return
+        }
+        func told(_ clock: RecordClock, _ value: (Int) -> RecordValue) -> ColumnSet {
+            columns.numbers.reduce(into: ColumnSet()) { told, column in
+                let (value, stamp) = (value(column), clock.stamp(of: column))
+                if value != .null, value != shape.unwritten(column), stamp == .least { told.insert(ColumnSet(column: column)) }
+            }
+        }
+        let members = try derivation(of: key)
+        for member in members {
+            let columns = told(member.registers.clock) { member.registers.values[$0] }
+            if !columns.isEmpty { try emit(member.registers, columns) }
+        }
+        guard members.isEmpty else { return }
+        let columns = told(clock, value)
+        if !columns.isEmpty { try emit(life: clock.life, columns: columns) }
     }
 
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {

@@ -131,18 +131,17 @@ struct LogImporter {
             let stamp = group.time == .least ? .least : Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {
                 let table = ready.contents.tables[rows.table]
-                let importer =
-                    try importers[table]
-                    ?? TableImporter(
-                        shape: shapes.first { $0.name == table.name }!, table: table, peers: peers, conflicts: conflicts, related: related, db)
+                guard let mapping = try mapping(of: table, in: ready) else { continue }
+                let importer = try importers[table] ?? TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
                 importers[table] = importer
                 importer.peers = peers
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
-                        for key in importer.removedRows { notice.add(.delete, ObjectID(table: table.name, key: key)) }
+                        let name = importer.shape.name
+                        for key in importer.removedRows { notice.add(.delete, ObjectID(table: name, key: key)) }
                         importer.removedRows = []
-                        if let kind { notice.add(kind, ObjectID(table: table.name, key: change.key.map(\.detached))) }
+                        if let kind { notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
                     } catch {
                         throw named(error, table.name, change.key)
                     }
@@ -152,10 +151,20 @@ struct LogImporter {
         }
     }
 
+    /// Where a log's table belongs here; nil for one that no longer syncs.
+    private func mapping(of table: LogBody.Table, in log: ReadyLog) throws -> LogTableMapping? {
+        switch LogTableMapping.find(table, isOlder: log.isOlder, among: shapes) {
+        case .mapped(let mapping): return mapping
+        case .gone: return nil
+        case .unknown(let obstacle): throw LogFault.damaged(obstacle)
+        }
+    }
+
     /// Enters which records another peer found to be one.
     private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ related: RelatedTables) throws {
         for entry in same {
-            let index = shapes.firstIndex { $0.name == log.contents.tables[entry.table].name }!
+            guard let mapping = try mapping(of: log.contents.tables[entry.table], in: log) else { continue }
+            let index = shapes.firstIndex { $0.name == mapping.shape.name }!
             let table = try related[index]
             guard try table.enter(entry.fact, since: sealer.now().timeIntervalSince1970) else { continue }
             for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }

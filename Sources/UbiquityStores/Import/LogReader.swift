@@ -8,6 +8,8 @@ struct LogReader {
     let epoch: Int64
     let shapes: [TableShape]
     let files: any FileLayer
+    /// The migrations that this store has been through.
+    var migrations: [String] = []
 
     /// Reads a log whole and checks it.
     ///
@@ -27,7 +29,7 @@ struct LogReader {
         for group in contents.groups where !group.time.isPlausible(after: clock) {
             throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
         }
-        var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents)
+        var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents, isOlder: LogTableMapping.isOlder(header.schema, than: migrations))
         // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
         for group in contents.groups {
             for rows in group.rows {
@@ -43,7 +45,9 @@ struct LogReader {
 
     /// Why this schema cannot take a log, in words; nil where it can.
     func obstacle(to log: ReadyLog) -> String? {
-        log.contents.tables.lazy.compactMap { TableImporter.obstacle(to: $0, among: shapes) }.first
+        log.contents.tables.lazy.compactMap { table in
+            if case .unknown(let obstacle) = LogTableMapping.find(table, isOlder: log.isOlder, among: shapes) { obstacle } else { nil }
+        }.first
     }
 
     var largeValues: LargeValueReader { LargeValueReader(layout: layout, epoch: epoch, files: files) }
@@ -67,6 +71,8 @@ struct ReadyLog {
     var name: LogFileName
     var log: LogFile
     var contents: LogBody.Contents
+    /// Whether its author's schema is one that this store has left behind.
+    var isOlder: Bool
     /// The large values that it names, and the peers under whose identifiers they may lie.
     var values: [LargeValue: [PeerIdentifier]] = [:]
 

@@ -7,8 +7,8 @@ internal import GRDBSQLite
 final class TableImporter {
     let shape: TableShape
     let conflicts: ConflictRecorder
-    /// For each column of the log's list, its number here.
-    private let columns: [Int]
+    /// For each column of the log's list, its number here; nil where it is gone.
+    private let columns: [Int?]
     private let isIdentity: Bool
     /// Orders stamps; it grows with the logs of a batch.
     var peers: PeerTable
@@ -18,7 +18,8 @@ final class TableImporter {
     private let insert: RawStatement
     private let delete: RawStatement
     private var updates: [ColumnSet: RawStatement] = [:]
-    private let known: ColumnSet
+    /// The columns that a new row is given; in the others it begins with its default.
+    private let given: ColumnSet
     private let onConflict: String
     /// The table with what is aside of it, and its place; nil where no table relates to another.
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
@@ -30,17 +31,8 @@ final class TableImporter {
     /// Above, a log may only go on from what is known, so that one forged life stops nobody.
     private static let soundLife: Int64 = 1 << 32
 
-    /// Why a log's table cannot be imported here yet, in words; nil where it can.
-    static func obstacle(to table: LogBody.Table, among shapes: [TableShape]) -> String? {
-        guard let shape = shapes.first(where: { $0.name == table.name }) else { return "it names the table “\(table.name)”, which is unknown here" }
-        if shape.keyColumns != table.keyColumns { return "it has another primary key for “\(table.name)”" }
-        let unknown = table.columns.filter { !shape.columns.contains($0) }
-        return unknown.isEmpty ? nil : "it names the columns \(unknown.joined(separator: ", ")) of “\(table.name)”, which are unknown here"
-    }
-
-    init(
-        shape: TableShape, table: LogBody.Table, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database
-    ) throws {
+    init(_ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database) throws {
+        let shape = mapping.shape
         self.shape = shape
         related = try tables.map { tables in
             let index = tables.shapes.firstIndex { $0.name == shape.name }!
@@ -49,16 +41,18 @@ final class TableImporter {
         self.conflicts = conflicts
         self.peers = peers
         self.db = db
-        let columns = table.columns.map { shape.columns.firstIndex(of: $0)! }
-        let known = columns.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) }
-        self.columns = columns
-        self.known = known
-        isIdentity = table.columns == shape.columns
+        columns = mapping.columns
+        // What the log does not know is NULL, where it can be, as what a change does not name: a default would hide that nobody wrote it.
+        let given = columns.reduce(into: shape.allColumns.subtracting(shape.notNull)) { given, column in
+            if let column { given.insert(ColumnSet(column: column)) }
+        }
+        self.given = given
+        isIdentity = columns == Array(shape.columns.indices)
         clocks = try ClockTable(shape: shape, db)
         let name = shape.name.quotedIdentifier
         let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         find = try RawStatement("SELECT \(place) FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
-        let written = shape.keyColumns + shape.columns.indices.filter { known.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
+        let written = shape.keyColumns + shape.columns.indices.filter { given.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
         let places = Array(repeating: "?", count: written.count).joined(separator: ",")
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         onConflict = try Self.onConflict(shape.name, db)
@@ -101,7 +95,7 @@ final class TableImporter {
         case .superseded: return nil
         case .begins(let clock):
             if let place {
-                // A new life is a new row: columns that the log does not know begin with their defaults.
+                // A new life is a new row.
                 try remove(place)
             } else if local != nil {
                 _ = try clocks.revive(change.key)
@@ -149,7 +143,7 @@ final class TableImporter {
             life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
         ) { column in
             // Only a living record is asked for its values.
-            (self.value(of: column, in: change), try value(column))
+            shape.weighed(self.value(of: column, in: change), try value(column), of: column, stamp: stamp, against: local?.stamp(of: column))
         }
     }
 
@@ -185,7 +179,7 @@ final class TableImporter {
         var pairs: [(column: Int, value: RecordValue)] = []
         var index = 0
         change.columns.forEach {
-            pairs.append((columns[$0], change.values[index]))
+            if let column = columns[$0] { pairs.append((column, change.values[index])) }
             index += 1
         }
         pairs.sort { $0.column < $1.column }
@@ -194,7 +188,7 @@ final class TableImporter {
     }
 
     /// Whether the log's author had a column.
-    func knows(_ column: Int) -> Bool { known.contains(ColumnSet(column: column)) }
+    func knows(_ column: Int) -> Bool { given.contains(ColumnSet(column: column)) }
 
     func value(of column: Int, in change: LogBody.Change) -> RecordValue {
         let below = change.columns.rawValue & ((1 << Int64(column)) - 1)
@@ -215,7 +209,7 @@ final class TableImporter {
             insert.bind(index, value)
             index += 1
         }
-        known.forEach {
+        given.forEach {
             insert.bind(index, value(of: $0, in: change))
             index += 1
         }

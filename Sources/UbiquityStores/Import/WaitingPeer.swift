@@ -32,6 +32,15 @@ public struct AwaitedFile: Sendable, Hashable, Codable {
     public var isDamaged: Bool
 }
 
+extension WaitingPeer: CustomStringConvertible {
+    /// Who waits with how many logs, in words.
+    public var description: String {
+        let count = "\(logs) \(logs == 1 ? "log" : "logs")"
+        if case .schema(_, let schema) = reason { return "peer \(peer) on schema \(schema.isEmpty ? "without migrations" : schema), \(count)" }
+        return "peer \(peer) at log \(sequence), \(count): \(reason)"
+    }
+}
+
 extension WaitingReason: CustomStringConvertible {
     /// The reason in words, to stand behind the log's name.
     public var description: String {

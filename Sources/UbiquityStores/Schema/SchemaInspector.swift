@@ -5,15 +5,20 @@ internal import GRDBSQLite
 /// Reads the synced tables' shapes from a database, and lists everything in them that cannot sync, with the remedy.
 struct SchemaInspector {
     let db: Database
-    private(set) var violations: [String] = []
+    var violations: [String] = []
+    /// The tables as they were when the store was opened last: their columns keep the numbers that they had.
+    let known: [KnownTable]
 
-    init(_ db: Database) { self.db = db }
+    init(_ db: Database) throws {
+        self.db = db
+        known = try KnownTable.all(db)
+    }
 
     /// The shapes of the declared tables, numbered from 1 in their order.
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
-        var inspector = SchemaInspector(db)
+        var inspector = try SchemaInspector(db)
         var shapes: [TableShape] = []
         if schema.tables.isEmpty { inspector.violations.append("No table is declared as synced: declare at least one SyncedTable.") }
         for (index, table) in schema.tables.enumerated() {
@@ -30,6 +35,7 @@ struct SchemaInspector {
         }
         try relations.relate(&shapes)
         inspector.violations += relations.violations
+        inspector.checkFormerNames(schema.tables)
         try inspector.checkTriggers(writing: schema.tables.map(\.name))
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
@@ -62,8 +68,8 @@ struct SchemaInspector {
         var excluded: [String: Bool] = [:]
         var localColumns: [String] = []
         var localDefaults: [RecordValue] = []
-        var defaults: [RecordValue] = []
-        var notNull: ColumnSet = []
+        var defaults: [String: RecordValue] = [:]
+        var notNull: Set<String> = []
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
@@ -78,14 +84,16 @@ struct SchemaInspector {
                 excluded[columnName] = column["notnull"] == 0 || column["dflt_value"] != nil || column["hidden"] != 0
                 if column["hidden"] == 0 {
                     localColumns.append(columnName)
-                    localDefaults.append(try standard(column["dflt_value"]))
+                    localDefaults.append(try standard(column["dflt_value"], type: column["type"]))
                 }
             } else if column["hidden"] == 0 {
-                if column["notnull"] != 0, columns.count < ColumnSet.capacity { notNull.insert(ColumnSet(column: columns.count)) }
+                if column["notnull"] != 0 { notNull.insert(columnName) }
                 columns.append(columnName)
-                defaults.append(try standard(column["dflt_value"]))
+                defaults[columnName] = try standard(column["dflt_value"], type: column["type"])
             }
         }
+        let formerColumns = formerColumns(of: table, columns: columns, key: key.map(\.name))
+        columns = numbered(columns, of: table, formerColumns)
         key.sort { $0.place < $1.place }
         let keyColumns = key.map(\.name)
         let isRowidKey = try hasRowid && isRowidAlias(keyColumns, of: name)
@@ -106,15 +114,25 @@ struct SchemaInspector {
             number: number, name: name, keyColumns: keyColumns, columns: columns, rules: rules, hasRowid: hasRowid, isRowidKey: isRowidKey)
         shape.localColumns = localColumns
         shape.localDefaults = localDefaults
-        shape.defaults = defaults
-        shape.notNull = notNull
+        shape.defaults = columns.map { defaults[$0]! }
+        for (column, name) in columns.enumerated().prefix(ColumnSet.capacity) where notNull.contains(name) {
+            shape.notNull.insert(ColumnSet(column: column))
+        }
+        shape.formerNames = table.formerNames
+        shape.formerColumns = formerColumns
         return shape
     }
 
-    /// What a column's default comes to.
-    private func standard(_ expression: String?) throws -> RecordValue {
+    /// What a column holds by its default, in the type that it is stored with.
+    private func standard(_ expression: String?, type: String) throws -> RecordValue {
         guard let expression else { return .null }
-        let statement = try RawStatement("SELECT \(expression)", db)
+        let value =
+            switch ColumnAffinity(type) {
+            case .text: "CASE WHEN typeof(v) IN ('integer', 'real') THEN CAST(v AS TEXT) ELSE v END"
+            case .real: "CASE WHEN typeof(v) = 'integer' THEN CAST(v AS REAL) ELSE v END"
+            default: "v"
+            }
+        let statement = try RawStatement("SELECT \(value) FROM (SELECT \(expression) AS v)", db)
         defer { statement.reset() }
         return try statement.step() ? statement.value(0).detached : .null
     }

@@ -26,16 +26,22 @@ enum StoreInstaller {
                 try reinstall(known, db)
                 return known
             }
-            try db.execute(
-                sql: "INSERT INTO ubiquity_table (name, key, columns) VALUES (?,?,?)", arguments: [shape.name, keyList(shape), columnList(shape)])
             var new = shape
-            new.number = db.lastInsertedRowID
+            new.number = try Int64.fetchOne(db, sql: "SELECT coalesce(max(number), 0) + 1 FROM ubiquity_table")!
+            try enter(new, db)
             for statement in CaptureTriggers(new).tables + RelationTables(shape: new).statements { try db.execute(sql: statement) }
             for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
             let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
             if rows > 0 { try Adopter.enlist(new, rows: rows, db) }
             return new
         }
+    }
+
+    /// Notes a table's names, in the order of their numbers.
+    static func enter(_ shape: TableShape, _ db: Database) throws {
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO ubiquity_table (number, name, key, columns) VALUES (?,?,?,?)",
+            arguments: [shape.number, shape.name, keyList(shape), columnList(shape)])
     }
 
     private static func keyList(_ shape: TableShape) -> String { shape.keyColumns.joined(separator: "\n") }
@@ -47,7 +53,9 @@ enum StoreInstaller {
             return nil
         }
         guard row["key"] == keyList(shape), row["columns"] == columnList(shape) else {
-            throw UbiquitousStoreError(.unsupported, "The columns of “\(shape.name)” have changed: a store with content cannot be migrated yet.")
+            // Between the look at the file and this, by another program.
+            throw UbiquitousStoreError(
+                .unsupported, "The columns of “\(shape.name)” have just been changed by another program: open the store again.")
         }
         var known = shape
         known.number = row["number"]

@@ -6,6 +6,7 @@ public import GRDB
 /// SyncedTable("note")
 /// SyncedTable(
 ///     "place", columns: ["visits": .maximum, "discovered": .firstWriter], groups: [["latitude", "longitude"]], excluding: ["cachedTile"])
+/// SyncedTable("person", formerly: ["people"], formerColumns: ["email": ["mail"]])
 /// ```
 public struct SyncedTable: Sendable {
     /// The table's name in the store.
@@ -18,6 +19,10 @@ public struct SyncedTable: Sendable {
     public let excluded: Set<String>
     /// Whether the app gives the keys of an `INTEGER PRIMARY KEY`, so that no two devices count up the same.
     public let assignsIntegerKeys: Bool
+    /// The names that the table had before the app's migrations renamed it.
+    public let formerNames: [String]
+    /// The names that columns had before they were renamed, by their present names.
+    public let formerColumns: [String: [String]]
 
     /// Columns, or sets of columns, that no two records share: records that do become one on every device.
     ///
@@ -43,9 +48,13 @@ public struct SyncedTable: Sendable {
     ///   - excluded: columns that stay on the device. Each must allow NULL or have a default, which it gets where a record arrives.
     ///   - assignsIntegerKeys: allows a key that SQLite would otherwise count up on each device by itself (a rowid alias).
     ///   - election: sets columns of a record that two or more have become.
+    ///   - formerNames: the names that the table had in earlier versions of the schema. They stay declared for as long as a device, or a log, may be of
+    ///     such a version, and are never given to another table.
+    ///   - formerColumns: for each column that has been renamed, the names that it had; these too are never given to another column.
     public init(
         _ name: String, columns: [String: MergePolicy] = [:], groups: [[String]] = [], unique: [[String]] = [],
-        excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil
+        excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil, formerly formerNames: [String] = [],
+        formerColumns: [String: [String]] = [:]
     ) {
         self.name = name
         policies = columns
@@ -54,5 +63,7 @@ public struct SyncedTable: Sendable {
         self.election = election
         self.excluded = excluded
         self.assignsIntegerKeys = assignsIntegerKeys
+        self.formerNames = formerNames
+        self.formerColumns = formerColumns
     }
 }

@@ -37,6 +37,10 @@ package struct TableShape: Sendable, Hashable {
     package var keyColumns: [String]
     /// The other columns that sync; their places are their numbers.
     package var columns: [String]
+    /// The names that the table had before.
+    package var formerNames: [String] = []
+    /// Former names of columns, those of the key included, and their names now.
+    package var formerColumns: [String: String] = [:]
     /// How they are merged.
     package var rules: ColumnRules
     /// Whether SQLite gives its rows a number; a WITHOUT ROWID table has only their keys.
@@ -85,6 +89,12 @@ package struct TableShape: Sendable, Hashable {
 
     /// Every column that syncs.
     var allColumns: ColumnSet { ColumnSet(rawValue: columns.isEmpty ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - columns.count))) }
+
+    /// The number of a column by a name that it has or had; nil where there is none.
+    func number(of column: String) -> Int? { columns.firstIndex(of: column) ?? formerColumns[column].flatMap { columns.firstIndex(of: $0) } }
+
+    /// The names of a key's columns, where the log or the store file may have former ones.
+    func presentKey(_ columns: [String]) -> [String] { columns.map { keyColumns.contains($0) ? $0 : formerColumns[$0] ?? $0 } }
 
     package var logTable: LogBody.Table { LogBody.Table(name: name, keyColumns: keyColumns, columns: columns) }
 

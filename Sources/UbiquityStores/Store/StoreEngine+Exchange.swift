@@ -24,14 +24,14 @@ extension StoreEngine {
                 path: lock)
         }
         defer { withExtendedLifetime(lease) {} }
-        var state = try noteOtherProcesses()
+        let (found, isAdopting) = try noteOtherProcesses()
+        var state = found
         guard isExchanging(state) else { return }
         do {
-            if !state.attached {
-                state = try findPlace()
-                guard try waiting ? adoptAll() : file.pool.read({ db in try Adopter.progress(db) == nil }) else { return }
-                state = try attach()
-            }
+            let isNew = !state.attached
+            if isNew { state = try findPlace() }
+            guard try !isAdopting || waiting && adoptAll() else { return }
+            if isNew { state = try attach() }
             state = try settleIdentity(state)
             (peer, epoch) = (state.peer, state.epoch)
             try body(state)
@@ -47,11 +47,11 @@ extension StoreEngine {
 
     /// Tells observers when another process of this device has written to the store file since we last looked.
     ///
-    /// - Returns: the store's state, for each look is a way to another thread and back.
-    private func noteOtherProcesses() throws -> StoreState {
+    /// - Returns: the store's state, and whether something is to be taken over, for each look is a way to another thread and back.
+    private func noteOtherProcesses() throws -> (state: StoreState, isAdopting: Bool) {
         let before = dataVersion
         // Outside a transaction, which would wait for whoever writes.
-        let (now, state) = try file.pool.writeWithoutTransaction { db in
+        let (now, state, isAdopting) = try file.pool.writeWithoutTransaction { db in
             let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
             if let before, version != before {
                 try db.inTransaction(.immediate) {
@@ -59,11 +59,11 @@ extension StoreEngine {
                     return .commit
                 }
             }
-            return (version, try StoreState.read(db))
+            return (version, try StoreState.read(db), try Adopter.isPending(db))
         }
         dataVersion = now
         if let before, now != before { notices.post(.didChangeInAnotherProcess) }
-        return state
+        return (state, isAdopting)
     }
 
     /// Takes a new identifier where another copy of this store uses this one, and goes on with one that a crash cut short.
@@ -111,7 +111,6 @@ extension StoreEngine {
     ///
     /// It goes before everything else: an import would meet rows that it does not know, and a save's log would name records that no log begins.
     private func adoptAll() throws -> Bool {
-        guard try file.pool.read({ db in try Adopter.progress(db) != nil }) else { return true }
         let adopter = Adopter(sealer: sealer)
         while !isStopping.withLock({ $0 }) {
             let progress = try file.pool.write { db in try adopter.adoptBatch(db) }

@@ -35,7 +35,8 @@ extension StoreEngine {
 
     func importAll() throws {
         let planner = ImportPlanner(
-            reader: LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files))
+            reader: LogReader(
+                layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
         var isFull = true
         defer { progress.update { $0.isImporting = false } }
@@ -131,7 +132,7 @@ extension StoreEngine {
         let receipts = layout.receipts(of: peer, epoch: epoch)
         let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
         if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
-            Receipt(decoding: bytes)?.stated == knowledge
+            let receipt = Receipt(decoding: bytes), receipt.stated == knowledge, receipt.migrations == file.migrations
         {
             lastReceipt = knowledge
             return

@@ -4,6 +4,8 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 /// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
+///
+/// A file that has content and is of another version of the schema is migrated first, by `StoreMigration`.
 struct StoreFile {
     let path: FilePath
     let pool: DatabasePool
@@ -52,10 +54,16 @@ struct StoreFile {
         defer { withExtendedLifetime(lock) {} }
         do {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
-            let existing = try existingState(path, expected: newState)
-            if existing == nil, let plain { try begin(with: plain, at: path, files: files) }
+            let standing = try standing(of: path, schema, expected: newState)
+            // A process that was killed may have left one, whether it was done or not.
+            StoreMigration.removeDraft(of: path)
+            switch standing {
+            case .absent: if let plain { try begin(with: plain, at: path, files: files) }
+            case .outdated: try StoreMigration(path: path, schema: schema, attached: attached).run()
+            case .current: break
+            }
             let pool = try AttachedDatabase.pool(at: path, configuration, attaching: attached)
-            let file = try prepare(path, pool, schema: schema, existing: existing, newState: newState)
+            let file = try prepare(path, pool, schema: schema, newState: standing == .absent ? newState : nil)
             Waypoint.openPrepared.pass()
             return file
         } catch let error as DatabaseError {
@@ -82,19 +90,12 @@ struct StoreFile {
         return configuration
     }
 
-    private static func prepare(
-        _ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, existing: StoreState?, newState: StoreState
-    ) throws -> StoreFile {
-        if existing == nil {
+    private static func prepare(_ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, newState: StoreState?) throws -> StoreFile {
+        if newState != nil {
             try schema.migrator.migrate(pool)
             Waypoint.openMigrated.pass()
-        } else if try pool.read({ db in try !schema.migrator.hasCompletedMigrations(db) }) {
-            throw UbiquitousStoreError(
-                .unsupported, "\(path) has content, and the app's schema has newer migrations: a store with content cannot be migrated yet.",
-                path: path)
-        }
-        // Whoever writes waits for another process's import: a store that is as it was left is only read.
-        if existing != nil {
+        } else {
+            // Whoever writes waits for another process's import: a store that is as it was left is only read.
             let found = try pool.read { db in
                 try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
             }
@@ -102,7 +103,7 @@ struct StoreFile {
         }
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
-            if existing == nil {
+            if let newState {
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
             }
@@ -118,24 +119,32 @@ struct StoreFile {
         hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
     }
 
-    /// The state of a store file that is there; nil where there is none, or none of ours yet.
-    private static func existingState(_ path: FilePath, expected: StoreState) throws -> StoreState? {
-        guard FileManager.default.fileExists(atPath: path.string) else { return nil }
+    /// How a store file stands to the app's schema.
+    private enum Standing {
+        /// There is no file, or none of ours yet.
+        case absent
+        /// It has content, of another version of the schema.
+        case outdated
+        case current
+    }
+
+    private static func standing(of path: FilePath, _ schema: SyncedSchema, expected: StoreState) throws -> Standing {
+        guard FileManager.default.fileExists(atPath: path.string) else { return .absent }
         do {
             var readOnly = configuration
             readOnly.readonly = true
-            return try existingState(path, expected: expected, readOnly)
+            return try standing(of: path, schema, expected: expected, readOnly)
         } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
             // A transaction was cut off, at the file's making: only who can write can undo it.
-            return try existingState(path, expected: expected, configuration)
+            return try standing(of: path, schema, expected: expected, configuration)
         }
     }
 
-    private static func existingState(_ path: FilePath, expected: StoreState, _ configuration: Configuration) throws -> StoreState? {
+    private static func standing(of path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ configuration: Configuration) throws -> Standing {
         let queue = try DatabaseQueue(path: path.string, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read { db in
-            guard try db.tableExists("ubiquity_state") else { return nil }
+            guard try db.tableExists("ubiquity_state") else { return .absent }
             let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
             guard format <= StoreTables.format else {
                 throw UbiquitousStoreError(
@@ -150,7 +159,15 @@ struct StoreFile {
                 throw UbiquitousStoreError(
                     .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)
             }
-            return state
+            guard try !schema.migrator.hasBeenSuperseded(db) else {
+                let known = Set(schema.migrator.migrations)
+                let newer = try schema.migrator.appliedIdentifiers(db).filter { !known.contains($0) }.sorted()
+                throw UbiquitousStoreError(
+                    .newerSchema,
+                    "\(path) has been through migrations that this version of the app does not have (\(newer.joined(separator: ", "))); update the app. The file is untouched.",
+                    path: path)
+            }
+            return try StoreMigration.isNeeded(by: schema, db) ? .outdated : .current
         }
     }
 

@@ -14,7 +14,8 @@ public enum StoreNotice: Sendable, Hashable {
     case didResume
     /// Another copy of this store uses its identifier: it goes on under this new one, and what it has not published goes out under it.
     case didTakeNewIdentifier(PeerIdentifier)
-    /// So many of the rows that were in synced tables before these were synced have been taken over as insertions.
+    /// So many of the rows that were in synced tables before these were synced have been taken over as insertions, or have been looked through for values
+    /// that a migration has put into new columns.
     ///
     /// It comes while that goes on, and once at its end, when the two numbers are equal but for rows that came or went meanwhile.
     case didAdopt(Int, of: Int, isDone: Bool)

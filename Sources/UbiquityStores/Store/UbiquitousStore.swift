@@ -80,7 +80,7 @@ public final class UbiquitousStore: Sendable {
 
     /// Opens a store, and creates it if it is new.
     ///
-    /// The app's migrator runs first. Rows that are in the synced tables before these are synced, by a migration or in
+    /// The app's migrator runs first: on a store that has content as <doc:SchemaVersions> says, whole or not at all. Rows that are in the synced tables before these are synced, by a migration or in
     /// ``Options/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
     /// keeps everything.
     ///
@@ -90,7 +90,8 @@ public final class UbiquitousStore: Sendable {
     ///   - container: the container that holds the content.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`; the schema's violations come all at once. Errors of the app's own migrations pass through.
+    /// - Throws: `UbiquitousStoreError`; the schema's violations, and what a migration may not do, come all at once. Errors of the app's own migrations
+    ///   pass through. Where it throws, a store that was there is as it was.
     public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
         -> UbiquitousStore
     {

@@ -1,0 +1,162 @@
+internal import GRDB
+
+/// Compares a store with its migrated copy, which is attached as `migrated`, and lists what a migration may not do, with the remedy.
+///
+/// A migration may make, rename and drop tables and columns, and fill the columns that it makes. Rows and values that were there stay, for they
+/// have stamps: a value that changed without one would be another here than on the other devices.
+struct MigrationCheck {
+    private let db: Database
+    private(set) var violations: [String] = []
+
+    init(_ db: Database) { self.db = db }
+
+    /// Finds what no longer syncs although the schema has the version that it had.
+    ///
+    /// A log names its author's last migration. Where it names what is unknown here, that says whether this app is older than the author,
+    /// and the log waits, or newer, and has left behind what the log names.
+    mutating func compareDeclarations(_ table: KnownTable, _ shape: TableShape?) {
+        let remedy = "register a migration with it, an empty one will do, so that other devices can tell which logs are from before"
+        guard let shape else {
+            violations.append("Table “\(table.name)” is no longer declared as synced, in the same version of the schema: \(remedy).")
+            return
+        }
+        let missing = zip(table.columns, table.renumbering(to: shape).numbers).filter { $1 == nil }.map(\.0)
+        guard !missing.isEmpty else { return }
+        violations.append(
+            "The columns (\(missing.joined(separator: ", "))) of “\(shape.name)” no longer sync, in the same version of the schema: \(remedy).")
+    }
+
+    /// Compares one table, and puts its clocks beside their rows where these have other rowids now.
+    ///
+    /// - Parameters:
+    ///   - table: what it was.
+    ///   - shape: what it is.
+    /// - Throws: GRDB's errors.
+    mutating func compare(_ table: KnownTable, _ shape: TableShape) throws {
+        guard shape.presentKey(table.keyColumns) == shape.keyColumns else {
+            violations.append(
+                "The primary key of “\(shape.name)” was (\(table.keyColumns.joined(separator: ", "))) and is (\(shape.keyColumns.joined(separator: ", "))): records have their names from it on every device. Make a new table with the new key, and move the records by ordinary saves."
+            )
+            return
+        }
+        let old = try columns(of: table.name, in: "main")
+        let new = try columns(of: shape.name, in: "migrated")
+        var pairs = Array(zip(table.keyColumns, shape.keyColumns))
+        for (name, number) in zip(table.columns, table.renumbering(to: shape).numbers) {
+            if let number { pairs.append((name, shape.columns[number])) }
+        }
+        let former = Set(pairs.map(\.1))
+        for (before, name) in pairs { compare(name, of: shape, old[before], new[name]) }
+        for name in shape.columns where !former.contains(name) { check(name, of: shape, new[name]) }
+        guard try hasRowid(table.name, in: "main") == shape.hasRowid else {
+            violations.append("Table “\(shape.name)” has become a table with or without rowid: leave that as it was.")
+            return
+        }
+        try compareRows(table, shape, pairs)
+    }
+
+    /// A column that was there keeps what decides which values it holds.
+    private mutating func compare(_ name: String, of shape: TableShape, _ old: Column?, _ new: Column?) {
+        guard let old, let new else { return }
+        if old.affinity != new.affinity {
+            violations.append(
+                "Column “\(name)” of “\(shape.name)” was of type \(old.affinity.rawValue) and is \(new.affinity.rawValue), so that values from other devices would change here: make a new column."
+            )
+        }
+        if new.isRequired, !old.isRequired {
+            violations.append(
+                "Column “\(name)” of “\(shape.name)” has become NOT NULL, and devices on an older version write NULL: make a new column with a DEFAULT."
+            )
+        }
+        if old.defaultValue != new.defaultValue, !shape.keyColumns.contains(name) {
+            violations.append(
+                "The default of “\(name)” of “\(shape.name)” has changed, which other devices show for records from older versions: leave it, and let the app give the new value."
+            )
+        }
+    }
+
+    /// A column that is new must have a value in records from devices that do not know it, everywhere the same.
+    private mutating func check(_ name: String, of shape: TableShape, _ new: Column?) {
+        guard let new, new.isRequired else { return }
+        if new.defaultValue.map({ $0.uppercased() == "NULL" }) ?? true {
+            violations.append(
+                "The new column “\(name)” of “\(shape.name)” is NOT NULL without a DEFAULT, and records from devices on an older version have no value for it: give it one, or allow NULL."
+            )
+        } else if let expression = new.defaultValue, expression.hasPrefix("(") || expression.uppercased().hasPrefix("CURRENT_") {
+            violations.append(
+                "The new column “\(name)” of “\(shape.name)” has the default \(expression), which is not the same on every device: use a constant.")
+        }
+    }
+
+    /// Reads both tables side by side, once: each row of the store, and by its key that of the copy.
+    private mutating func compareRows(_ table: KnownTable, _ shape: TableShape, _ pairs: [(String, String)]) throws {
+        let (before, after) = ("main.\(table.name.quotedIdentifier)", "migrated.\(shape.name.quotedIdentifier)")
+        let same = zip(table.keyColumns, shape.keyColumns).map { "n.\($1.quotedIdentifier) = o.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+        let differing = pairs.map { pair in
+            let (old, new) = ("o.\(pair.0.quotedIdentifier)", "n.\(pair.1.quotedIdentifier)")
+            return "total(\(old) COLLATE BINARY IS NOT \(new) COLLATE BINARY OR typeof(\(old)) <> typeof(\(new)))"
+        }
+        let moved = shape.hasRowid ? "total(o.rowid <> n.rowid)" : "0"
+        let counts = try Row.fetchOne(
+            db, sql: "SELECT count(*), \(moved), \(differing.joined(separator: ", ")) FROM \(before) o CROSS JOIN \(after) n WHERE \(same)")!
+        let found: Int = counts[0]
+        let there = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(before)")!
+        let now = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(after)")!
+        for (what, count) in [("removes", there - found), ("adds", now - found)] where count > 0 {
+            violations.append(
+                "A migration \(what) \(count) \(count == 1 ? "row" : "rows") of “\(shape.name)”, or changes keys there: other devices would not hear of it. Take that out of the migration, and do it by an ordinary save."
+            )
+        }
+        for (index, pair) in pairs.enumerated() {
+            let count = Int(counts[index + 2] as Double)
+            guard count > 0 else { continue }
+            violations.append(
+                "A migration changes “\(pair.1)” of “\(shape.name)” in \(count) \(count == 1 ? "row" : "rows"): it may fill only columns that it makes. Take that out of the migration, and do it by an ordinary save."
+            )
+        }
+        if violations.isEmpty, Int(counts[1] as Double) > 0 { try moveClocks(table, before, after, same) }
+    }
+
+    /// A table that is made anew and filled from the old one numbers its rows anew.
+    ///
+    /// Notes and clocks of rows that are no longer there, since their deletion has not been sealed, get places where no row is.
+    private func moveClocks(_ table: KnownTable, _ before: String, _ after: String, _ same: String) throws {
+        func place(_ rid: String) -> String {
+            """
+            coalesce((SELECT n.rowid FROM \(before) o CROSS JOIN \(after) n WHERE o.rowid = \(rid) AND \(same)),             CASE WHEN \(rid) < 0 THEN \(rid) ELSE \(rid) - (1 << 62) END)
+            """
+        }
+        let (clock, capture) = ("ubiquity_clock_\(table.number)", "ubiquity_capture_\(table.number)")
+        try db.execute(
+            sql: """
+                DELETE FROM migrated.\(clock);
+                INSERT INTO migrated.\(clock) SELECT \(place("c.rid")), life, time, peer, columns, others FROM main.\(clock) c;
+                UPDATE migrated.\(capture) SET rid = \(place("\(capture).rid")) WHERE rid IS NOT NULL;
+                """)
+        // What is still being taken over begins again: rows that have a clock are known by it.
+        if try Adopter.isPending(db) {
+            try db.execute(sql: "UPDATE migrated.ubiquity_adoption SET place = NULL, rows = 0 WHERE number = ?", arguments: [table.number])
+        }
+    }
+}
+
+extension MigrationCheck {
+    private struct Column {
+        var affinity: ColumnAffinity
+        var isRequired: Bool
+        /// As an expression.
+        var defaultValue: String?
+    }
+
+    private func columns(of table: String, in database: String) throws -> [String: Column] {
+        var columns: [String: Column] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?, ?)", arguments: [table, database]) {
+            columns[row["name"]] = Column(affinity: ColumnAffinity(row["type"]), isRequired: row["notnull"], defaultValue: row["dflt_value"])
+        }
+        return columns
+    }
+
+    private func hasRowid(_ table: String, in database: String) throws -> Bool {
+        (try? db.makeStatement(sql: "SELECT rowid FROM \(database).\(table.quotedIdentifier)")) != nil
+    }
+}

@@ -1,0 +1,191 @@
+internal import Foundation
+internal import GRDB
+
+/// Brings our own tables after the app's, in the migrated copy: numbers, names, notes, and what is to be told of new columns.
+struct StoreUpgrade {
+    private let shapes: [TableShape]
+    private let db: Database
+
+    /// An upgrade.
+    ///
+    /// - Parameters:
+    ///   - shapes: the synced tables as they are now.
+    ///   - db: the copy, in a transaction.
+    init(shapes: [TableShape], _ db: Database) {
+        self.shapes = shapes
+        self.db = db
+    }
+
+    /// Carries everything of ours over.
+    ///
+    /// - Parameter tables: the synced tables as they were.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func run(from tables: [KnownTable]) throws {
+        for (table, shape) in KnownTable.matched(tables, shapes) {
+            if var shape {
+                shape.number = table.number
+                try upgrade(table, to: shape)
+            } else {
+                try forget(table)
+            }
+        }
+        _ = try StoreInstaller.install(shapes, db)
+    }
+
+    /// Drops what goes with a table that is gone, or whose rows are this device's own from now on.
+    private func forget(_ table: KnownTable) throws {
+        for name in ["clock", "dead", "capture", "aside", "same", "unresolved"] {
+            try db.execute(sql: "DROP TABLE ubiquity_\(name)_\(table.number)")
+        }
+        try db.execute(sql: "DELETE FROM ubiquity_table WHERE number = ?", arguments: [table.number])
+        try db.execute(sql: "DELETE FROM ubiquity_broken WHERE name = ?", arguments: [table.name])
+        try Adopter.remove(table.number, db)
+    }
+
+    private func upgrade(_ table: KnownTable, to shape: TableShape) throws {
+        let renumbering = table.renumbering(to: shape)
+        if !table.isCurrent(shape) {
+            try renumberClocks(of: shape, renumbering)
+            try copyNotes(of: shape, renumbering)
+            try rename(table, to: shape)
+            try StoreInstaller.enter(shape, db)
+            try Adopter.renumber(shape.number, renumbering, db)
+            try tellNewColumns(of: shape, renumbering)
+        }
+        try copyAsides(table, to: shape, renumbering)
+        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+    }
+
+    /// Takes the bits of columns that are gone out of the clocks.
+    ///
+    /// By functions of this connection's, so that SQLite goes through the table once and holds no more of it than a page.
+    private func renumberClocks(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
+        guard !renumbering.isIdentity else { return }
+        try withFunctions(renumbering) {
+            try db.execute(sql: "UPDATE \(shape.clockTable) SET columns = ubiquity_mask(columns), others = ubiquity_others(others)")
+            try db.execute(sql: "UPDATE \(shape.captureTable) SET columns = ubiquity_mask(columns) WHERE columns IS NOT NULL")
+            // What told of columns that are gone only.
+            try db.execute(
+                sql: "DELETE FROM \(shape.captureTable) WHERE operation = \(CaptureTriggers.Operation.updated.rawValue) AND columns = 0")
+        }
+    }
+
+    /// Runs a body with functions that renumber the parts of a clock.
+    private func withFunctions(_ renumbering: ColumnRenumbering, _ body: () throws -> Void) throws {
+        let mask = DatabaseFunction("ubiquity_mask", argumentCount: 1) { values in
+            Int64.fromDatabaseValue(values[0]).map { renumbering.renumbered(ColumnSet(rawValue: $0)).rawValue }
+        }
+        let others = DatabaseFunction("ubiquity_others", argumentCount: 1) { values in
+            guard let bytes = Data.fromDatabaseValue(values[0]), let others = bytes.withUnsafeBytes(RecordClock.unpack) else { return nil }
+            var clock = RecordClock(life: 1, stamp: .least, columns: [])
+            clock.others = others
+            return renumbering.renumbered(clock).packedOthers.map { Data($0) }
+        }
+        for function in [mask, others] { db.add(function: function) }
+        defer { for function in [mask, others] { db.remove(function: function) } }
+        try body()
+    }
+
+    /// Lets what lies aside follow: the registers of records whose row is not exactly these.
+    ///
+    /// What a migration filled into a row's new column is so in every record that the row shows; one that is not shown has what nobody wrote. References
+    /// and rules may be others now, so that of each has to be found out anew what it shows.
+    private func copyAsides(_ table: KnownTable, to shape: TableShape, _ renumbering: ColumnRenumbering) throws {
+        let former = "ubiquity_former_\(shape.number)"
+        let relations = RelationTables(shape: shape)
+        try db.execute(sql: "ALTER TABLE \(shape.asideTable) RENAME TO \(former)")
+        for statement in relations.statements { try db.execute(sql: statement) }
+        let key = shape.keyCondition { index, _ in "\(former).s\(index)" }
+        let values = shape.columns.enumerated().map { column, name in
+            renumbering.former(column).map { "v\($0)" }
+                ?? "CASE WHEN held IS NULL THEN (SELECT \(name.quotedIdentifier) FROM \(shape.name.quotedIdentifier) WHERE \(key)) ELSE ? END"
+        }
+        let local = shape.localColumns.map { name in table.localColumns.firstIndex(of: name).map { "x\($0)" } ?? "?" }
+        let columns = [shape.ownKeyColumns, "life", "time", "peer", "ubiquity_mask(columns)", "ubiquity_others(others)"] + values + local
+        try withFunctions(renumbering) {
+            let copy = try RawStatement(
+                "INSERT INTO \(shape.asideTable) SELECT \(columns.joined(separator: ", ")), \(relations.list("s")), held FROM \(former)", db)
+            var index = 0
+            for (column, value) in zip(values + local, (shape.columns.indices.map { shape.unwritten($0) ?? .null }) + shape.localDefaults)
+            where column.contains("?") {
+                index += 1
+                copy.bind(index, value)
+            }
+            try copy.run()
+        }
+        try db.execute(sql: "DROP TABLE \(former)")
+        try db.execute(
+            sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
+        let isAside = try Bool.fetchOne(
+            db, sql: "SELECT EXISTS (SELECT 1 FROM \(shape.asideTable)) OR EXISTS (SELECT 1 FROM \(shape.sameTable))")!
+        guard isAside, !shapes.contains(where: \.isRelated) else { return }
+        throw UbiquitousStoreError(
+            .invalidSchema,
+            "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys, of which the new schema has none: keep one, or declare one with `unique:`. The store is as it was."
+        )
+    }
+
+    /// Gives the notes that are not sealed yet a place for each column's value from before.
+    ///
+    /// A column that is new held nothing, and what the migration filled in is no edit: where a row comes back under its key, it counts as held before.
+    private func copyNotes(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
+        let former = "ubiquity_former_\(shape.number)"
+        let table = shape.name.quotedIdentifier
+        let key = shape.keyCondition { index, _ in "\(former).k\(index)" }
+        let values = shape.columns.enumerated().map { column, name in
+            renumbering.former(column).map { "v\($0)" } ?? "(SELECT \(name.quotedIdentifier) FROM \(table) WHERE \(key))"
+        }
+        let names = ["id", "operation", "rid", "columns", shape.ownKeyColumns]
+        let sources = (names + values).joined(separator: ", ")
+        try db.execute(sql: "ALTER TABLE \(shape.captureTable) RENAME TO \(former)")
+        for statement in CaptureTriggers(shape).tables { try db.execute(sql: statement) }
+        try db.execute(
+            sql: """
+                INSERT INTO \(shape.captureTable) (\((names + shape.columns.indices.map { "v\($0)" }).joined(separator: ", ")))
+                SELECT \(sources) FROM \(former) ORDER BY id;
+                DROP TABLE \(former);
+                """)
+    }
+
+    /// Lets lists that people read, and restore from, follow the names.
+    private func rename(_ table: KnownTable, to shape: TableShape) throws {
+        try db.execute(sql: "UPDATE ubiquity_broken SET name = ? WHERE name = ?", arguments: [shape.name, table.name])
+        let conflicts = try Row.fetchCursor(
+            db, sql: "SELECT number, lost, others FROM ubiquity_conflict WHERE name = ?", arguments: [table.name])
+        var renamed: [(number: Int64, lost: [UInt8], others: [UInt8])] = []
+        while let row = try conflicts.next() {
+            renamed.append((row["number"], try Self.renamed(row["lost"], shape), try Self.renamed(row["others"], shape)))
+        }
+        for (number, lost, others) in renamed {
+            try db.execute(
+                sql: "UPDATE ubiquity_conflict SET name = ?, lost = ?, others = ? WHERE number = ?",
+                arguments: [shape.name, Data(lost), Data(others), number])
+        }
+    }
+
+    private static func renamed(_ fields: Data, _ shape: TableShape) throws -> [UInt8] {
+        ConflictHistory.packed(
+            try ConflictHistory.fields(fields).map { field in
+                Conflict.Field(column: shape.number(of: field.column).map { shape.columns[$0] } ?? field.column, value: field.value)
+            })
+    }
+
+    /// Lists the table where new columns hold values, which no log holds: they go out with the least stamp.
+    private func tellNewColumns(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
+        var filled: ColumnSet = []
+        for (column, name) in shape.columns.enumerated() where renumbering.former(column) == nil {
+            let value = name.quotedIdentifier
+            let statement = try RawStatement(
+                """
+                SELECT EXISTS (SELECT 1 FROM \(shape.name.quotedIdentifier)
+                WHERE \(value) IS NOT NULL AND (\(value) COLLATE BINARY IS NOT ?1 OR typeof(\(value)) <> typeof(?1)))
+                """, db)
+            defer { statement.reset() }
+            statement.bind(1, shape.unwritten(column) ?? .null)
+            if try statement.step(), statement.integer(0) == 1 { filled.insert(ColumnSet(column: column)) }
+        }
+        guard !filled.isEmpty else { return }
+        let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedIdentifier)")!
+        try Adopter.enlist(shape, rows: rows, columns: filled, db)
+    }
+}

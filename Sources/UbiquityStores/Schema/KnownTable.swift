@@ -1,0 +1,50 @@
+internal import GRDB
+
+/// A synced table as the store file last had it: the names that go with the numbers in clocks and notes.
+struct KnownTable {
+    var number: Int64
+    var name: String
+    var keyColumns: [String]
+    /// In the order of their numbers.
+    var columns: [String]
+    /// Columns that stay on the device, as long as the table has the name that it had.
+    var localColumns: [String]
+
+    /// All of them; none where the file is no store yet.
+    static func all(_ db: Database) throws -> [KnownTable] {
+        guard try db.tableExists("ubiquity_table") else { return [] }
+        return try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY number").map { row in
+            let (keyColumns, columns) = (lines(row["key"]), lines(row["columns"]))
+            let all = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [row["name"] as String])
+            return KnownTable(
+                number: row["number"], name: row["name"], keyColumns: keyColumns, columns: columns,
+                localColumns: all.filter { !keyColumns.contains($0) && !columns.contains($0) })
+        }
+    }
+
+    private static func lines(_ text: String) -> [String] { text.isEmpty ? [] : text.split(separator: "\n").map(String.init) }
+
+    /// Each with the table that it is now; nil where it is gone, or no longer synced.
+    static func matched(_ tables: [KnownTable], _ shapes: [TableShape]) -> [(table: KnownTable, shape: TableShape?)] {
+        var taken: Set<String> = []
+        var shapeOf: [Int64: TableShape] = [:]
+        for table in tables {
+            if let shape = shapes.first(where: { $0.name == table.name }), taken.insert(shape.name).inserted { shapeOf[table.number] = shape }
+        }
+        for table in tables where shapeOf[table.number] == nil {
+            let renamed = shapes.first { $0.formerNames.contains(table.name) && !taken.contains($0.name) }
+            if let renamed, taken.insert(renamed.name).inserted { shapeOf[table.number] = renamed }
+        }
+        return tables.map { ($0, shapeOf[$0.number]) }
+    }
+
+    /// Whether a table is exactly as it was.
+    func isCurrent(_ shape: TableShape) -> Bool { name == shape.name && keyColumns == shape.keyColumns && columns == shape.columns }
+
+    /// What names are at the numbers that columns had, now.
+    func renumbering(to shape: TableShape) -> ColumnRenumbering {
+        var taken: Set<Int> = []
+        return ColumnRenumbering(
+            numbers: columns.map { name in shape.number(of: name).flatMap { taken.insert($0).inserted ? $0 : nil } })
+    }
+}

@@ -1,0 +1,75 @@
+internal import GRDB
+
+/// What tables and columns were called, and which numbers the columns had.
+extension SchemaInspector {
+    /// Each former name of a column and its name now; a name that is in use, or stands for two columns, is a violation.
+    mutating func formerColumns(of table: SyncedTable, columns: [String], key: [String]) -> [String: String] {
+        var present: [String: String] = [:]
+        for (name, formerNames) in table.formerColumns.sorted(by: { $0.key < $1.key }) {
+            guard (columns + key).contains(name) else {
+                violations.append("Column “\(name)” of “\(table.name)” has former names and does not sync: spell it as in the migrator.")
+                continue
+            }
+            for former in formerNames {
+                if (columns + key).contains(former) {
+                    violations.append(
+                        "Column “\(former)” of “\(table.name)” is there, and is declared as a former name of “\(name)”: a name is never used again for another column; rename one."
+                    )
+                } else if let other = present.updateValue(name, forKey: former) {
+                    violations.append(
+                        "“\(former)” is declared as a former name of two columns of “\(table.name)”, “\(other)” and “\(name)”: take it from one.")
+                }
+            }
+        }
+        return present
+    }
+
+    /// The columns in the order of their numbers: those that were there before keep theirs or move up, new ones follow.
+    func numbered(_ columns: [String], of table: SyncedTable, _ formerColumns: [String: String]) -> [String] {
+        guard let before = known.first(where: { $0.name == table.name }) ?? known.first(where: { table.formerNames.contains($0.name) }) else {
+            return columns
+        }
+        var numbered: [String] = []
+        for name in before.columns.map({ columns.contains($0) ? $0 : formerColumns[$0] ?? $0 }) + columns
+        where columns.contains(name) && !numbered.contains(name) {
+            numbered.append(name)
+        }
+        return numbered
+    }
+
+    /// A former name of a table that is declared, or that two have had, would say of no log where it belongs.
+    mutating func checkFormerNames(_ tables: [SyncedTable]) {
+        var owners: [String: String] = [:]
+        for table in tables {
+            for former in table.formerNames {
+                if tables.contains(where: { $0.name == former }) {
+                    violations.append(
+                        "Table “\(former)” is declared, and as a former name of “\(table.name)”: a name is never used again for another table; rename one."
+                    )
+                } else if let other = owners.updateValue(table.name, forKey: former) {
+                    violations.append("“\(former)” is declared as a former name of two tables, “\(other)” and “\(table.name)”: take it from one.")
+                }
+            }
+        }
+    }
+}
+
+/// What SQLite makes of a column's declared type (sqlite.org/datatype3.html#determination_of_column_affinity).
+enum ColumnAffinity: String {
+    case integer = "INTEGER"
+    case text = "TEXT"
+    case blob = "BLOB"
+    case real = "REAL"
+    case numeric = "NUMERIC"
+
+    init(_ type: String) {
+        let type = type.uppercased()
+        func names(_ parts: String...) -> Bool { parts.contains { type.contains($0) } }
+        self =
+            if names("INT") { .integer } else if names("CHAR", "CLOB", "TEXT") { .text } else if names("BLOB") || type.isEmpty {
+                .blob
+            } else if names(
+                "REAL", "FLOA", "DOUB")
+            { .real } else { .numeric }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// Real processes, killed with SIGKILL while they take a store to a newer version of its schema.
+struct UpgradeKillTests {
+    private static let count = 12_000
+
+    @Test(
+        "S-110: a kill at any point of an upgrade leaves the old store or the new one, whole; the next start completes it, and nothing is lost or told twice",
+        arguments: [
+            "migrate.copied", "migrate.run", "migrate.checked", "migrate.upgraded", "migrate.replacing:1", "migrate.replacing:2",
+            "migrate.replaced", "open.prepared", "adopt.batch:1", "adopt.batch:2",
+        ])
+    func upgradesSurvive(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(Self.count))"
+            let fill = "\(rows) INSERT INTO thing SELECT printf('%05d', i), 'red', 'name ' || i, i FROM n"
+            _ = try await lines(writer, 1, "SELECT 1", execute: fill)
+            _ = try await lines(reader, 1, "SELECT 1")
+            _ = try await lines(reader, 1, "SELECT 1", execute: "UPDATE thing SET size = 'edited' WHERE id = '00007'")
+            _ = try await lines(writer, 1, "SELECT 1", execute: "DELETE FROM thing WHERE id = '00009'", offline: true)
+
+            let killed = try await writer.run(
+                "ubiquity-simulate", "upgrade", "--schema", "2", "--query", "SELECT 1", environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            let store = try storeFile(of: writer)
+            let tables = try await Tool.run("/usr/bin/sqlite3", [store.string, "SELECT name FROM sqlite_master WHERE name IN ('thing', 'item')"])
+            let isOld = point.hasPrefix("migrate.") && point != "migrate.replaced"
+            #expect(tables.output == (isOld ? "thing\n" : "item\n"))
+            if isOld {
+                // An app of the old version goes on with it.
+                #expect(try await lines(writer, 1, "SELECT count(*) FROM thing", offline: true) == ["\(Self.count - 1)"])
+            }
+
+            let query = "SELECT count(*), sum(weight = 'edited'), sum(label = 'label of ' || id), count(DISTINCT name) FROM item"
+            let expected = ["\(Self.count - 1)|1|\(Self.count - 1)|\(Self.count - 1)"]
+            #expect(try await lines(writer, 2, query) == expected)
+            #expect(try await lines(reader, 2, query) == expected)
+            #expect(try await lines(writer, 2, query) == expected)
+            for device in devices {
+                let directory = try storeFile(of: device).removingLastComponent().string
+                let left = try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.contains("-migration") }
+                #expect(left.isEmpty)
+                let check = try await device.run("ubcontrol", "store", "check", try storeFile(of: device).string)
+                #expect(check.status == 0, "\(check)")
+            }
+        }
+    }
+
+    private func storeFile(of device: ToolDevice) throws -> FilePath {
+        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: device.home.string).first { $0.hasSuffix("/store/Things.sqlite") })
+        return device.home.appending(path)
+    }
+
+    private func lines(_ device: ToolDevice, _ schema: Int, _ query: String, execute: String? = nil, offline: Bool = false) async throws -> [String] {
+        var arguments = ["upgrade", "--schema", "\(schema)", "--query", query, "--home", device.home.string]
+        if let execute { arguments += ["--execute", execute] }
+        if offline { arguments.append("--offline") }
+        let outcome = try await Tool.run("ubiquity-simulate", arguments)
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        return outcome.output.split(separator: "\n").map(String.init)
+    }
+}
