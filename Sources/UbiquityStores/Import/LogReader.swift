@@ -45,7 +45,11 @@ struct LogReader {
 
     /// Why this schema cannot take a log, in words; nil where it can.
     func obstacle(to log: ReadyLog) -> String? {
-        log.contents.tables.lazy.compactMap { table in
+        // A fact that is passed over would be missing once this app has the rule.
+        if !log.isOlder, !shapes.contains(where: \.isRelated), log.contents.groups.contains(where: { !$0.same.isEmpty }) {
+            return "it says which records are one by a uniqueness rule that is unknown here"
+        }
+        return log.contents.tables.lazy.compactMap { table in
             if case .unknown(let obstacle) = LogTableMapping.find(table, isOlder: log.isOlder, among: shapes) { obstacle } else { nil }
         }.first
     }

@@ -51,7 +51,9 @@ struct LogTableMapping {
 }
 
 extension TableShape {
-    /// What a column shows that must not be NULL, as long as no log has named a value: its default. Nil for a column that may be NULL.
+    /// What a column that must not be NULL shows as long as no log has named a value: its default.
+    ///
+    /// Nil for a column that may be NULL.
     func unwritten(_ column: Int) -> RecordValue? { notNull.contains(ColumnSet(column: column)) ? defaults[column] : nil }
 
     /// The values between which a merge decides, where both stamps are the least one.

@@ -116,6 +116,7 @@ struct StoreUpgrade {
         try db.execute(sql: "DROP TABLE \(former)")
         try db.execute(
             sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
+        try markDuplicates(of: shape)
         let isAside = try Bool.fetchOne(
             db, sql: "SELECT EXISTS (SELECT 1 FROM \(shape.asideTable)) OR EXISTS (SELECT 1 FROM \(shape.sameTable))")!
         guard isAside, !shapes.contains(where: \.isRelated) else { return }
@@ -123,6 +124,21 @@ struct StoreUpgrade {
             .invalidSchema,
             "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys, of which the new schema has none: keep one, or declare one with `unique:`. The store is as it was."
         )
+    }
+
+    /// Marks the rows that are one by a rule which is declared newly.
+    private func markDuplicates(of shape: TableShape) throws {
+        let keys = shape.keyColumns.map { "r.\($0.quotedIdentifier)" }.joined(separator: ", ")
+        let isSame = shape.keyColumns.map { "o.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+        for unique in shape.uniques where !unique.isEnforced {
+            let terms = unique.terms.map { "o.\($0.sql) = r.\($0.sql)" }.joined(separator: " AND ")
+            let table = shape.name.quotedIdentifier
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO \(shape.unresolvedTable)
+                    SELECT \(keys) FROM \(table) r WHERE EXISTS (SELECT 1 FROM \(table) o WHERE \(terms) AND NOT (\(isSame)))
+                    """)
+        }
     }
 
     /// Gives the notes that are not sealed yet a place for each column's value from before.
