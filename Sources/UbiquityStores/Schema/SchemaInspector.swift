@@ -14,7 +14,7 @@ struct SchemaInspector {
         known = try KnownTable.all(db)
     }
 
-    /// The shapes of the declared tables, numbered from 1 in their order.
+    /// The shapes of the declared tables, numbered from 1 in their order, and that of the metadata, which every store has.
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
@@ -36,12 +36,12 @@ struct SchemaInspector {
         try relations.relate(&shapes)
         inspector.violations += relations.violations
         inspector.checkFormerNames(schema.tables)
-        try inspector.checkTriggers(writing: schema.tables.map(\.name))
+        try inspector.checkTriggers(writing: schema.tables.map(\.name) + [StoreMetadata.table])
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
             throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
         }
-        return shapes
+        return shapes + [StoreMetadata.shape]
     }
 
     private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {

@@ -107,6 +107,7 @@ struct StoreFile {
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
             }
+            try db.execute(sql: StoreMetadata.statement)
             return try StoreFile(path, pool, StoreInstaller.install(shapes, db), schema, db)
         }
     }
