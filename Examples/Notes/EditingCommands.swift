@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GRDB
 import SwiftCSV
+import SystemPackage
 import Ubiquity
 
 /// Runs `notes add`.
@@ -103,6 +104,33 @@ struct ImportCommand: AsyncParsableCommand {
                 id: row["id"].flatMap { $0.isEmpty ? nil : $0 } ?? newIdentifier(), title: title, body: row["body"].flatMap { $0.isEmpty ? nil : $0 },
                 created: row["created"].flatMap { $0.isEmpty ? nil : $0 } ?? timestamp())
         }
+    }
+}
+
+/// Runs `notes seed`.
+struct SeedCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "seed",
+        abstract: "Fill the notebook from a database, once for all of the account's devices.",
+        discussion: "The database has the table “note”; a plain copy of a notebook will do.")
+
+    @Argument(help: "The database.", completion: .file(extensions: ["sqlite"]))
+    var file: String
+
+    @Option(help: "The seed's name: what has once been seeded under it is not seeded again.")
+    var token: String
+
+    @Flag(help: "Remove the file once its notes are in the notebook.")
+    var remove = false
+
+    @OptionGroup var notebook: Notebook
+
+    func run() async throws {
+        let store = try await notebook.open()
+        let seeding = try await store.seed(from: SeedFile(FilePath(file), isRemovedAfterwards: remove), token: token)
+        try await store.publish()
+        try await store.close()
+        print(seeding.wasComplete ? "“\(token)” has been seeded before." : "Seeded \(seeding.seeded) notes, passed over \(seeding.skipped).")
     }
 }
 

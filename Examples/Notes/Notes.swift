@@ -12,7 +12,8 @@ struct Notes: AsyncParsableCommand {
         abstract: "A notebook on the command line, the same on all of an account's devices.",
         discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
         subcommands: [
-            AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, RunCommand.self, StatusCommand.self,
+            AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, SeedCommand.self, RunCommand.self,
+            StatusCommand.self,
         ]
     )
 }

@@ -97,6 +97,39 @@ struct KillTests {
         }
     }
 
+    @Test(
+        "S-081, S-083: a kill at any point of a seeding leaves what the next call completes: each record once, and the file until it is complete",
+        arguments: [
+            "seed.taken:1", "seed.committed:1", "seed.taken:2", "seed.committed:2", "seed.taken:3", "seed.committed:3", "seed.wal-synced",
+            "seed.file-removed:3", "seed.file-removed:4",
+        ])
+    func seedingsSurvive(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            let seed = writer.home.appending("Seed.sqlite")
+            let sql = """
+                CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20007)
+                INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
+                """
+            #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", seed.string, sql]).status == 0)
+            let command = ["seed", seed.string, "--token", "notes", "--remove", "--home", writer.home.string]
+            let killed = try await Tool.run("notes", command, environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            let isComplete = ["seed.committed:3", "seed.wal-synced", "seed.file-removed:3", "seed.file-removed:4"].contains(point)
+            #expect(FileManager.default.fileExists(atPath: seed.string) == (point != "seed.file-removed:4"))
+            let again = try await Tool.run("notes", command, environment: [:])
+            // What had been taken in before counts, for the file is the same.
+            #expect(again.output == (isComplete ? "“notes” has been seeded before.\n" : "Seeded 20007 notes, passed over 0.\n"), "\(again)")
+            #expect(!FileManager.default.fileExists(atPath: seed.string))
+            for device in [writer, reader] {
+                let titles = try await device.list().map(\.title)
+                #expect(titles.count == 20_007 && Set(titles).count == 20_007)
+            }
+            #expect(try writer.logs().count == 3)
+        }
+    }
+
     @Test("a kill in the middle of publishing many logs publishes the rest, each once")
     func manyLogs() async throws {
         try await withDevices(2) { devices in

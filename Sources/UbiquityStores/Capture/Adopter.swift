@@ -21,7 +21,15 @@ struct Adopter {
     let sealer: Sealer
 
     /// Lists a table whose rows are to be taken over, or, where columns are given, only the values of these.
-    static func enlist(_ shape: TableShape, rows: Int, columns: ColumnSet = [], _ db: Database) throws {
+    ///
+    /// - Parameters:
+    ///   - shape: the table.
+    ///   - rows: how many rows it has, or how many more.
+    ///   - columns: the columns whose values are told.
+    ///   - adding: whether more rows have come to a table that may be listed already.
+    ///   - db: in a transaction.
+    /// - Throws: GRDB's errors.
+    static func enlist(_ shape: TableShape, rows: Int, columns: ColumnSet = [], adding: Bool = false, _ db: Database) throws {
         try db.execute(
             sql: """
                 CREATE TABLE IF NOT EXISTS ubiquity_adoption
@@ -31,7 +39,8 @@ struct Adopter {
         try db.execute(
             sql: """
                 INSERT INTO ubiquity_adoption VALUES (?, 0, ?, ?, ?, NULL)
-                ON CONFLICT (number) DO UPDATE SET rows = 0, total = excluded.total, columns = columns | excluded.columns, place = NULL
+                ON CONFLICT (number) DO UPDATE SET rows = 0, total = \(adding ? "total + " : "")excluded.total, whole = whole OR \(adding ? 1 : 0),
+                columns = columns | excluded.columns, place = NULL
                 """, arguments: [shape.number, rows, columns.isEmpty, columns.rawValue])
     }
 

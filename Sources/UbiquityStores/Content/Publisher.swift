@@ -118,7 +118,7 @@ struct Publisher {
     /// Commits in WAL mode with synchronous NORMAL are durable once the log file is synced (sqlite.org/pragma.html#pragma_synchronous).
     ///
     /// Another descriptor of the same file does: fsync(2) is about the file. Where there is no log file, a checkpoint has synced the database.
-    private func syncWriteAheadLog() throws {
+    func syncWriteAheadLog() throws {
         do {
             try files.syncFile(FilePath(storeFile.string + "-wal"))
         } catch Errno.noSuchFileOrDirectory {}

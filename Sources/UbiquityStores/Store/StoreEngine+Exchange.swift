@@ -15,15 +15,24 @@ extension StoreEngine {
     /// The body runs only while the store has its place in the container, and has taken over what was in it before. Where the lock is taken
     /// and nobody wants to wait, it does not run, and nothing is taken over.
     func leased(waiting: Bool = true, _ body: (StoreState) throws -> Void) throws {
+        try locked(waiting: waiting) { try placed(waiting: waiting, body) }
+    }
+
+    /// Does something while no other process of this device exchanges for this store; nil where another does and nobody wants to wait.
+    func locked<Result>(waiting: Bool = true, _ body: () throws -> Result) throws -> Result? {
         let lock = FilePath(file.path.string + "-exchange")
         guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
-            if !waiting { return }
+            if !waiting { return nil }
             throw UbiquitousStoreError(
                 .timedOut,
                 "Another process\(StoreLock.holder(of: lock)) has been exchanging for \(file.path) for a minute; see whether it is stopped.",
                 path: lock)
         }
         defer { withExtendedLifetime(lease) {} }
+        return try body()
+    }
+
+    private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         let (found, isAdopting) = try noteOtherProcesses()
         var state = found
         guard isExchanging(state) else { return }

@@ -59,8 +59,8 @@ public final class UbiquitousStore: Sendable {
     private let storeFile: StoreFile
     private var pool: DatabasePool { storeFile.pool }
     private let sealer: Sealer
-    private let engine: StoreEngine
-    private let runner: StoreRunner?
+    let engine: StoreEngine
+    let runner: StoreRunner?
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine, runner: StoreRunner?, notices: StoreNotices) {
         self.file = file.path

@@ -1,0 +1,178 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+
+/// Reads a seed file by the batch, table after table, in the order in which rows lie.
+struct SeedReader: Sendable {
+    private struct Table: Sendable {
+        let name: String
+        let columns: [String]
+        /// What its rows lie in the order of.
+        let order: [String]
+        let rows: Int
+    }
+
+    /// Tells the file from another, as far as its size and time do.
+    let identity: String
+    private let file: SeedFile
+    private let queue: DatabaseQueue
+    private let tables: [Table]
+    private var place: (table: Int, last: [RecordValue]?, position: Int)?
+
+    /// How many records it has.
+    var total: Int { tables.reduce(0) { $0 + $1.rows } }
+
+    /// Opens a file and sees that it fits.
+    ///
+    /// - Parameters:
+    ///   - file: the file.
+    ///   - shapes: the store's synced tables.
+    ///   - columns: all columns of each.
+    ///   - migrations: the migrations of the app that the store has.
+    /// - Throws: `UbiquitousStoreError` with all that does not fit.
+    init(_ file: SeedFile, shapes: [TableShape], columns: [String: Set<String>], migrations: [String]) throws {
+        self.file = file
+        // A connection makes a file that is not there only where it may write; this says it better.
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path.string),
+            let size = attributes[.size] as? Int, let time = attributes[.modificationDate] as? Date
+        else { throw UbiquitousStoreError(.fileSystem, "There is no seed at \(file.path), or it cannot be looked at.", path: file.path) }
+        identity = "\(size) \(time.timeIntervalSince1970)"
+        queue = try file.open()
+        tables = try file.explaining { [queue] in
+            try queue.unsafeRead { db in
+                var inspector = SeedInspector(file: file, columns: columns, db: db)
+                return try inspector.shapes(among: shapes, migrations: migrations).map { shape in
+                    let name = shape.name.quotedIdentifier
+                    let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name)")) != nil
+                    return Table(
+                        name: shape.name, columns: shape.keyColumns + shape.columns,
+                        order: hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedIdentifier),
+                        rows: try Int.fetchOne(db, sql: "SELECT count(*) FROM \(name)")!)
+                }
+            }
+        }
+    }
+
+    func close() throws { try queue.close() }
+
+    /// The records from a place on, which is mostly where the last batch ended.
+    mutating func batch(at position: Int) throws -> SeedBatch {
+        let start = try place.map { $0.position == position ? $0 : nil } ?? nil
+        var (table, last, _) = try start ?? (file.explaining { [queue] in try queue.unsafeRead { db in try find(position, db) } })
+        var batch = SeedBatch()
+        try file.explaining { [queue] in
+            try queue.unsafeRead { db in
+                while table < tables.count, !batch.isFull {
+                    last = try fill(&batch, from: tables[table], after: last, db)
+                    if !batch.isFull { (table, last) = (table + 1, nil) }
+                }
+            }
+        }
+        batch.isLast = table == tables.count
+        place = (table, last, position + batch.rows.count)
+        return batch
+    }
+
+    /// The table in which a record is, and the place of the one before it.
+    private func find(_ position: Int, _ db: Database) throws -> (table: Int, last: [RecordValue]?, position: Int) {
+        var left = position
+        for (index, table) in tables.enumerated() {
+            if left < table.rows {
+                guard left > 0 else { return (index, nil, position) }
+                let list = table.order.joined(separator: ", ")
+                let statement = try RawStatement(
+                    "SELECT \(list) FROM \(table.name.quotedIdentifier) ORDER BY \(list) LIMIT 1 OFFSET \(left - 1)", db)
+                defer { statement.reset() }
+                _ = try statement.step()
+                return (index, table.order.indices.map { statement.value($0) }, position)
+            }
+            left -= table.rows
+        }
+        return (tables.count, nil, position)
+    }
+
+    /// Reads rows of a table into a batch; returns the place of the last.
+    private func fill(_ batch: inout SeedBatch, from table: Table, after last: [RecordValue]?, _ db: Database) throws -> [RecordValue]? {
+        let list = table.order.joined(separator: ", ")
+        let after = last == nil ? "" : "WHERE (\(list)) > (\(table.order.map { _ in "?" }.joined(separator: ", ")))"
+        let columns = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let statement = try RawStatement("SELECT \(list), \(columns) FROM \(table.name.quotedIdentifier) \(after) ORDER BY \(list)", db)
+        defer { statement.reset() }
+        for (index, value) in (last ?? []).enumerated() { statement.bind(index + 1, value) }
+        var reached = last
+        while !batch.isFull, try statement.step() {
+            reached = table.order.indices.map { statement.value($0) }
+            batch.append(
+                SeedBatch.Row(
+                    table: table.name, columns: table.columns, values: table.columns.indices.map { statement.value(table.order.count + $0) }))
+        }
+        return reached
+    }
+}
+
+/// Sees whether a seed file fits a store, and lists what does not.
+struct SeedInspector {
+    let file: SeedFile
+    /// All columns of the store's synced tables.
+    let columns: [String: Set<String>]
+    let db: Database
+    private var faults: [String] = []
+
+    init(file: SeedFile, columns: [String: Set<String>], db: Database) {
+        self.file = file
+        self.columns = columns
+        self.db = db
+    }
+
+    /// The shapes of the tables that are to be taken.
+    ///
+    /// - Throws: `UbiquitousStoreError`.
+    mutating func shapes(among shapes: [TableShape], migrations: [String]) throws -> [TableShape] {
+        if try db.tableExists("ubiquity_state") {
+            throw UbiquitousStoreError(
+                .unsupported, "\(file.path) is a synced store itself: seed from a plain copy of it (UbiquitousStore.writePlainCopy).", path: file.path
+            )
+        }
+        if try db.tableExists("grdb_migrations") {
+            let unknown = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations").filter { !migrations.contains($0) }
+            if !unknown.isEmpty {
+                throw UbiquitousStoreError(
+                    .newerFormat,
+                    "The seed \(file.path) was made by a newer version of the app, with the migrations \(unknown.joined(separator: ", ")): update this program.",
+                    path: file.path)
+            }
+        }
+        let synced = shapes.filter { $0.name != StoreMetadata.table }
+        var taken: [TableShape] = []
+        for name in file.tables ?? synced.map(\.name) {
+            if let shape = synced.first(where: { $0.name == name }) {
+                try inspect(shape)
+                taken.append(shape)
+            } else {
+                faults.append("“\(name)” is no synced table of the store: name those that are.")
+            }
+        }
+        guard faults.isEmpty else {
+            let list = faults.map { "  - \($0)" }.joined(separator: "\n")
+            throw UbiquitousStoreError(.unsupported, "The seed \(file.path) does not fit the store:\n\(list)", path: file.path)
+        }
+        return taken
+    }
+
+    private mutating func inspect(_ shape: TableShape) throws {
+        guard try db.tableExists(shape.name) else {
+            return faults.append("It has no table “\(shape.name)”: make it with the app's migrator, or name the tables that it has.")
+        }
+        let here = try db.columns(in: shape.name).map(\.name)
+        let missing = (shape.keyColumns + shape.columns).filter { !here.contains($0) }
+        if !missing.isEmpty { faults.append("“\(shape.name)” has no \(missing.joined(separator: ", ")): make it with the app's migrator.") }
+        let unknown = here.filter { columns[shape.name]?.contains($0) != true }
+        if !unknown.isEmpty { faults.append("“\(shape.name)” has \(unknown.joined(separator: ", ")), which the store lacks: leave them out.") }
+        let key = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", arguments: [shape.name])
+        if key != shape.keyColumns {
+            faults.append(
+                "“\(shape.name)” has the key (\(key.joined(separator: ", "))), and the store's (\(shape.keyColumns.joined(separator: ", "))): make them one."
+            )
+        }
+    }
+}

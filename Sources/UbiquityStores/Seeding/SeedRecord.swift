@@ -1,0 +1,79 @@
+internal import Foundation
+public import GRDB
+
+/// A record that an app seeds.
+///
+/// Its key is the same wherever and whenever it is supplied: two devices that seed apart end with one of it, and it is not there twice
+/// after a crash. Give it a natural key, or a UUID that is written down in the app.
+public struct SeedRecord: Sendable, Hashable {
+    /// The synced table that it goes into.
+    public let table: String
+    let values: [String: RecordValue]
+
+    /// A record by its columns.
+    ///
+    /// - Parameters:
+    ///   - table: a synced table.
+    ///   - values: the columns of the key, and others that sync; what is not named gets its default.
+    public init(table: String, values: [String: (any DatabaseValueConvertible)?]) {
+        self.table = table
+        self.values = values.mapValues { RecordValue($0?.databaseValue ?? .null) }
+    }
+
+    /// A record of GRDB's, as it would be inserted.
+    ///
+    /// - Parameter record: the record.
+    /// - Throws: the error of its encoding.
+    public init<Record: TableRecord & EncodableRecord>(_ record: Record) throws {
+        table = Record.databaseTableName
+        values = try record.databaseDictionary.mapValues(RecordValue.init)
+    }
+}
+
+extension RecordValue {
+    fileprivate init(_ value: DatabaseValue) {
+        self =
+            switch value.storage {
+            case .null: .null
+            case .int64(let integer): .integer(integer)
+            case .double(let real): real.isNaN ? .null : .real(real.bitPattern)
+            case .string(let text): .text(text)
+            case .blob(let data): .blob(ArraySlice(data))
+            }
+    }
+}
+
+/// Records that are seeded in one transaction.
+struct SeedBatch: Sendable {
+    struct Row: Sendable {
+        var table: String
+        var columns: [String]
+        var values: [RecordValue]
+    }
+
+    private static let rowLimit = 10_000
+    private static let byteLimit = 4 << 20
+
+    private(set) var rows: [Row] = []
+    private var bytes = 0
+    /// Whether the source has no more.
+    var isLast = false
+
+    /// Whether it is to be taken in before another row.
+    var isFull: Bool { rows.count >= Self.rowLimit || bytes >= Self.byteLimit }
+
+    mutating func append(_ row: Row) {
+        rows.append(row)
+        bytes += row.values.reduce(0) { sum, value in
+            switch value {
+            case .text(let bytes), .blob(let bytes): sum + bytes.count
+            case .null, .integer, .real: sum + 8
+            }
+        }
+    }
+
+    mutating func append(_ record: SeedRecord) {
+        let columns = record.values.keys.sorted()
+        append(Row(table: record.table, columns: columns, values: columns.map { record.values[$0]! }))
+    }
+}

@@ -1,0 +1,116 @@
+internal import GRDB
+
+/// Inserts seeded records into one table, in the transaction of an import.
+///
+/// What is alive here, or has died here, is passed over.
+final class SeedTable {
+    private let shape: TableShape
+    private let db: Database
+    private let clocks: ClockTable
+    private let find: RawStatement
+    private let delete: RawStatement
+    /// Where the save of a row is logged at once; nil where the store has no place yet, and takes its rows over when it has.
+    private(set) var log: TableSealer?
+    /// The keys of rows that have gone, as far as that is only noted.
+    private let gone: Set<[RecordValue]>
+    /// The next rowid that no note names; nil where SQLite may choose.
+    private var nextRowid: Int64?
+    private var columns: [String] = []
+    private var insert: RawStatement?
+    private(set) var count = 0
+
+    init(_ shape: TableShape, log: TableSealer?, _ db: Database) throws {
+        self.shape = shape
+        self.db = db
+        self.log = log
+        clocks = try ClockTable(shape: shape, db)
+        let name = shape.name.quotedIdentifier
+        let keys = shape.keyColumns.map(\.quotedIdentifier)
+        let condition = shape.keyCondition { _, _ in "?" }
+        find = try RawStatement("SELECT \(((shape.hasRowid ? ["rowid"] : []) + keys).joined(separator: ", ")) FROM \(name) WHERE \(condition)", db)
+        delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
+        gone = try log == nil ? Self.gone(shape, db) : []
+        if log == nil, shape.hasRowid, !shape.isRowidKey {
+            let last = "max(coalesce((SELECT max(rowid) FROM \(name)), 0), coalesce((SELECT max(rid) FROM \(shape.captureTable)), 0))"
+            nextRowid = try Int64.fetchOne(db, sql: "SELECT \(last)")! + 1
+        }
+    }
+
+    /// The keys in notes of rows that went, or that REPLACE may have taken: those whose row is there are found by that.
+    private static func gone(_ shape: TableShape, _ db: Database) throws -> Set<[RecordValue]> {
+        let operations = [CaptureTriggers.Operation.challenged, .deleted].map { "\($0.rawValue)" }.joined(separator: ", ")
+        let notes = try RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.captureTable) WHERE operation IN (\(operations))", db)
+        defer { notes.reset() }
+        var keys: Set<[RecordValue]> = []
+        while try notes.step() { keys.insert(shape.keyColumns.indices.map { notes.value($0) }) }
+        return keys
+    }
+
+    /// Inserts a record; whether it was neither here nor dead.
+    func take(_ row: SeedBatch.Row) throws -> Bool {
+        if insert == nil || columns != row.columns { try prepare(row.columns) }
+        let given = try key(of: row)
+        guard try insert(row) else { return false }
+        // As it is stored: a column's affinity may have changed its type.
+        for (index, value) in given.enumerated() { find.bind(index + 1, value) }
+        guard try find.step() else { throw refusal("its key is not kept as it is") }
+        let first = shape.hasRowid ? 1 : 0
+        let key = shape.keyColumns.indices.map { find.value(first + $0) }
+        let place = shape.hasRowid ? Place.rowid(find.integer(0)) : .key(key)
+        find.reset()
+        guard try clocks.death(key) == 0, !gone.contains(key) else {
+            place.bind(to: delete)
+            try delete.run()
+            return false
+        }
+        count += 1
+        try log?.adopt(place)
+        return true
+    }
+
+    private func prepare(_ names: [String]) throws {
+        for name in names where !shape.keyColumns.contains(name) && !shape.columns.contains(name) {
+            throw refusal("it has a column “\(name)”, which “\(shape.name)” does not sync: leave it out")
+        }
+        columns = names
+        let written = (nextRowid == nil ? [] : ["rowid"]) + names.map(\.quotedIdentifier)
+        let places = Array(repeating: "?", count: written.count).joined(separator: ", ")
+        // A UNIQUE rule that a record breaks says that it is here under another key. NOT NULL and CHECK still throw.
+        insert = try RawStatement(
+            "INSERT INTO \(shape.name.quotedIdentifier) (\(written.joined(separator: ", "))) VALUES (\(places)) ON CONFLICT DO NOTHING", db)
+    }
+
+    private func insert(_ row: SeedBatch.Row) throws -> Bool {
+        var index = 1
+        if let nextRowid {
+            insert!.bind(index, nextRowid)
+            index += 1
+        }
+        for value in row.values {
+            insert!.bind(index, value)
+            index += 1
+        }
+        do {
+            try insert!.run()
+        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
+            throw refusal(error.message ?? "a constraint fails")
+        }
+        guard db.changesCount > 0 else { return false }
+        nextRowid? += 1
+        return true
+    }
+
+    private func key(of row: SeedBatch.Row) throws -> [RecordValue] {
+        try shape.keyColumns.map { column in
+            // SQLite would choose an INTEGER PRIMARY KEY that is NULL.
+            guard let place = row.columns.firstIndex(of: column), row.values[place] != .null else {
+                throw refusal("it has no “\(column)”, which is in the key: give it one that is the same on all devices")
+            }
+            return row.values[place]
+        }
+    }
+
+    private func refusal(_ reason: String) -> UbiquitousStoreError {
+        UbiquitousStoreError(.unsupported, "A record cannot be seeded into “\(shape.name)”: \(reason).")
+    }
+}

@@ -1,0 +1,83 @@
+internal import GRDB
+
+/// Takes in batches of seeded records as insertions with the least stamp: they never beat an edit (DESIGN §5).
+///
+/// Rows, clocks, log and how far it has come are one transaction, the mark that it is complete with the last. A store that has no place in a
+/// container yet cannot write logs; there the rows are listed for the ``Adopter``, which takes them over when it has one.
+struct Seeder {
+    let sealer: Sealer
+
+    /// Takes in a batch, in the transaction that it is called in.
+    ///
+    /// - Parameters:
+    ///   - batch: what comes next in the source.
+    ///   - before: how far it had come.
+    ///   - db: the store.
+    /// - Returns: how far it has come; nil where it has been completed meanwhile, by another device.
+    /// - Throws: `UbiquitousStoreError`, GRDB's errors.
+    func take(_ batch: SeedBatch, after before: PendingSeed, _ db: Database) throws -> PendingSeed? {
+        guard try !PendingSeed.isComplete(before.token, db) else {
+            try before.remove(db)
+            return nil
+        }
+        let isLogged = try isLogged(db)
+        // What is noted comes before, so that the clocks say what is dead.
+        if isLogged { try sealer.seal(db) }
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        var tables: [Int64: SeedTable] = [:]
+        func take(_ row: SeedBatch.Row) throws -> Bool {
+            guard let shape = sealer.shapes.first(where: { $0.name == row.table }) else {
+                throw UbiquitousStoreError(
+                    .unsupported, "A record cannot be seeded into “\(row.table)”, which is no synced table: declare it, or leave it out.")
+            }
+            if let table = tables[shape.number] { return try table.take(row) }
+            let log = isLogged ? try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), db) : nil
+            let table = try SeedTable(shape, log: log, db)
+            tables[shape.number] = table
+            return try table.take(row)
+        }
+        var pending = before
+        for row in batch.rows {
+            if try take(row) { pending.seeding.seeded += 1 } else { pending.seeding.skipped += 1 }
+        }
+        pending.position += batch.rows.count
+        if batch.isLast {
+            _ = try take(pending.mark)
+            try pending.remove(db)
+        } else {
+            try pending.save(db)
+        }
+        try log(tables, db)
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        Waypoint.seedTaken.pass()
+        return pending
+    }
+
+    /// Whether rows are logged at once, or listed for when the store has its place.
+    private func isLogged(_ db: Database) throws -> Bool {
+        let state = try StoreState.read(db)
+        if state.attached, try Adopter.progress(db) == nil { return true }
+        // Rows are taken over in the order of their places: there is no adding to what has begun.
+        guard state.sequence == 0 else {
+            throw UbiquitousStoreError(
+                .suspended, "The store is taking over rows from before, which goes on when its container is back: seed it then.")
+        }
+        return false
+    }
+
+    private func log(_ tables: [Int64: SeedTable], _ db: Database) throws {
+        var body = LogBodyBuilder()
+        for shape in sealer.shapes {
+            guard let table = tables[shape.number], table.count > 0 else { continue }
+            try db.notifyChanges(in: Table(shape.name))
+            if let log = table.log {
+                body.add(shape.logTable, count: log.count, rows: log.rows)
+            } else {
+                try Adopter.enlist(shape, rows: table.count, adding: true, db)
+            }
+        }
+        guard !body.isEmpty else { return }
+        var state = try StoreState.read(db)
+        try sealer.post(body, at: .least, state: &state, db)
+    }
+}

@@ -1,0 +1,27 @@
+internal import GRDB
+internal import SystemPackage
+
+extension StoreEngine {
+    /// Where a seeding is to go on; nil where it is complete.
+    func pendingSeed(_ token: String, source: String?) throws -> PendingSeed? {
+        try file.pool.read { db in try PendingSeed.read(token, source: source, db) }
+    }
+
+    /// Takes in a batch.
+    ///
+    /// - Parameters:
+    ///   - batch: what comes next in the source.
+    ///   - before: how far it had come.
+    /// - Returns: how far it has come; nil where another device has completed it.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
+        // With a place in the container, if it can have one: else the rows wait for it.
+        if try file.pool.read({ db in try !StoreState.read(db).attached || Adopter.progress(db) != nil }) { try leased { _ in } }
+        let pending = try locked { try file.pool.write { db in try Seeder(sealer: sealer).take(batch, after: before, db) } } ?? nil
+        Waypoint.seedCommitted.pass()
+        return pending
+    }
+
+    /// Makes what is committed durable: a commit alone does not sync the write-ahead log (sqlite.org/pragma.html#pragma_synchronous).
+    func sync() throws { try publisher.syncWriteAheadLog() }
+}
