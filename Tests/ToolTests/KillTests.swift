@@ -71,7 +71,10 @@ struct KillTests {
 
     @Test(
         "S-085: a kill at any point of taking over a plain database leaves what the next start completes, each record once",
-        arguments: ["open.copied", "open.migrated", "open.prepared", "place.marked", "adopt.batch:1", "adopt.batch:2", "adopt.batch:3"])
+        arguments: [
+            "copy.batch:1", "copy.batch:2", "copy.compared", "open.copied", "open.migrated", "open.prepared", "place.marked", "adopt.batch:1",
+            "adopt.batch:2", "adopt.batch:3",
+        ])
     func adoptionsSurvive(point: String) async throws {
         try await withDevices(2) { devices in
             let (writer, reader) = (devices[0], devices[1])
@@ -127,6 +130,35 @@ struct KillTests {
                 #expect(titles.count == 20_007 && Set(titles).count == 20_007)
             }
             #expect(try writer.logs().count == 3)
+        }
+    }
+
+    @Test(
+        "S-087: a kill at any point of a copy leaves the store as it was, no copy, and a beginning with which the next goes on",
+        arguments: ["copy.batch:1", "copy.batch:2", "copy.batch:3", "copy.batch:4", "copy.compared"])
+    func copiesSurvive(point: String) async throws {
+        try await withDevices(1) { devices in
+            let writer = devices[0]
+            let seed = writer.home.appending("Seed.sqlite")
+            let sql = """
+                CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20007)
+                INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
+                """
+            #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", seed.string, sql]).status == 0)
+            #expect(try await writer.run("notes", "seed", seed.string, "--token", "notes").status == 0)
+            let copy = writer.home.appending("Copy.sqlite")
+            let command = ["store", "copy", try writer.storeFile().string, copy.string]
+            let killed = try await Tool.run("ubcontrol", command, environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            #expect(!FileManager.default.fileExists(atPath: copy.string))
+            let draft = copy.string + "-draft"
+            #expect(try Data(contentsOf: URL(filePath: draft)).count > (point == "copy.batch:1" ? 0 : 200_000))
+            #expect(try await Tool.run("ubcontrol", command, environment: [:]).status == 0)
+            #expect(!FileManager.default.fileExists(atPath: draft))
+            let count = try await Tool.run("/usr/bin/sqlite3", [copy.string, "SELECT count(*), count(DISTINCT title) FROM note"]).output
+            #expect(count == "20007|20007\n")
+            #expect(try await writer.list().count == 20_007)
         }
     }
 

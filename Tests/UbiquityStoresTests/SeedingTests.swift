@@ -209,6 +209,22 @@ struct SeedingTests {
         }
     }
 
+    @Test("a record that another program deletes while a seeding is under way stays dead")
+    func deletedMeanwhile() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open(schema)
+            try await store.execute("INSERT INTO place VALUES ('b1', 1, 'Mine')")
+            let file = try seed(in: devices[0].directory, birds: 10_000)
+            let seeding = try await store.seed(from: SeedFile(file), token: "birds") { [file = store.file] seeding in
+                if seeding.seeded == 10_000 { _ = try? sqlite3(file, "DELETE FROM place WHERE bird = 'b1'") }
+            }
+            #expect(seeding.seeded == 19_999 && seeding.skipped == 1)
+            #expect(try await store.rows("SELECT * FROM place WHERE bird = 'b1'").isEmpty)
+            try await store.settled()
+            try await expectWhole(store)
+        }
+    }
+
     @Test("S-083: the file goes once all of it is in the store, with what SQLite keeps beside it, and where another device has seeded it")
     func removed() async throws {
         try await withDevices(2) { devices, _ in

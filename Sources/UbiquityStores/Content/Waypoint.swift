@@ -7,6 +7,8 @@ internal import Glibc
 ///
 /// Debug builds only; in release builds passing one costs nothing.
 enum Waypoint: String {
+    case copyBatch = "copy.batch"
+    case copyCompared = "copy.compared"
     case openCopied = "open.copied"
     case openMigrated = "open.migrated"
     case openPrepared = "open.prepared"

@@ -80,7 +80,7 @@ public struct SeedFile: Sendable, Hashable {
                 Waypoint.seedRemoved.pass()
             }
             try files.syncDirectory(path.removingLastComponent())
-        } catch let error as Errno {
+        } catch {
             throw UbiquitousStoreError(
                 .fileSystem, "The seed \(path) is in the store and cannot be removed; check the owner and mode of its directory.", path: path,
                 cause: error)

@@ -16,7 +16,7 @@ extension StoreEngine {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
         // With a place in the container, if it can have one: else the rows wait for it.
-        if try file.pool.read({ db in try !StoreState.read(db).attached || Adopter.progress(db) != nil }) { try leased { _ in } }
+        if try file.pool.read({ db in try !StoreState.read(db).attached || Adopter.progress(db) != nil }) { try takeOver() }
         let pending = try locked { try file.pool.write { db in try Seeder(sealer: sealer).take(batch, after: before, db) } } ?? nil
         Waypoint.seedCommitted.pass()
         return pending

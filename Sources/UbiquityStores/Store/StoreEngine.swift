@@ -150,6 +150,9 @@ actor StoreEngine {
         }
     }
 
+    /// Takes over what was in the tables before they were synced, as far as that can be done now.
+    func takeOver() throws { try leased { _ in } }
+
     /// Publishes what is sealed or noted, and imports nothing.
     func publishOnly() throws {
         try leased { _ in try publish(all: true) }

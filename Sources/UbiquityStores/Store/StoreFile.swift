@@ -31,11 +31,12 @@ struct StoreFile {
     ///   - plain: the app's plain database, with which a store that is new begins.
     ///   - attached: files whose tables every connection joins.
     ///   - files: makes the directory that the file lies in.
+    ///   - copying: told how far the copy of the plain database has come.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(
         _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
-        files: any FileLayer = LinuxFileLayer()
+        files: any FileLayer = LinuxFileLayer(), copying: ((StoreMigration) -> Void)? = nil
     ) throws -> StoreFile {
         do {
             try makeDirectories(path.removingLastComponent(), files)
@@ -58,7 +59,7 @@ struct StoreFile {
             // A process that was killed may have left one, whether it was done or not.
             StoreMigration.removeDraft(of: path)
             switch standing {
-            case .absent: if let plain { try begin(with: plain, at: path, files: files) }
+            case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
             case .outdated: try StoreMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }

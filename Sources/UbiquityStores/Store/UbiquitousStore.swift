@@ -98,10 +98,11 @@ public final class UbiquitousStore: Sendable {
         try await open(at: path, options: options, in: container, schema: schema, now: { Date() })
     }
 
-    /// The same with a clock of the caller's.
+    /// The same with a clock of the caller's, who is told how far the copy of an existing database has come.
     @concurrent
     package static func open(
-        at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date
+        at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
+        copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> UbiquitousStore {
         if let fault = PathComponentRule.fault(in: options.contentName) {
             throw UbiquitousStoreError(.invalidSchema, "The content name \(options.contentName.debugDescription) \(fault); use one like Notes.")
@@ -117,7 +118,7 @@ public final class UbiquitousStore: Sendable {
         let file = try await blocking {
             try StoreFile.open(
                 storePath, schema: schema, newState: newState, plain: options.existingDatabase, attached: options.attachedDatabases,
-                files: container.files)
+                files: container.files, copying: copying)
         }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
