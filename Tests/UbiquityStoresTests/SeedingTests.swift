@@ -250,3 +250,75 @@ struct SeedingTests {
         }
     }
 }
+
+/// Seeds of records that relate to others.
+struct RelatedSeedingTests {
+    private static let tables = """
+        CREATE TABLE sighting (id TEXT NOT NULL PRIMARY KEY, bird TEXT NOT NULL REFERENCES bird (id));
+        CREATE TABLE bird (id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, song TEXT CHECK (song <> 'silence'));
+        """
+    private let schema = SyncedSchema(migrator: migrator(tables)) {
+        SyncedTable("sighting")
+        SyncedTable("bird")
+    }
+
+    private func seed(in directory: FilePath, _ prefix: String) throws -> FilePath {
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        let file = directory.appending("Birds.sqlite")
+        try sqlite3(
+            file,
+            """
+            \(Self.tables) INSERT INTO bird VALUES ('\(prefix)1', 'Wren', 'trill'), ('\(prefix)2', 'Tit', NULL);
+            INSERT INTO sighting VALUES ('\(prefix)s1', '\(prefix)1'), ('\(prefix)s2', '\(prefix)2'), ('\(prefix)s3', 'nobody');
+            """)
+        return file
+    }
+
+    @Test("S-082, S-084: seeds whose records have other keys on each device end as one set by a uniqueness rule, which holds after each seeding")
+    func unique() async throws {
+        try await withDevices(2) { devices, root in
+            let stores = [try await devices[0].open(schema), try await devices[1].open(schema)]
+            let away = FilePath(root.string + "-away")
+            try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
+            for (number, prefix) in ["a", "b"].enumerated() {
+                let (device, store) = (devices[number], stores[number])
+                try await store.execute("INSERT INTO bird VALUES ('\(prefix)0', 'Wren', NULL)")
+                let seeding = try await store.seed(from: SeedFile(seed(in: device.directory, prefix)), token: "birds")
+                #expect(seeding.seeded == 5 && seeding.skipped == 0)
+                // The wren that was here and the seed's are one; whoever refers to one refers to the other, and to nobody nobody.
+                #expect(try await store.rows("SELECT * FROM bird ORDER BY id") == [["\(prefix)0", "Wren", "trill"], ["\(prefix)2", "Tit", "NULL"]])
+                #expect(
+                    try await store.rows("SELECT * FROM sighting ORDER BY id") == [["\(prefix)s1", "\(prefix)0"], ["\(prefix)s2", "\(prefix)2"]])
+                #expect(try await store.held().map(\.record.description) == ["sighting/\(prefix)s3"])
+            }
+            try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
+            try await settle(stores[0], stores[1])
+            for store in stores {
+                #expect(try await store.rows("SELECT * FROM bird ORDER BY id") == [["a0", "Wren", "trill"], ["a2", "Tit", "NULL"]])
+                let sightings = try await store.rows("SELECT id, bird FROM sighting ORDER BY id")
+                #expect(sightings == [["as1", "a0"], ["as2", "a2"], ["bs1", "a0"], ["bs2", "a2"]])
+                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+            }
+        }
+    }
+
+    @Test("a record that is held, or shown as another, is here: a seed passes it over; one that breaks a CHECK is refused")
+    func hidden() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open(schema)
+            try await store.seed(from: SeedFile(seed(in: devices[0].directory, "a")), token: "birds")
+            let again = [
+                SeedRecord(table: "sighting", values: ["id": "as3", "bird": "a1"]), SeedRecord(table: "bird", values: ["id": "a1", "name": "Other"]),
+            ]
+            let seeding = try await store.seed(from: again, token: "again")
+            #expect(seeding.seeded == 0 && seeding.skipped == 2)
+            #expect(try await store.held().count == 1)
+            let silent = SeedRecord(table: "bird", values: ["id": "x", "name": "X", "song": "silence"])
+            let error = await #expect(throws: UbiquitousStoreError.self) { try await store.seed(from: [silent], token: "silent") }
+            #expect(error?.message.contains("CHECK") == true)
+            // As ever for what the app writes.
+            await #expect(throws: DatabaseError.self) { try await store.execute("INSERT INTO bird VALUES ('y', 'Y', 'silence')") }
+            await #expect(throws: DatabaseError.self) { try await store.execute("INSERT INTO sighting VALUES ('y', 'nobody')") }
+        }
+    }
+}

@@ -144,7 +144,7 @@ struct SeedInspector {
         }
         let synced = shapes.filter { $0.name != StoreMetadata.table }
         var taken: [TableShape] = []
-        for name in file.tables ?? synced.map(\.name) {
+        for name in file.tables ?? Self.parentsFirst(shapes).map(\.name).filter({ $0 != StoreMetadata.table }) {
             if let shape = synced.first(where: { $0.name == name }) {
                 try inspect(shape)
                 taken.append(shape)
@@ -157,6 +157,17 @@ struct SeedInspector {
             throw UbiquitousStoreError(.unsupported, "The seed \(file.path) does not fit the store:\n\(list)", path: file.path)
         }
         return taken
+    }
+
+    /// Tables in an order in which few records wait for others.
+    private static func parentsFirst(_ shapes: [TableShape]) -> [TableShape] {
+        var taken: [Int] = []
+        while taken.count < shapes.count {
+            let rest = shapes.indices.filter { !taken.contains($0) }
+            let next = rest.first { index in shapes[index].foreignKeys.allSatisfy { $0.parent == index || taken.contains($0.parent) } }
+            taken.append(next ?? rest[0])
+        }
+        return taken.map { shapes[$0] }
     }
 
     private mutating func inspect(_ shape: TableShape) throws {

@@ -1,4 +1,3 @@
-internal import Foundation
 public import GRDB
 
 /// A record that an app seeds.
@@ -27,19 +26,6 @@ public struct SeedRecord: Sendable, Hashable {
     public init<Record: TableRecord & EncodableRecord>(_ record: Record) throws {
         table = Record.databaseTableName
         values = try record.databaseDictionary.mapValues(RecordValue.init)
-    }
-}
-
-extension RecordValue {
-    fileprivate init(_ value: DatabaseValue) {
-        self =
-            switch value.storage {
-            case .null: .null
-            case .int64(let integer): .integer(integer)
-            case .double(let real): real.isNaN ? .null : .real(real.bitPattern)
-            case .string(let text): .text(text)
-            case .blob(let data): .blob(ArraySlice(data))
-            }
     }
 }
 

@@ -50,21 +50,50 @@ final class SeedTable {
     func take(_ row: SeedBatch.Row) throws -> Bool {
         if insert == nil || columns != row.columns { try prepare(row.columns) }
         let given = try key(of: row)
-        guard try insert(row) else { return false }
-        // As it is stored: a column's affinity may have changed its type.
-        for (index, value) in given.enumerated() { find.bind(index + 1, value) }
-        guard try find.step() else { throw refusal("its key is not kept as it is") }
-        let first = shape.hasRowid ? 1 : 0
-        let key = shape.keyColumns.indices.map { find.value(first + $0) }
-        let place = shape.hasRowid ? Place.rowid(find.integer(0)) : .key(key)
-        find.reset()
-        guard try clocks.death(key) == 0, !gone.contains(key) else {
+        let isInserted = try insert(row)
+        guard let (key, place) = try find(given) else { return try park(row, given) }
+        guard isInserted else { return false }
+        guard try isNew(key) else {
             place.bind(to: delete)
             try delete.run()
             return false
         }
         count += 1
         try log?.adopt(place)
+        return true
+    }
+
+    /// The key of a row as it is stored, for a column's affinity may have changed its type, and the row's place.
+    private func find(_ given: [RecordValue]) throws -> (key: [RecordValue], place: Place)? {
+        for (index, value) in given.enumerated() { find.bind(index + 1, value) }
+        defer { find.reset() }
+        guard try find.step() else { return nil }
+        let key = shape.keyColumns.indices.map { find.value((shape.hasRowid ? 1 : 0) + $0) }
+        return (key, shape.hasRowid ? .rowid(find.integer(0)) : .key(key))
+    }
+
+    /// Whether a key is neither dead nor that of a record that is alive and not shown under it.
+    private func isNew(_ key: [RecordValue]) throws -> Bool {
+        try clocks.death(key) == 0 && !gone.contains(key) && log?.related?.table.aside(key) == nil
+    }
+
+    /// Keeps a record whose row another takes, by a uniqueness rule, until it is found out that the two are one.
+    ///
+    /// What refers to it refers to that then. A store that has no place yet passes it over.
+    private func park(_ row: SeedBatch.Row, _ key: [RecordValue]) throws -> Bool {
+        guard let table = log?.related?.table, try isNew(key) else { return false }
+        let values = shape.columns.enumerated().map { number, name in
+            row.columns.firstIndex(of: name).map { row.values[$0] } ?? shape.defaults[number]
+        }
+        var written: ColumnSet = []
+        for (number, value) in values.enumerated() where value != .null { written.insert(ColumnSet(column: number)) }
+        written = shape.rules.completed(written)
+        let registers = Registers(
+            key: key, clock: RecordClock(life: 1, stamp: .least, columns: written), values: values, local: shape.localDefaults)
+        try table.put(AsideRecord(registers: registers, shown: key, state: .pending))
+        try table.markUnresolved(key)
+        try log?.emit(registers, written)
+        count += 1
         return true
     }
 
@@ -75,7 +104,7 @@ final class SeedTable {
         columns = names
         let written = (nextRowid == nil ? [] : ["rowid"]) + names.map(\.quotedIdentifier)
         let places = Array(repeating: "?", count: written.count).joined(separator: ", ")
-        // A UNIQUE rule that a record breaks says that it is here under another key. NOT NULL and CHECK still throw.
+        // A row that stands in the way is found by its key, or else has something UNIQUE in common. NOT NULL and CHECK still throw.
         insert = try RawStatement(
             "INSERT INTO \(shape.name.quotedIdentifier) (\(written.joined(separator: ", "))) VALUES (\(places)) ON CONFLICT DO NOTHING", db)
     }

@@ -7,7 +7,8 @@ internal import GRDB
 struct Seeder {
     let sealer: Sealer
 
-    /// Takes in a batch, in the transaction that it is called in.
+    /// Takes in a batch, in the transaction that it is called in, with CHECKs on and foreign keys off: what refers to a record that is still to
+    /// come, or never does, is held (DESIGN §5).
     ///
     /// - Parameters:
     ///   - batch: what comes next in the source.
@@ -24,6 +25,7 @@ struct Seeder {
         // What is noted comes before, so that the clocks say what is dead.
         if isLogged { try sealer.seal(db) }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        let related = RelatedTables(sealer.shapes, db)
         var tables: [Int64: SeedTable] = [:]
         func take(_ row: SeedBatch.Row) throws -> Bool {
             guard let shape = sealer.shapes.first(where: { $0.name == row.table }) else {
@@ -31,7 +33,9 @@ struct Seeder {
                     .unsupported, "A record cannot be seeded into “\(row.table)”, which is no synced table: declare it, or leave it out.")
             }
             if let table = tables[shape.number] { return try table.take(row) }
-            let log = isLogged ? try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), db) : nil
+            let log =
+                isLogged
+                ? try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db) : nil
             let table = try SeedTable(shape, log: log, db)
             tables[shape.number] = table
             return try table.take(row)

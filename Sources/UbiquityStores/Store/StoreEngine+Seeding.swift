@@ -17,9 +17,17 @@ extension StoreEngine {
     func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
         // With a place in the container, if it can have one: else the rows wait for it.
         if try file.pool.read({ db in try !StoreState.read(db).attached || Adopter.progress(db) != nil }) { try takeOver() }
-        let pending = try locked { try file.pool.write { db in try Seeder(sealer: sealer).take(batch, after: before, db) } } ?? nil
+        let pending = try locked {
+            try file.importing { db in
+                // Nothing has been merged that could break one.
+                if file.hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 0") }
+                return try Seeder(sealer: sealer).take(batch, after: before, db)
+            }
+        }
+        // The batch stands, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
+        _ = try? file.resolve(by: sealer)
         Waypoint.seedCommitted.pass()
-        return pending
+        return pending ?? nil
     }
 
     /// Makes what is committed durable: a commit alone does not sync the write-ahead log (sqlite.org/pragma.html#pragma_synchronous).
