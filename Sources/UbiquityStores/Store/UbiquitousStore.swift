@@ -57,7 +57,7 @@ public final class UbiquitousStore: Sendable {
     public let importProgress: ImportProgressSequence
 
     private let storeFile: StoreFile
-    private var pool: DatabasePool { storeFile.pool }
+    var pool: DatabasePool { storeFile.pool }
     private let sealer: Sealer
     let engine: StoreEngine
     let runner: StoreRunner?
@@ -145,18 +145,43 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns, once it is committed.
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        let (sealer, file) = (sealer, storeFile)
         let (result, isMarked) = try await pool.write { db in
             let result = try updates(db)
-            let isSealed = try sealer.seal(db) != nil
-            Waypoint.saveSealed.pass()
-            return (result, try isSealed && RelatedTables.hasUnresolved(file.shapes, db))
+            return (result, try seal(db))
         }
         Waypoint.saveCommitted.pass()
-        // The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
-        if isMarked { try? await blocking { _ = try file.resolve(by: sealer) } }
+        if isMarked { try? await blocking { self.resolve() } }
         runner?.wake()
         return result
+    }
+
+    /// Seals what is noted; whether records are marked by that.
+    private func seal(_ db: Database) throws -> Bool {
+        let isSealed = try sealer.seal(db) != nil
+        Waypoint.saveSealed.pass()
+        return try isSealed && RelatedTables.hasUnresolved(storeFile.shapes, db)
+    }
+
+    /// Finds out what marked records show.
+    ///
+    /// The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
+    private func resolve() { _ = try? storeFile.resolve(by: sealer) }
+
+    /// Seals what GRDB's own ways of writing leave, in a transaction of its own.
+    ///
+    /// Where that fails, or the body has left a transaction open, the notes are sealed before anything goes out or comes in.
+    func sealNoted(_ db: Database) {
+        guard !db.isInsideTransaction, (try? sealer.hasNotes(db)) == true else { return }
+        try? db.inTransaction(.immediate) {
+            _ = try seal(db)
+            return .commit
+        }
+    }
+
+    /// The same for what marked records show, outside of the database's threads.
+    func resolveSealed() {
+        resolve()
+        runner?.wake()
     }
 
     /// Reads from a snapshot; never waits for a write or an import.
@@ -168,7 +193,7 @@ public final class UbiquitousStore: Sendable {
         try await pool.read(value)
     }
 
-    /// For GRDB's observations: `ValueObservation` sees saves and imports alike.
+    /// The store's connections that only read: `ValueObservation` sees saves and imports alike, here as in the store itself.
     ///
     /// Do not write through it.
     public var reader: any DatabaseReader { pool }
