@@ -59,7 +59,7 @@ final class SeedTable {
             return false
         }
         count += 1
-        try log?.adopt(place)
+        try log?.adopt(place, isWhole: true, columns: [])
         return true
     }
 

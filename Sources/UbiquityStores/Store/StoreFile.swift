@@ -5,7 +5,7 @@ internal import UbiquityContainers
 
 /// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
 ///
-/// A file that has content and is of another version of the schema is migrated first, by `StoreMigration`.
+/// A file that has content and is of another version of the schema is migrated first, by `SchemaMigration`.
 struct StoreFile {
     let path: FilePath
     let pool: DatabasePool
@@ -57,10 +57,10 @@ struct StoreFile {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
             let standing = try standing(of: path, schema, expected: newState)
             // A process that was killed may have left one, whether it was done or not.
-            StoreMigration.removeDraft(of: path)
+            SchemaMigration.removeDraft(of: path)
             switch standing {
             case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
-            case .outdated: try StoreMigration(path: path, schema: schema, attached: attached).run()
+            case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }
             let pool = try AttachedDatabase.pool(at: path, configuration, attaching: attached)
@@ -169,7 +169,7 @@ struct StoreFile {
                     "\(path) has been through migrations that this version of the app does not have (\(newer.joined(separator: ", "))); update the app. The file is untouched.",
                     path: path)
             }
-            return try StoreMigration.isNeeded(by: schema, db) ? .outdated : .current
+            return try SchemaMigration.isNeeded(by: schema, db) ? .outdated : .current
         }
     }
 

@@ -13,7 +13,7 @@ internal import SystemPackage
 /// Meanwhile this connection has the store file for itself, by SQLite's own lock (sqlite.org/pragma.html#pragma_locking_mode): whoever
 /// has it open, of whatever version or program, would lose what it wrote after the copy, and go on with columns that have other numbers now. Where
 /// somebody has it open, that is waited for, and then the migration is refused.
-struct StoreMigration {
+struct SchemaMigration {
     let path: FilePath
     let schema: SyncedSchema
     /// What migrations may read beside the store's tables.
@@ -149,7 +149,7 @@ struct StoreMigration {
     }
 }
 
-extension StoreMigration {
+extension SchemaMigration {
     private static func draft(of path: FilePath) -> FilePath { FilePath(path.string + "-migration") }
 
     /// Removes the copy that a process which was killed has left.
