@@ -64,7 +64,9 @@ struct LogModel {
                     let id = ObjectID(table: table.name, key: change.key.map(\.detached))
                     func note(_ column: String?, _ value: RecordValue) {
                         writes[id, default: []].append(
-                            Write(life: change.life, column: column, value: value.detached, time: group.time.rawValue, peer: peer, log: hash))
+                            Write(
+                                life: change.life, column: column, value: value.detached, time: group.time.rawValue,
+                                peer: group.time == .least ? "" : peer, log: hash))
                     }
                     if change.columns.isEmpty { note(nil, .null) }
                     var values = change.values.makeIterator()
@@ -123,9 +125,10 @@ extension LogModel {
         var seen: [ContentHash: Set<ContentHash>] = [:]
         for hash in logs.keys { _ = reach(hash, &seen) }
         for (record, all) in writes {
-            let table = tables.first { $0.name == record.table }!
+            guard let table = tables.first(where: { $0.name == record.table }) else { continue }
             let life = life(record)
-            for write in all where write.value != .null {
+            // What is nobody's loses to anybody's.
+            for write in all where write.value != .null && write.time > 0 {
                 let column = write.column!
                 let policy = table.policies[column] ?? .lastWriter
                 guard policy == .lastWriter || policy == .firstWriter else { continue }

@@ -16,6 +16,10 @@ enum Operation: Sendable, CustomStringConvertible {
     case advance(peer: Int, seconds: Int)
     /// The store is closed and opened.
     case reopen(peer: Int)
+    /// The same, with the second version of the schema.
+    case upgrade(peer: Int)
+    /// The peer seeds its store, as any other may too.
+    case seed(peer: Int)
     /// The store is closed, its file deleted, and opened anew.
     case loseFile(peer: Int)
     /// The peer publishes and imports, and its process ends after so many changes to files.
@@ -33,7 +37,8 @@ enum Operation: Sendable, CustomStringConvertible {
     var peer: Int {
         switch self {
         case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .deliver(let peer, _, _),
-            .advance(let peer, _), .reopen(let peer), .loseFile(let peer), .crash(let peer, _), .turnAway(let peer), .backUp(let peer),
+            .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
+            .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):
             peer
         }
@@ -49,8 +54,10 @@ enum Operation: Sendable, CustomStringConvertible {
         case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
-        case 80..<86: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
-        case 86..<88: return .reopen(peer: peer)
+        case 80..<85: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
+        case 85: return .seed(peer: peer)
+        case 86: return .reopen(peer: peer)
+        case 87: return .upgrade(peer: peer)
         case 88: return .loseFile(peer: peer)
         case 89..<94: return .crash(peer: peer, after: Int.random(in: 0..<12, using: &random))
         case 94..<96: return .turnAway(peer: peer)
@@ -73,6 +80,8 @@ enum Operation: Sendable, CustomStringConvertible {
         case .deliver(let source, let target, let count): "up to \(count) files go from \(source) to \(target)"
         case .advance(let peer, let seconds): "peer \(peer)'s clock moves by \(seconds) s"
         case .reopen(let peer): "peer \(peer) reopens"
+        case .upgrade(let peer): "peer \(peer) goes to the schema's second version"
+        case .seed(let peer): "peer \(peer) seeds its store"
         case .loseFile(let peer): "peer \(peer) loses its store file"
         case .crash(let peer, let count): "peer \(peer) settles and crashes after \(count) changes to files"
         case .turnAway(let peer): "peer \(peer) goes away, or comes back"

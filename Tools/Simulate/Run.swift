@@ -12,7 +12,8 @@ struct Run {
     private var synchroniser: FaultySynchroniser
     /// The peers that are away.
     private var away: Set<Int> = []
-    private let schema = SimulatedTable.schema
+    /// The version of each peer's schema.
+    private var versions: [Int]
     /// Clones make more of the peers; more than this would only take time.
     private let limit: Int
 
@@ -21,12 +22,14 @@ struct Run {
         synchroniser = FaultySynchroniser(devices, seed: seed)
         limit = peers + 2
         stores = []
+        versions = devices.map { _ in 1 }
         for device in devices { stores.append(try await open(device)) }
     }
 
-    private func open(_ device: SimulatedDevice) async throws -> UbiquitousStore {
+    private func open(_ device: SimulatedDevice, version: Int = 1) async throws -> UbiquitousStore {
         // Clocks jump by years: what lost is kept through all of them.
-        try await device.openStore(schema: schema, conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000))
+        try await device.openStore(
+            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000))
     }
 
     mutating func perform(_ operation: Operation) async throws {
@@ -58,40 +61,51 @@ struct Run {
         case .advance(_, let seconds): devices[peer].clock.advance(by: Double(seconds))
         case .reopen:
             try await store.close()
-            stores[peer] = try await open(devices[peer])
+            stores[peer] = try await open(devices[peer], version: versions[peer])
+        case .upgrade: try await upgrade(peer)
+        case .seed: try await store.seed(from: SimulatedTable.seed, token: "seed")
         case .loseFile:
             // What was not published is lost with the file, and nobody can bring it back.
             try await store.publish()
             try await store.close()
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.file.string + suffix) }
-            stores[peer] = try await open(devices[peer])
+            stores[peer] = try await open(devices[peer], version: versions[peer])
         case .crash(_, let count):
             devices[peer].faults.arm(after: count)
             // It fails, or there was less to do.
             try? await store.settled()
             devices[peer].faults.disarm()
             try await devices[peer].crash(store)
-            stores[peer] = try await open(devices[peer])
+            stores[peer] = try await open(devices[peer], version: versions[peer])
         case .turnAway: break
         case .backUp: try devices[peer].backUp(store)
         case .restore:
             try await store.publish()
             try await store.close()
+            // A copy from before an upgrade is upgraded as it was.
             _ = try devices[peer].restore(store.file)
-            stores[peer] = try await open(devices[peer])
+            stores[peer] = try await open(devices[peer], version: versions[peer])
         case .clone:
             guard devices.count < limit else { return }
             try await store.close()
             let clone = try devices[peer].cloned("device\(devices.count)", clock: ManualClock(devices[peer].clock.now))
-            stores[peer] = try await open(devices[peer])
+            stores[peer] = try await open(devices[peer], version: versions[peer])
             devices.append(clone)
             synchroniser.connect(clone, copyOf: peer)
-            stores.append(try await open(clone))
+            versions.append(versions[peer])
+            stores.append(try await open(clone, version: versions[peer]))
         }
     }
 
-    /// Delivers everything, until each peer has read all.
+    private mutating func upgrade(_ peer: Int) async throws {
+        try await stores[peer].close()
+        versions[peer] = 2
+        stores[peer] = try await open(devices[peer], version: 2)
+    }
+
+    /// Upgrades and delivers everything, until each peer has read all.
     mutating func heal() async throws {
+        for peer in stores.indices where versions[peer] == 1 { try await upgrade(peer) }
         for _ in 0..<4 {
             for store in stores { try await store.settled() }
             try synchroniser.deliverAll()

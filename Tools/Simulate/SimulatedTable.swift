@@ -10,6 +10,8 @@ struct SimulatedTable: Sendable {
     /// Columns of which not the last write stays.
     var policies: [String: MergePolicy] = [:]
     var groups: [[String]] = []
+    /// Those of them that come with the schema's second version.
+    var later: [String] = []
     /// Columns that stay on the device.
     var excluded: [String] = []
     var hasRowid = true
@@ -39,7 +41,7 @@ struct SimulatedTable: Sendable {
         SimulatedTable(
             name: "score", keys: ["id"], columns: ["best", "least", "found", "note"],
             policies: ["best": .maximum, "least": .minimum, "found": .firstWriter]),
-        SimulatedTable(name: "place", keys: ["id"], columns: ["x", "y", "label"], groups: [["x", "y"]], excluded: ["cache"]),
+        SimulatedTable(name: "place", keys: ["id"], columns: ["x", "y", "label", "z"], groups: [["x", "y"]], later: ["z"], excluded: ["cache"]),
         SimulatedTable(name: "tie", keys: ["l", "r"], columns: ["kind", "weight"], hasRowid: false),
     ]
 
@@ -86,7 +88,7 @@ struct SimulatedTable: Sendable {
 
     var statements: [String] {
         let keys = keys.map { "\($0) TEXT NOT NULL" }
-        let others = (columns + excluded).map { column in definitions[column].map { "\(column) \($0)" } ?? column }
+        let others = (columns + excluded).filter { !later.contains($0) }.map { column in definitions[column].map { "\(column) \($0)" } ?? column }
         let list = keys + others + ["PRIMARY KEY (\(self.keys.joined(separator: ", ")))"] + constraints
         return ["CREATE TABLE \(name) (\(list.joined(separator: ", ")))\(hasRowid ? "" : " WITHOUT ROWID")"] + indexes
     }
@@ -105,10 +107,25 @@ struct SimulatedTable: Sendable {
         ["name": duplicates.map { ($0["name"] as DatabaseValue).description }.min()!]
     }
 
-    static var schema: SyncedSchema {
+    /// The schema in its first or its second version, in which there are more columns.
+    static func schema(version: Int) -> SyncedSchema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { db in for statement in all.flatMap(\.statements) { try db.execute(sql: statement) } }
+        if version > 1 {
+            migrator.registerMigration("v2") { db in
+                for table in all { for column in table.later { try db.execute(sql: "ALTER TABLE \(table.name) ADD COLUMN \(column)") } }
+            }
+        }
         return SyncedSchema(migrator: migrator, tables: { all.map(\.synced) })
+    }
+
+    /// What a seed holds: the same for whoever seeds.
+    static let seed: [SeedRecord] = (0..<3).flatMap { number in
+        [
+            SeedRecord(table: "item", values: ["id": "k\(number)", "a": number, "b": 7]),
+            SeedRecord(table: "person", values: ["id": "k\(number)", "email": "\(number)", "name": 500]),
+            SeedRecord(table: "task", values: ["id": "k\(number)", "owner": "k\(number)", "reviewer": "k0"]),
+        ]
     }
 
     /// The values of a key by its number, in the order of the key's columns.

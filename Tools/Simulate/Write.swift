@@ -27,7 +27,8 @@ struct Write: Sendable {
             do {
                 try db.execute(sql: sql)
                 return .commit
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.message?.contains("column") == true {
+                // A column that this peer's version has not yet.
                 return .rollback
             }
         }

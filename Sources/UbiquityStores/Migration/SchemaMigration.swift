@@ -107,6 +107,8 @@ struct SchemaMigration {
     /// - Returns: the synced tables as they are then; their columns keep the numbers that they had, where that can be.
     private func migrate(_ draft: FilePath) throws -> [TableShape] {
         var configuration = Self.configuration
+        // With foreign keys on, GRDB refuses a migration where a reference dangles, as another program may have left one: such rows are held.
+        configuration.foreignKeysEnabled = false
         // What an attached file would be written by a migration that is then refused could not be taken back.
         let readable = attached.filter { $0.migrator == nil }
         configuration.prepareDatabase { db in for database in readable { try database.attach(to: db) } }

@@ -29,7 +29,7 @@ struct StoreUpgrade {
                 try forget(table)
             }
         }
-        _ = try StoreInstaller.install(shapes, db)
+        for shape in try StoreInstaller.install(shapes, db) { try RelationTables(shape: shape).markOrphans(db) }
     }
 
     /// Drops what goes with a table that is gone, or whose rows are this device's own from now on.

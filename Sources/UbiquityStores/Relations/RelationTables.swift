@@ -1,3 +1,5 @@
+internal import GRDB
+
 /// The statements that make our tables for a synced table's relations, and the indexes of rules that have none.
 ///
 /// - `ubiquity_aside_n`: the registers of the living records whose row is not exactly these; `s0`… is the key under which each is shown,
@@ -34,6 +36,20 @@ struct RelationTables {
             )
         }
         return statements
+    }
+
+    /// Marks the rows whose references dangle, since a rule is new or another program wrote them.
+    func markOrphans(_ db: Database) throws {
+        guard !shape.foreignKeys.isEmpty else { return }
+        let table = shape.name.quotedIdentifier
+        let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        // A row of a table without rowids has no number there.
+        let which = shape.hasRowid ? "rowid IN (SELECT rowid FROM found)" : "EXISTS (SELECT 1 FROM found)"
+        try db.execute(
+            sql: """
+                WITH found AS MATERIALIZED (SELECT rowid FROM pragma_foreign_key_check(?))
+                INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(keys) FROM \(table) WHERE \(which)
+                """, arguments: [shape.name])
     }
 
     /// The columns of a reference in the table of what is aside.
