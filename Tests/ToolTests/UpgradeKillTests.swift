@@ -50,6 +50,36 @@ struct UpgradeKillTests {
         }
     }
 
+    @Test(
+        "a kill between a save and what it shows, or in the midst of showing it, leaves both to the next start",
+        arguments: ["save.committed", "relations.shown", "import.applied", "import.committed"])
+    func relationsSurvive(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, reader) = (devices[0], devices[1])
+            let query = "SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM child)"
+            _ = try await lines(writer, 3, query, execute: "INSERT INTO parent VALUES ('1', 'x')")
+            _ = try await lines(reader, 3, query)
+            _ = try await lines(reader, 3, query, execute: "INSERT INTO child VALUES ('1', '1')", offline: true)
+            _ = try await lines(writer, 3, query, execute: "DELETE FROM parent")
+            // The child waits for a parent that is gone, and its parent comes back.
+            #expect(try await lines(reader, 3, query) == ["0|0"])
+            let revive = "INSERT INTO parent VALUES ('1', 'y')"
+            var arguments = ["upgrade", "--schema", "3", "--query", query]
+            if point.hasPrefix("import.") {
+                _ = try await lines(writer, 3, query, execute: revive)
+            } else {
+                arguments += ["--execute", revive]
+            }
+            let killed = try await Tool.run(
+                "ubiquity-simulate", arguments + ["--home", reader.home.string], environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            #expect(try await lines(reader, 3, query) == ["1|1"])
+            #expect(try await lines(writer, 3, query) == ["1|1"])
+            let check = try await reader.run("ubcontrol", "store", "check", try storeFile(of: reader).string)
+            #expect(check.status == 0, "\(check)")
+        }
+    }
+
     private func storeFile(of device: ToolDevice) throws -> FilePath {
         let path = try #require(FileManager.default.subpathsOfDirectory(atPath: device.home.string).first { $0.hasSuffix("/store/Things.sqlite") })
         return device.home.appending(path)

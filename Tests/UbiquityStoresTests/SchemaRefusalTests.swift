@@ -135,7 +135,9 @@ struct SchemaRefusalTests {
                 ])
             #expect(try await left.rows("SELECT id FROM u ORDER BY id") == [["x"], ["z"]])
             #expect(try await right.rows("SELECT id, quote(c) FROM t ORDER BY id") == [["p", "9"], ["q", "6"], ["r", "NULL"]])
-            #expect(try await left.read { db in try String.fetchAll(db, sql: "SELECT name FROM ubiquity_table WHERE name NOT LIKE 'ubiquity%'") } == ["t"])
+            #expect(
+                try await left.read { db in try String.fetchAll(db, sql: "SELECT name FROM ubiquity_table WHERE name NOT LIKE 'ubiquity%'") } == ["t"]
+            )
             #expect(try await left.read { db in try db.tableExists("ubiquity_clock_2") } == false)
         }
     }

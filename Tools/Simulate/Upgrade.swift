@@ -12,7 +12,8 @@ struct Upgrade: AsyncParsableCommand {
     @Option(help: "The device home.")
     var home: String
 
-    @Option(help: "1, or 2: a column is dropped, one is renamed, one is added and filled, and the table is made anew.")
+    @Option(
+        help: "1, or 2: a column is dropped, one is renamed, one is added and filled, and the table is made anew; 3: parents and children.")
     var schema: Int
 
     @Option(help: "SQL to run as a save.")
@@ -24,12 +25,15 @@ struct Upgrade: AsyncParsableCommand {
     @Flag(help: "Exchange nothing.")
     var offline = false
 
+    func validate() throws { if !(1...3).contains(schema) { throw ValidationError("There are three schemas.") } }
+
     func run() async throws {
         let home = DeviceHome(FilePath(home))
         let container = try await UbiquityContainer("org.example.upgrade", home: home)
         let options = UbiquitousStore.Options(contentName: "Things", exchangesAutomatically: false)
         let store = try await UbiquitousStore.open(
-            at: home.path.appending("Things/Things.sqlite"), options: options, in: container, schema: schema == 1 ? Self.first : Self.second)
+            at: home.path.appending("Things/Things.sqlite"), options: options, in: container,
+            schema: [Self.first, Self.second, Self.related][schema - 1])
         if let execute { try await store.write { db in try db.execute(sql: execute) } }
         if !offline { try await store.settled() }
         let rows = try await store.read { [query] db in
@@ -48,6 +52,21 @@ struct Upgrade: AsyncParsableCommand {
     }
 
     private static let first = SyncedSchema(migrator: migrator) { SyncedTable("thing") }
+
+    private static let related: SyncedSchema = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v1") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE parent (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE);
+                    CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent TEXT REFERENCES parent (id) ON DELETE CASCADE);
+                    """)
+        }
+        return SyncedSchema(migrator: migrator) {
+            SyncedTable("child")
+            SyncedTable("parent")
+        }
+    }()
 
     private static let second: SyncedSchema = {
         var migrator = Self.migrator

@@ -27,6 +27,7 @@ enum Waypoint: String {
     case seedRemoved = "seed.file-removed"
     case saveSealed = "save.sealed"
     case saveCommitted = "save.committed"
+    case relationsShown = "relations.shown"
     case publishCoalesced = "publish.coalesced"
     case publishSynced = "publish.wal-synced"
     case publishValuePlaced = "publish.value-placed"

@@ -128,15 +128,15 @@ struct StoreUpgrade {
 
     /// Marks the rows that are one by a rule which is declared newly.
     private func markDuplicates(of shape: TableShape) throws {
-        let keys = shape.keyColumns.map { "r.\($0.quotedIdentifier)" }.joined(separator: ", ")
-        let isSame = shape.keyColumns.map { "o.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+        let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let table = shape.name.quotedIdentifier
         for unique in shape.uniques where !unique.isEnforced {
-            let terms = unique.terms.map { "o.\($0.sql) = r.\($0.sql)" }.joined(separator: " AND ")
-            let table = shape.name.quotedIdentifier
+            let terms = unique.terms.map(\.sql).joined(separator: ", ")
+            // A group of NULLs is found too, and IN takes none for equal.
             try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO \(shape.unresolvedTable)
-                    SELECT \(keys) FROM \(table) r WHERE EXISTS (SELECT 1 FROM \(table) o WHERE \(terms) AND NOT (\(isSame)))
+                    SELECT \(keys) FROM \(table) WHERE (\(terms)) IN (SELECT \(terms) FROM \(table) GROUP BY \(terms) HAVING count(*) > 1)
                     """)
         }
     }

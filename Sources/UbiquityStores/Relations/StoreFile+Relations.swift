@@ -20,6 +20,7 @@ extension StoreFile {
             try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
             try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
             try state.update(db)
+            Waypoint.relationsShown.pass()
             try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
             for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
             return notice
