@@ -19,6 +19,8 @@ struct LogFormatTests {
         .integer(.min), .integer(.max), .real(Double.infinity.bitPattern), .text(""), .text([0xFF, 0x00, 0xC3]), .blob([]), .blob([0, 1]), .null,
     ]
 
+    private static let fact = SameAs(RecordNode(key: [.text("k")], life: 1), RecordNode(key: [.integer(-5)], life: 3))
+
     private static func bytes(header: LogHeader = header()) -> [UInt8] {
         let table = LogBody.Table(name: "note", keyColumns: ["id"], columns: values.indices.map { "c\($0)" })
         var rows = WireWriter()
@@ -30,6 +32,7 @@ struct LogFormatTests {
         rows.recordValue(.integer(-5))
         var body = LogBodyBuilder()
         body.add(table, count: 2, rows: rows)
+        body.add(table, fact)
         return LogFile.encode(header, body: body.encoded(time: HybridTime(milliseconds: 1_800_000_000_000)))
     }
 
@@ -45,6 +48,7 @@ struct LogFormatTests {
         #expect(changes.map(\.life) == [1, 2])
         #expect(changes[0].values == Self.values)
         #expect(changes[1].key == [.integer(-5)])
+        #expect(contents.groups[0].same.map(\.fact) == [Self.fact])
     }
 
     @Test("a log cut off at any byte is refused, by its name and without it")

@@ -162,7 +162,8 @@ package enum LogBody {
             return RecordNode(key: try tables[place].keyColumns.map { _ in try values.recordValue().detached }, life: Int64(life))
         }
         let fact = SameAs(try node(), try node())
-        guard values.isAtEnd, fact.first.key != fact.second.key else { throw LogFault.damaged("a pair of records is malformed") }
+        let keys = fact.first.key + fact.second.key
+        guard values.isAtEnd, fact.first.key != fact.second.key, !keys.contains(.null) else { throw LogFault.damaged("a pair of records is malformed") }
         return Same(table: place, fact: fact)
     }
 

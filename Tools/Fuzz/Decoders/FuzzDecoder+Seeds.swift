@@ -49,6 +49,7 @@ extension FuzzDecoder {
         rows.recordValue(.integer(-5))
         var body = LogBodyBuilder()
         body.add(table, count: 2, rows: rows)
+        body.add(table, SameAs(RecordNode(key: [.text("k")], life: 1), RecordNode(key: [.integer(-5)], life: 3)))
         let header = LogHeader(
             peer: peer, contentName: "Notes", epoch: 1, sequence: sequence, predecessor: sequence > 1 ? hash : nil, news: news, schema: "v1",
             created: Date(timeIntervalSince1970: 1e9), saves: 1, changes: 2)
