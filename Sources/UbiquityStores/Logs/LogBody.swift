@@ -163,7 +163,9 @@ package enum LogBody {
         }
         let fact = SameAs(try node(), try node())
         let keys = fact.first.key + fact.second.key
-        guard values.isAtEnd, fact.first.key != fact.second.key, !keys.contains(.null) else { throw LogFault.damaged("a pair of records is malformed") }
+        guard values.isAtEnd, fact.first.key != fact.second.key, !keys.contains(.null) else {
+            throw LogFault.damaged("a pair of records is malformed")
+        }
         return Same(table: place, fact: fact)
     }
 

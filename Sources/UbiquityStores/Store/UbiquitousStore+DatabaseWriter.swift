@@ -63,6 +63,18 @@ extension UbiquitousStore: DatabaseWriter {
 
     // MARK: Writing
 
+    /// Finds out what is shown once a body has written, whether it throws or not.
+    private func resolving<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+        let outcome: Swift.Result<Result, any Error>
+        do {
+            outcome = .success(try await body())
+        } catch {
+            outcome = .failure(error)
+        }
+        try? await blocking { self.resolveSealed() }
+        return try outcome.get()
+    }
+
     /// Writes, and seals what was written behind it.
     public func writeWithoutTransaction<Result>(_ updates: (Database) throws -> Result) rethrows -> Result {
         defer { resolveSealed() }
@@ -74,18 +86,12 @@ extension UbiquitousStore: DatabaseWriter {
 
     /// Writes, and seals what was written behind it.
     public func writeWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error>
-        do {
-            outcome = .success(
-                try await pool.writeWithoutTransaction { db in
-                    defer { sealNoted(db) }
-                    return try updates(db)
-                })
-        } catch {
-            outcome = .failure(error)
+        try await resolving {
+            try await pool.writeWithoutTransaction { db in
+                defer { sealNoted(db) }
+                return try updates(db)
+            }
         }
-        try? await blocking { self.resolveSealed() }
-        return try outcome.get()
     }
 
     /// Writes while nobody reads, and seals what was written behind it.
@@ -99,18 +105,12 @@ extension UbiquitousStore: DatabaseWriter {
 
     /// Writes while nobody reads, and seals what was written behind it.
     public func barrierWriteWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error>
-        do {
-            outcome = .success(
-                try await pool.barrierWriteWithoutTransaction { db in
-                    defer { sealNoted(db) }
-                    return try updates(db)
-                })
-        } catch {
-            outcome = .failure(error)
+        try await resolving {
+            try await pool.barrierWriteWithoutTransaction { db in
+                defer { sealNoted(db) }
+                return try updates(db)
+            }
         }
-        try? await blocking { self.resolveSealed() }
-        return try outcome.get()
     }
 
     /// Writes while nobody reads, later, and seals what was written behind it.
