@@ -121,10 +121,11 @@ struct SimulatedTable: Sendable {
 
     /// What a seed holds: the same for whoever seeds.
     static let seed: [SeedRecord] = (0..<3).flatMap { number in
-        [
-            SeedRecord(table: "item", values: ["id": "k\(number)", "a": number, "b": 7]),
-            SeedRecord(table: "person", values: ["id": "k\(number)", "email": "\(number)", "name": 500]),
-            SeedRecord(table: "task", values: ["id": "k\(number)", "owner": "k\(number)", "reviewer": "k0"]),
+        let key: String = "k\(number)"
+        return [
+            SeedRecord(table: "item", values: ["id": key, "a": number, "b": 7]),
+            SeedRecord(table: "person", values: ["id": key, "email": String(number), "name": 500]),
+            SeedRecord(table: "task", values: ["id": key, "owner": key, "reviewer": "k0"]),
         ]
     }
 
