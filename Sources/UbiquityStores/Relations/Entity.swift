@@ -19,22 +19,18 @@ final class Entity {
     let shownKey: [RecordValue]
     /// The keys of the rows that show it, or a part of it, so far.
     let formerRows: [[RecordValue]]
-    /// Whether all of its keys meant it before.
-    let isNewlyComposed: Bool
     /// Its columns, each from the record that has the greatest.
     var joined: Registers
     var outcome = Outcome.dead
 
     init(
-        table: Int, keys: [[RecordValue]], members: [Registers], shownKey: [RecordValue], formerRows: [[RecordValue]], isNewlyComposed: Bool,
-        joined: Registers
+        table: Int, keys: [[RecordValue]], members: [Registers], shownKey: [RecordValue], formerRows: [[RecordValue]], joined: Registers
     ) {
         self.table = table
         self.keys = keys
         self.members = members
         self.shownKey = shownKey
         self.formerRows = formerRows
-        self.isNewlyComposed = isNewlyComposed
         self.joined = joined
         if !members.isEmpty { outcome = .shown(joined.values) }
     }

@@ -154,8 +154,7 @@ extension Resolver {
         for member in members.dropFirst() { joined.join(member, rules: shapes[name.table].rules, peers: peers) }
         joined.key = shown
         let entity = Entity(
-            table: name.table, keys: keys, members: members, shownKey: shown, formerRows: Array(former), isNewlyComposed: isNewlyComposed,
-            joined: joined)
+            table: name.table, keys: keys, members: members, shownKey: shown, formerRows: Array(former), joined: joined)
         if keys.contains(where: { contested.remove(RecordName(table: name.table, key: $0)) != nil }) { try elect(entity) }
         let index = entities.count
         entities.append(entity)
