@@ -61,7 +61,7 @@ struct AdoptionTests {
             let content = try await content(left)
             #expect(content.count == 24_000)
             #expect(try await self.content(right) == content)
-            #expect(try await left.read { db in try db.tableExists("ubiquity_adoption") } == false)
+            #expect(try await left.read { db in try Adopter.isPending(db) } == false)
             #expect(try StoreInspection(left.file, readOnly: true).check(container: nil).problems.isEmpty)
         }
     }
@@ -172,7 +172,7 @@ struct AdoptionTests {
                 at: devices[0].directory.appending("People.sqlite"), options: options, in: container, schema: schema)
             try await left.execute("UPDATE person SET first = 'Edited' WHERE id = 'p0'")
             try? await left.settled()
-            #expect(try await left.read { db in try db.tableExists("ubiquity_adoption") })
+            #expect(try await left.read { db in try Adopter.isPending(db) })
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
             let right = try await open(devices[1], existing: nil)
             try await settle(left, right)

@@ -1,4 +1,5 @@
 import GRDB
+import SystemPackage
 import Testing
 
 @testable import UbiquityStores
@@ -62,6 +63,57 @@ struct DatabaseWriterTests {
             try await other.settled()
             try await store.settled()
             #expect(try await seen.next() == ["a", "b"])
+        }
+    }
+
+    @Test("reads, writes in each of GRDB's ways and observations go on while the file beneath is changed, and no write is left behind")
+    func change() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            let first = store.file
+            let ids = ValueObservation.tracking { db in try String.fetchSet(db, sql: "SELECT id FROM person") }
+            let (values, saw) = AsyncStream.makeStream(of: Set<String>.self)
+            let observation = ids.start(in: store, scheduling: .task, onError: { _ in saw.finish() }, onChange: { saw.yield($0) })
+            let (failures, fail) = AsyncStream.makeStream(of: String.self)
+            let faulty = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT sum(x) FROM missing") }
+                .start(in: store, scheduling: .task, onError: { fail.yield("\($0)") }, onChange: { _ in })
+            var failing = failures.makeAsyncIterator()
+            _ = await failing.next()
+            let writer: any DatabaseWriter = store
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<3 {
+                    group.addTask {
+                        for count in 0..<100 {
+                            switch number {
+                            case 0: try await store.write(insert("own\(count)"))
+                            case 1: try await writer.writeWithoutTransaction(insert("grdb\(count)"))
+                            default: writer.asyncWriteWithoutTransaction { db in try? insert("late\(count)")(db) }
+                            }
+                            _ = try await store.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person") }
+                        }
+                    }
+                }
+                for number in 1...3 {
+                    try await store.change(to: first.removingLastComponent().appending("Other\(number).sqlite"))
+                }
+                try await group.waitForAll()
+            }
+            try await writer.writeWithoutTransaction { _ in }
+            #expect(store.file != first)
+            try await store.settled()
+            let expected = Set(["own", "grdb", "late"].flatMap { kind in (0..<100).map { "\(kind)\($0)" } })
+            #expect(try await store.read { db in try String.fetchSet(db, sql: "SELECT id FROM person") } == expected)
+            for await value in values where value == expected { break }
+            // Ended ones are not begun again.
+            observation.cancel()
+            try await store.change(to: first)
+            try await store.write(insert("unseen"))
+            try await store.settled()
+            fail.finish()
+            #expect(await failing.next() == nil)
+            saw.finish()
+            for await value in values { #expect(!value.contains("unseen")) }
+            faulty.cancel()
         }
     }
 }

@@ -43,7 +43,7 @@ struct ImportProgressTests {
     /// Joins what is in the container, reads through the store before the commit, and undoes it.
     private func readInTheMidst(of store: UbiquitousStore, container: UbiquityContainer) throws {
         struct Undo: Error {}
-        let state = try store.reader.read { db in try StoreState.read(db) }
+        let state = try store.current.pool.read { db in try StoreState.read(db) }
         let file = try StoreFile.open(store.file, schema: personSchema, newState: state)
         let layout = ContentLayout(container: container.path, contentName: "People")
         let reader = LogReader(layout: layout, contentName: "People", epoch: 1, shapes: file.shapes, files: LinuxFileLayer())
@@ -57,7 +57,7 @@ struct ImportProgressTests {
         #expect(throws: Undo.self) {
             try file.importing { db in
                 #expect(try importer.join(plan.ready, isolating: false, db).notice.inserted.count == 1)
-                #expect(try store.reader.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person") } == 0)
+                #expect(try store.current.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person") } == 0)
                 throw Undo()
             }
         }

@@ -17,7 +17,7 @@ struct ImportTests {
                 try await left.publish()
                 let right = try await devices[1].open(automatically: true)
                 let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                var counts = observation.values(in: right.reader).makeAsyncIterator()
+                var counts = observation.values(in: right).makeAsyncIterator()
                 while let count = try await counts.next(), count != round + 1 {}
                 try await right.close()
             }

@@ -72,7 +72,7 @@ struct MigrationTests {
             let counts = steps.withLock { $0.map(\.rows) }
             #expect(counts == counts.sorted() && counts.last == there.total)
             #expect(zip(counts, counts.dropFirst()).allSatisfy { $1 - $0 <= 10_000 })
-            #expect(try await store.read { db in try db.tableExists("ubiquity_adoption") } == false, "all of it is taken over by now")
+            #expect(try await store.read { db in try Adopter.isPending(db) } == false, "all of it is taken over by now")
             let other = try await UbiquitousStore.open(
                 at: devices[1].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
                 in: devices[1].container(), schema: schema)

@@ -55,8 +55,7 @@ struct PowerLossTests {
             try await store.settled()
             // A save that is published after the log has been moved into the database, and begun anew.
             try await store.execute("INSERT INTO person (id) VALUES ('moved')")
-            let pool = try #require(store.reader as? DatabasePool)
-            try await pool.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
+            try await store.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
             try await store.execute("INSERT INTO person (id, email) VALUES ('after', zeroblob(20000))")
             try await store.publish()
             published.append((disk.count, "after"))

@@ -156,7 +156,7 @@ struct SyncTests {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
             var counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                .values(in: right.reader).makeAsyncIterator()
+                .values(in: right).makeAsyncIterator()
             #expect(try await counts.next() == 0)
             try await left.execute("INSERT INTO person (id) VALUES ('a')")
             try await settle(left, right)
@@ -325,7 +325,7 @@ struct SyncTests {
             try await store.settled()
             var notices = store.notices.makeAsyncIterator()
             var counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                .values(in: store.reader).makeAsyncIterator()
+                .values(in: store).makeAsyncIterator()
             var count = try #require(try await counts.next())
             #expect(count == 1)
             try sqlite3(store.file, "INSERT INTO person (id) VALUES ('b')")

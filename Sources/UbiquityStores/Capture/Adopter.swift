@@ -4,7 +4,7 @@ internal import GRDB
 /// Takes over what was in the tables before it was synced, a batch at a time, with the least stamp: it never beats an edit (DESIGN §5).
 ///
 /// That is the rows of a table that syncs from now on, as insertions, and the values that a migration has put into new columns of one that did before.
-/// Tables that are not done are listed in `ubiquity_adoption`, which is there for as long as there are any. Each batch is a transaction of
+/// Tables that are not done are listed in `ubiquity_adoption`. Each batch is a transaction of
 /// clocks, a log, and the place of the last row, where it goes on after a crash. Until all
 /// is taken over nothing is imported, and until all rows are, nothing else is sealed: what is written meanwhile is noted, and follows.
 struct Adopter {
@@ -30,11 +30,6 @@ struct Adopter {
     ///   - db: in a transaction.
     /// - Throws: GRDB's errors.
     static func enlist(_ shape: TableShape, rows: Int, columns: ColumnSet = [], adding: Bool = false, _ db: Database) throws {
-        try db.execute(
-            sql: """
-                CREATE TABLE IF NOT EXISTS ubiquity_adoption
-                (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)
-                """)
         // Rows of a table that is listed already begin again: those that have been taken over are told apart by their clocks.
         try db.execute(
             sql: """
@@ -45,27 +40,25 @@ struct Adopter {
     }
 
     /// Whether something is listed.
-    ///
-    /// Asked of the file itself: what another process makes or drops, GRDB's memory of the schema does not know.
-    static func isPending(_ db: Database) throws -> Bool {
-        let statement = try RawStatement("SELECT 1 FROM main.sqlite_master WHERE name = 'ubiquity_adoption'", db)
+    static func isPending(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption", db) }
+
+    /// Whether rows are to be taken over, and not values only.
+    static func isTakingRows(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption WHERE whole", db) }
+
+    private static func finds(_ query: String, _ db: Database) throws -> Bool {
+        let statement = try RawStatement(query, db)
         defer { statement.reset() }
         return try statement.step()
     }
 
-    /// Whether rows are to be taken over, and not values only.
-    static func isTakingRows(_ db: Database) throws -> Bool {
-        try isPending(db) && Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_adoption WHERE whole)")!
-    }
-
     /// Takes a table off the list.
     static func remove(_ number: Int64, _ db: Database) throws {
-        if try isPending(db) { try db.execute(sql: "DELETE FROM ubiquity_adoption WHERE number = ?", arguments: [number]) }
+        try db.execute(sql: "DELETE FROM ubiquity_adoption WHERE number = ?", arguments: [number])
     }
 
     /// Follows columns to their new numbers, and rows to new places.
     static func renumber(_ number: Int64, _ renumbering: ColumnRenumbering, _ db: Database) throws {
-        guard try isPending(db), let listed = try Listed(number, db) else { return }
+        guard let listed = try Listed(number, db) else { return }
         try db.execute(
             sql: "UPDATE ubiquity_adoption SET columns = ?, rows = 0, place = NULL WHERE number = ?",
             arguments: [renumbering.renumbered(listed.columns).rawValue, number])
@@ -81,7 +74,7 @@ struct Adopter {
 
     /// Whether a table is listed.
     static func isAdopting(_ number: Int64, _ db: Database) throws -> Bool {
-        try isPending(db) && Listed(number, db) != nil
+        try Listed(number, db) != nil
     }
 
     /// Takes over some rows, in the transaction that it is called in.
@@ -95,7 +88,7 @@ struct Adopter {
         let related = RelatedTables(sealer.shapes, db)
         var isDone = true
         for shape in sealer.shapes {
-            guard try Self.isPending(db), let listed = try Listed(shape.number, db) else { continue }
+            guard let listed = try Listed(shape.number, db) else { continue }
             let places = try nextPlaces(of: shape, after: listed.place)
             guard let first = places.first else { continue }
             var table = try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db)
@@ -114,7 +107,7 @@ struct Adopter {
         var progress = try Self.progress(db) ?? Progress(rows: 0, total: 0, isDone: true)
         if isDone {
             progress.isDone = true
-            try db.execute(sql: "DROP TABLE IF EXISTS ubiquity_adoption")
+            try db.execute(sql: "DELETE FROM ubiquity_adoption")
         }
         return progress
 

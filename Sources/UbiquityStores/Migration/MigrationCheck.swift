@@ -134,9 +134,7 @@ struct MigrationCheck {
                 UPDATE migrated.\(capture) SET rid = \(place("\(capture).rid")) WHERE rid IS NOT NULL;
                 """)
         // What is still being taken over begins again: rows that have a clock are known by it.
-        if try Adopter.isPending(db) {
-            try db.execute(sql: "UPDATE migrated.ubiquity_adoption SET place = NULL, rows = 0 WHERE number = ?", arguments: [table.number])
-        }
+        try db.execute(sql: "UPDATE migrated.ubiquity_adoption SET place = NULL, rows = 0 WHERE number = ?", arguments: [table.number])
     }
 }
 

@@ -7,6 +7,8 @@ final class RelatedTables {
     let shapes: [TableShape]
     /// For each table, the references to it.
     let references: [[(child: Int, key: ForeignKey)]]
+    /// The same, and the references to records whose keys refer to it: what these mean depends on it too, also where there is no such record.
+    let mentions: [[(child: Int, key: ForeignKey)]]
     private var opened: [RelatedTable?]
     private let db: Database
 
@@ -19,6 +21,31 @@ final class RelatedTables {
         references = shapes.indices.map { parent in
             shapes.indices.flatMap { child in shapes[child].foreignKeys.filter { $0.parent == parent }.map { (child, $0) } }
         }
+        mentions = Self.mentions(references)
+    }
+
+    private static func mentions(_ references: [[(child: Int, key: ForeignKey)]]) -> [[(child: Int, key: ForeignKey)]] {
+        var mentions = references
+        for parent in mentions.indices {
+            var index = 0
+            while index < mentions[parent].count {
+                let (child, outer) = mentions[parent][index]
+                index += 1
+                guard outer.isInKey else { continue }
+                for (grandchild, inner) in references[child] {
+                    // What of a reference to the child is the child's own reference.
+                    let columns = outer.columns.map { column in
+                        guard case .key(let place) = column else { return column }
+                        return inner.columns[place]
+                    }
+                    guard !mentions[parent].contains(where: { $0.child == grandchild && $0.key.columns == columns }) else { continue }
+                    var orphan = inner.orphan
+                    if case .standard(let standard) = orphan { orphan = outer.reference(key: standard, values: []).map { .standard($0) } ?? .null }
+                    mentions[parent].append((grandchild, ForeignKey(columns: columns, parent: parent, orphan: orphan)))
+                }
+            }
+        }
+        return mentions
     }
 
     subscript(index: Int) -> RelatedTable {
@@ -70,7 +97,7 @@ extension RelatedTables {
     }
 
     /// Whether records may wait for a parent in a table.
-    private func isAwaited(_ index: Int) throws -> Bool { try references[index].contains { try self[$0.child].hasAsides } }
+    private func isAwaited(_ index: Int) throws -> Bool { try mentions[index].contains { try self[$0.child].hasAsides } }
 
     /// Whether a record refers to one that has no row.
     private func needsParent(_ index: Int, _ key: [RecordValue], among columns: ColumnSet?, value: (Int) throws -> RecordValue) throws -> Bool {

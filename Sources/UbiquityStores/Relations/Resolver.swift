@@ -147,7 +147,7 @@ extension Resolver {
             let before = found[member.key]?.aside
             if before?.shown ?? member.key != shown || before?.state == .pending { isNewlyComposed = true }
         }
-        // One that died may have been alone until now.
+        // One that died may have been alone until now, or with one that has gone on to another life since.
         let living = Set(members.map(\.key))
         if keys.contains(where: { !living.contains($0) && marked.contains(RecordName(table: name.table, key: $0)) }) { isNewlyComposed = true }
         var joined = members.first ?? Registers(key: shown, clock: RecordClock(life: 0, stamp: .least, columns: []), values: [])
@@ -160,12 +160,12 @@ extension Resolver {
         entities.append(entity)
         unevaluated.append(index)
         for key in keys + [shown] { byKey[RecordName(table: name.table, key: key)] = index }
-        return isNewlyComposed && keys.count > 1 ? try referring(to: entity) : []
+        return try isNewlyComposed && (keys.count > 1 || mayMeanAnother(name.table)) ? referring(to: entity) : []
     }
 
-    /// The records that refer to an entity, by any of its keys.
+    /// The records that refer to an entity, by any of its keys, or to one whose key refers to it.
     func referring(to entity: Entity) throws -> [RecordName] {
-        try references[entity.table].flatMap { child, key in
+        try tables.mentions[entity.table].flatMap { child, key in
             let table = try tables[child]
             return try (table.rows(referringTo: entity.keys, by: key) + table.asides(referringTo: entity.keys, by: key)).map {
                 RecordName(table: child, key: $0)

@@ -136,7 +136,7 @@ extension UbiquitousStore {
                 return pending.seeding
             }
             pending = after
-            runner?.wake()
+            current.runner?.wake()
             progress?(pending.seeding)
             if batch.isLast { return pending.seeding }
         }

@@ -15,7 +15,7 @@ actor StoreEngine {
     let contentName: String
     let sealer: Sealer
     let notices: Broadcast<StoreNotice>
-    let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
+    let progress: Broadcast<ImportProgress>
     let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
@@ -41,18 +41,16 @@ actor StoreEngine {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(
-        file: StoreFile, container: UbiquityContainer, contentName: String, sealer: Sealer, notices: Broadcast<StoreNotice>, state: StoreState,
-        options: UbiquitousStore.Options, now: @escaping @Sendable () -> Date
-    ) {
+    init(_ context: StoreContext, file: StoreFile, sealer: Sealer, state: StoreState) {
         self.file = file
-        self.container = container
-        self.contentName = contentName
         self.sealer = sealer
-        self.notices = notices
-        conflictRetention = options.conflictRetention
-        self.now = now
-        coalescing = options.coalescing
+        container = context.container
+        contentName = context.options.contentName
+        notices = context.notices
+        progress = context.progress
+        conflictRetention = context.options.conflictRetention
+        now = context.now
+        coalescing = context.options.coalescing
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
         peer = state.peer

@@ -22,6 +22,7 @@ enum StoreTables {
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
         // `open`: it has not been let go, and may become one with the next.
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, open INTEGER NOT NULL, bytes BLOB NOT NULL)",
+        "CREATE TABLE ubiquity_adoption (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)",
         LargeValues.statement,
         ConflictHistory.statement,
         ConflictRecorder.statement,

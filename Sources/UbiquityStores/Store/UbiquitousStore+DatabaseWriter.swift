@@ -7,133 +7,133 @@ internal import UbiquityContainers
 /// transaction of its own, as a write by another program is: a process that is killed between the two seals it at its next start. ``UbiquitousStore/write(_:)`` seals
 /// in the transaction that writes.
 ///
+/// Observations go on when the store changes its file, and fetch anew then. A transaction observer and a `DatabaseRegionObservation` belong to a connection, and end with its file.
+///
 /// Do not `erase()` a store, and run no migrator on it: its tables and triggers are more than the app's.
 extension UbiquitousStore: DatabaseWriter {
     /// The configuration of its connections.
-    public var configuration: Configuration { pool.configuration }
+    public var configuration: Configuration { current.pool.configuration }
 
     /// The path of the SQLite file in use.
-    public var path: String { pool.path }
+    public var path: String { current.pool.path }
 
     /// Ends the exchange and closes the file, without waiting for an exchange under way: that ends with an error of GRDB's.
     ///
     /// - Throws: GRDB's error where statements are still running.
     public func close() throws {
-        runner?.cancel()
+        current.runner?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()
-        try pool.close()
+        try current.pool.close()
     }
 
     /// Interrupts statements that are running.
-    public func interrupt() { pool.interrupt() }
+    public func interrupt() { current.pool.interrupt() }
 
     // MARK: Reading
 
     /// Reads from a snapshot.
-    public func read<Result>(_ value: (Database) throws -> Result) throws -> Result { try pool.read(value) }
+    public func read<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.read(value) }
 
     /// Reads from a snapshot, later.
-    public func asyncRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { pool.asyncRead(value) }
+    public func asyncRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.asyncRead(value) }
 
     /// Reads without a transaction.
-    public func unsafeRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try pool.unsafeRead(value) }
+    public func unsafeRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.unsafeRead(value) }
 
     /// Reads without a transaction.
     public func unsafeRead<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await pool.unsafeRead(value)
+        try await current.pool.unsafeRead(value)
     }
 
     /// Reads without a transaction, later.
-    public func asyncUnsafeRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { pool.asyncUnsafeRead(value) }
+    public func asyncUnsafeRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.asyncUnsafeRead(value) }
 
     /// Reads without a transaction, also within another read.
-    public func unsafeReentrantRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try pool.unsafeReentrantRead(value) }
+    public func unsafeReentrantRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.unsafeReentrantRead(value) }
 
     /// Reads what the writer has just committed.
-    public func spawnConcurrentRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { pool.spawnConcurrentRead(value) }
+    public func spawnConcurrentRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.spawnConcurrentRead(value) }
 
-    /// Starts an observation.
+    /// Starts an observation, which goes on when the store changes its file.
     public func _add<Reducer: ValueReducer>(
         observation: ValueObservation<Reducer>, scheduling scheduler: some ValueObservationScheduler,
         onChange: @escaping @Sendable (Reducer.Value) -> Void
     ) -> AnyDatabaseCancellable {
-        pool._add(observation: observation, scheduling: scheduler, onChange: onChange)
+        observations.add(observation, scheduling: scheduler, in: { current.pool }, onChange: onChange)
     }
 
     // MARK: Writing
 
-    /// Finds out what is shown once a body has written, whether it throws or not.
-    private func resolving<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error>
-        do {
-            outcome = .success(try await body())
-        } catch {
-            outcome = .failure(error)
-        }
-        try? await blocking { self.resolveSealed() }
-        return try outcome.get()
-    }
-
     /// Writes, and seals what was written behind it.
     public func writeWithoutTransaction<Result>(_ updates: (Database) throws -> Result) rethrows -> Result {
-        defer { resolveSealed() }
-        return try pool.writeWithoutTransaction { db in
-            defer { sealNoted(db) }
-            return try updates(db)
+        try onCurrent { base in
+            defer { base.resolveSealed() }
+            return try base.pool.writeWithoutTransaction { db in try sealing(base, db, updates) }
         }
     }
 
     /// Writes, and seals what was written behind it.
     public func writeWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await resolving {
-            try await pool.writeWithoutTransaction { db in
-                defer { sealNoted(db) }
-                return try updates(db)
-            }
-        }
+        try await resolving { base in try await base.pool.writeWithoutTransaction { db in try sealing(base, db, updates) } }
     }
 
     /// Writes while nobody reads, and seals what was written behind it.
     public func barrierWriteWithoutTransaction<Result>(_ updates: (Database) throws -> Result) throws -> Result {
-        defer { resolveSealed() }
-        return try pool.barrierWriteWithoutTransaction { db in
-            defer { sealNoted(db) }
-            return try updates(db)
+        try onCurrent { base in
+            defer { base.resolveSealed() }
+            return try base.pool.barrierWriteWithoutTransaction { db in try sealing(base, db, updates) }
         }
     }
 
     /// Writes while nobody reads, and seals what was written behind it.
     public func barrierWriteWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await resolving {
-            try await pool.barrierWriteWithoutTransaction { db in
-                defer { sealNoted(db) }
-                return try updates(db)
-            }
-        }
+        try await resolving { base in try await base.pool.barrierWriteWithoutTransaction { db in try sealing(base, db, updates) } }
     }
 
     /// Writes while nobody reads, later, and seals what was written behind it.
     public func asyncBarrierWriteWithoutTransaction(_ updates: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) {
-        pool.asyncBarrierWriteWithoutTransaction { result in
+        let base = current
+        base.pool.asyncBarrierWriteWithoutTransaction { result in
+            guard self.isCurrent(base) else { return self.asyncBarrierWriteWithoutTransaction(updates) }
             updates(result)
-            if case .success(let db) = result { self.sealNoted(db) }
+            if case .success(let db) = result { base.sealNoted(db) }
         }
     }
 
     /// Writes, later, and seals what was written behind it.
     public func asyncWriteWithoutTransaction(_ updates: @escaping @Sendable (Database) -> Void) {
-        pool.asyncWriteWithoutTransaction { db in
+        let base = current
+        base.pool.asyncWriteWithoutTransaction { db in
+            guard self.isCurrent(base) else { return self.asyncWriteWithoutTransaction(updates) }
             updates(db)
-            self.sealNoted(db)
+            base.sealNoted(db)
         }
     }
 
     /// Writes, also within another write, and seals what was written behind it.
     public func unsafeReentrantWrite<Result>(_ updates: (Database) throws -> Result) rethrows -> Result {
-        try pool.unsafeReentrantWrite { db in
-            defer { sealNoted(db) }
-            return try updates(db)
+        try onCurrent { base in try base.pool.unsafeReentrantWrite { db in try sealing(base, db, updates) } }
+    }
+
+    /// Writes on the writer's queue of a file, and seals; nil where the file is no longer in use.
+    private func sealing<Result>(_ base: StoreBase, _ db: Database, _ updates: (Database) throws -> Result) rethrows -> Result? {
+        guard isCurrent(base) else { return nil }
+        defer { base.sealNoted(db) }
+        return try updates(db)
+    }
+
+    /// Finds out what is shown once a body has written, whether it throws or not.
+    private func resolving<Result: Sendable>(_ body: (StoreBase) async throws -> Result?) async throws -> Result {
+        try await onCurrent { base in
+            let outcome: Swift.Result<Result?, any Error>
+            do {
+                outcome = .success(try await body(base))
+            } catch {
+                outcome = .failure(error)
+            }
+            try? await blocking { base.resolveSealed() }
+            return try outcome.get()
         }
     }
 }

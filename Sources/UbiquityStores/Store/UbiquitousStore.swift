@@ -49,31 +49,31 @@ public final class UbiquitousStore: Sendable {
         }
     }
 
-    /// The SQLite file in use.
-    public let file: FilePath
     /// What observers hear: one sequence for each, from when it begins to iterate.
     public let notices: StoreNotices
     /// How far imports have come.
     public let importProgress: ImportProgressSequence
 
-    private let storeFile: StoreFile
-    var pool: DatabasePool { storeFile.pool }
-    private let sealer: Sealer
-    let engine: StoreEngine
-    let runner: StoreRunner?
+    private let context: StoreContext
+    private let base: Mutex<StoreBase>
+    let observations = ObservationRelay()
 
-    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine, runner: StoreRunner?, notices: StoreNotices) {
-        self.file = file.path
-        storeFile = file
-        self.sealer = sealer
-        self.engine = engine
-        self.runner = runner
-        self.notices = notices
-        importProgress = ImportProgressSequence(broadcast: engine.progress)
+    private init(_ base: StoreBase, _ context: StoreContext) {
+        self.context = context
+        self.base = Mutex(base)
+        notices = StoreNotices(broadcast: context.notices)
+        importProgress = ImportProgressSequence(broadcast: context.progress)
     }
 
+    /// The file in use, and what goes with it.
+    var current: StoreBase { base.withLock { $0 } }
+    var engine: StoreEngine { current.engine }
+
+    /// The SQLite file in use.
+    public var file: FilePath { current.file.path }
+
     deinit {
-        runner?.cancel()
+        current.runner?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()
     }
@@ -112,32 +112,43 @@ public final class UbiquitousStore: Sendable {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
         let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
-        let newState = StoreState(
-            account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
-            epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let file = try await blocking {
-            try StoreFile.open(
-                storePath, schema: schema, newState: newState, plain: options.existingDatabase, attached: options.attachedDatabases,
-                files: container.files, copying: copying)
-        }
-        let state = try await file.pool.read { db in try StoreState.read(db) }
-        let sealer = Sealer(
-            shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now, coalesces: options.coalescing != nil,
-            largeValueSize: options.largeValueSize,
-            elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
-        let broadcast = Broadcast<StoreNotice>()
-        let engine = StoreEngine(
-            file: file, container: container, contentName: options.contentName, sealer: sealer, notices: broadcast, state: state,
-            options: options, now: now)
-        try await engine.start()
-        let runner: StoreRunner? =
-            if options.exchangesAutomatically {
-                try await blocking { StoreRunner(engine: engine, container: container.path, storeDirectory: storePath.removingLastComponent()) }
-            } else {
-                nil
-            }
-        return UbiquitousStore(file: file, sealer: sealer, engine: engine, runner: runner, notices: StoreNotices(broadcast: broadcast))
+        let context = StoreContext(container: container, options: options, schema: schema, now: now)
+        return UbiquitousStore(try await StoreBase.open(storePath, context, copying: copying), context)
     }
+
+    /// Goes over to another file of the same content, which is made where it is not there.
+    ///
+    /// Reads, writes and observations go on. The one moment at which the file is another comes between two writes to the old one; what those left that has not gone
+    /// out goes out before this returns.
+    ///
+    /// - Parameter path: the other file.
+    /// - Throws: what opening throws, and the store stays with its file; or what publishing throws, and the other file is in use.
+    package func change(to path: FilePath) async throws {
+        let new = try await StoreBase.open(path, context)
+        let old = current
+        try await old.pool.writeWithoutTransaction { _ in base.withLock { $0 = new } }
+        observations.move(to: new.pool)
+        await old.runner?.stop()
+        try await old.engine.publishOnly()
+        new.runner?.wake()
+    }
+
+    /// Does something with the file in use; once more where that is another by the time that the body could have begun.
+    func onCurrent<Result>(_ body: (StoreBase) throws -> Result?) rethrows -> Result {
+        while true {
+            if let result = try body(current) { return result }
+        }
+    }
+
+    /// The same with a body that waits.
+    func onCurrent<Result: Sendable>(_ body: (StoreBase) async throws -> Result?) async rethrows -> Result {
+        while true {
+            if let result = try await body(current) { return result }
+        }
+    }
+
+    /// Whether a file is still in use: on its writer's queue this stays so until the queue is left.
+    func isCurrent(_ candidate: StoreBase) -> Bool { current === candidate }
 
     /// Writes in one transaction, and seals the changes of synced tables with it.
     ///
@@ -145,43 +156,18 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns, once it is committed.
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        let (result, isMarked) = try await pool.write { db in
-            let result = try updates(db)
-            return (result, try seal(db))
+        try await onCurrent { base in
+            let outcome: (Result, Bool)? = try await base.pool.write { db in
+                guard isCurrent(base) else { return nil }
+                let result = try updates(db)
+                return (result, try base.seal(db))
+            }
+            guard let (result, isMarked) = outcome else { return nil }
+            Waypoint.saveCommitted.pass()
+            if isMarked { try? await blocking { base.resolve() } }
+            base.runner?.wake()
+            return result
         }
-        Waypoint.saveCommitted.pass()
-        if isMarked { try? await blocking { self.resolve() } }
-        runner?.wake()
-        return result
-    }
-
-    /// Seals what is noted; whether records are marked by that.
-    private func seal(_ db: Database) throws -> Bool {
-        let isSealed = try sealer.seal(db) != nil
-        Waypoint.saveSealed.pass()
-        return try isSealed && RelatedTables.hasUnresolved(storeFile.shapes, db)
-    }
-
-    /// Finds out what marked records show.
-    ///
-    /// The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
-    private func resolve() { _ = try? storeFile.resolve(by: sealer) }
-
-    /// Seals what GRDB's own ways of writing leave, in a transaction of its own.
-    ///
-    /// Where that fails, or the body has left a transaction open, the notes are sealed before anything goes out or comes in.
-    func sealNoted(_ db: Database) {
-        guard !db.isInsideTransaction, (try? sealer.hasNotes(db)) == true else { return }
-        try? db.inTransaction(.immediate) {
-            _ = try seal(db)
-            return .commit
-        }
-    }
-
-    /// The same for what marked records show, outside of the database's threads.
-    func resolveSealed() {
-        resolve()
-        runner?.wake()
     }
 
     /// Reads from a snapshot; never waits for a write or an import.
@@ -190,13 +176,8 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns.
     /// - Throws: the closure's error, or GRDB's.
     public func read<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await pool.read(value)
+        try await current.pool.read(value)
     }
-
-    /// The store's connections that only read: `ValueObservation` sees saves and imports alike, here as in the store itself.
-    ///
-    /// Do not write through it.
-    public var reader: any DatabaseReader { pool }
 
     /// Publishes every save made so far, and imports nothing.
     ///
@@ -221,7 +202,7 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: the conflicts that are kept.
     /// - Throws: GRDB's errors.
     public func conflicts() async throws -> [Conflict] {
-        try await pool.read { db in try ConflictHistory(db).list() }
+        try await current.pool.read { db in try ConflictHistory(db).list() }
     }
 
     /// The records that are alive and not shown, since what they refer to is not; they are back when that is.
@@ -229,7 +210,7 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: the records, by table and key.
     /// - Throws: GRDB's errors.
     public func held() async throws -> [HeldRecord] {
-        try await pool.read { db in try RelationListing(db).held() }
+        try await current.pool.read { db in try RelationListing(db).held() }
     }
 
     /// The records that have become one with others, and what each of them holds.
@@ -237,7 +218,7 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: each class of two and more, by table and the key that is shown.
     /// - Throws: GRDB's errors.
     public func duplicates() async throws -> [DuplicateRecords] {
-        try await pool.read { db in try RelationListing(db).duplicates() }
+        try await current.pool.read { db in try RelationListing(db).duplicates() }
     }
 
     /// Writes back what lost, as a save of its own, and takes the conflict off this device's list.
@@ -262,9 +243,9 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: GRDB's error where statements are still running.
     public func close() async throws {
-        await runner?.stop()
+        await current.runner?.stop()
         notices.broadcast.close()
         importProgress.broadcast.close()
-        try pool.close()
+        try current.pool.close()
     }
 }

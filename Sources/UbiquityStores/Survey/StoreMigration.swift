@@ -45,7 +45,7 @@ extension UbiquitousStore {
         to path: FilePath, options: MigrationOptions = MigrationOptions(), progress: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreMigration {
         let writer = PlainCopyWriter(source: file, target: path, replacesExisting: options.replacesExisting)
-        return try await reader.read { db in try writer.write(db, progress) }
+        return try await read { db in try writer.write(db, progress) }
     }
 
     /// Copies a plain database to a new store, takes over its rows, and opens the store.
