@@ -109,6 +109,12 @@ struct Line: Encodable {
             event = "suspended"
             reason = ContainerAttachment.detached(missing).description
         case .didResume: event = "resumed"
+        case .didFill(let tables):
+            event = "filled"
+            reason = tables.sorted().joined(separator: ", ")
+        case .didRollBaseline(let number):
+            event = "rolled"
+            reason = "baseline \(number)"
         case .didChangeInAnotherProcess: event = "changed"
         case .didTakeNewIdentifier(let peer):
             event = "renewed"

@@ -27,6 +27,8 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let unsupported = Code(description: "unsupported")
         /// The container or the store's content is gone; the store works locally.
         public static let suspended = Code(description: "suspended")
+        /// The content lacks logs that the store holds, so that nothing can be made anew from it.
+        public static let contentIncomplete = Code(description: "contentIncomplete")
         /// A deadline passed; the message says what was being waited for.
         public static let timedOut = Code(description: "timedOut")
         /// SQLite refused a statement.

@@ -19,6 +19,8 @@ final class ConflictRecorder {
     private var seen: [PeerNumber: [PeerNumber: HybridTime]] = [:]
     private var author = PeerNumber.nobody
     private var authorSees: [PeerNumber: HybridTime] = [:]
+    /// Of a baseline: for each peer the highest stamp that was known here before it; nil of a log, all of which is new.
+    private var known: [PeerNumber: HybridTime]?
     /// How many conflicts have been listed.
     private(set) var count = 0
 
@@ -56,6 +58,33 @@ final class ConflictRecorder {
         self.author = author
         authorSees = seen[author]!
         if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
+    }
+
+    /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
+    ///
+    /// Who wrote a value in it had seen less than that: a value here that loses to one is listed if not even the baseline's writer had seen it.
+    func begin(_ baseline: BaselineHeader, peers: PeerTable) throws {
+        author = peers[baseline.peer]!
+        let ours = try StoreKnowledge.others(db)
+        func times(_ table: String) throws -> [Int64: HybridTime] {
+            let rows = try Row.fetchAll(db, sql: "SELECT peer, max(time) AS time FROM \(table) GROUP BY peer")
+            return Dictionary(uniqueKeysWithValues: rows.map { ($0["peer"], HybridTime(rawValue: $0["time"])) })
+        }
+        known = Dictionary(uniqueKeysWithValues: try times("ubiquity_log").map { (PeerNumber(rawValue: $0.key), $0.value) })
+        authorSees = [:]
+        for (number, time) in try times("\(BaselineJoiner.schema).log") {
+            guard let peer = baseline.peers[number], let here = peers[peer] else { continue }
+            let (theirs, own) = (baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [])
+            // Branches of one identifier have not seen each other: too much is listed then, which is no loss.
+            let isForked = theirs.count > 1 || own.count > 1
+            authorSees[here] = isForked ? .least : time
+        }
+    }
+
+    /// Whether an arriving write was not known before.
+    func isNews(_ stamp: Stamp) -> Bool {
+        guard let known else { return true }
+        return stamp.time > known[stamp.peer] ?? .least
     }
 
     /// The highest stamp that all branches of an author share; nil where it has one branch.

@@ -4,6 +4,7 @@ extension TableImporter {
     func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, _ here: (Int) throws -> RecordValue)
         throws
     {
+        guard conflicts.isNews(stamp) else { return }
         let lost = try columns.numbers.filter { column in
             // Two branches of one identifier may have given one stamp to two values.
             guard isListed(column) else { return false }
@@ -50,7 +51,7 @@ extension TableImporter {
 
     /// An arriving change of a record that has been deleted here, or lives again.
     func noteTooLate(_ change: LogBody.Change, stamp: Stamp) throws {
-        guard !change.columns.isEmpty else { return }
+        guard !change.columns.isEmpty, conflicts.isNews(stamp) else { return }
         let lost = change.columns.numbers.map { field($0, value(of: $0, in: change)) }
         try conflicts.record(id(change), .deletion, lost: lost, written: stamp, winner: nil, others: [])
     }

@@ -40,6 +40,8 @@ struct ContentInventory {
     }
 
     private var files: [PeerIdentifier: Files] = [:]
+    /// The baselines that are there, this store's own among them.
+    var baselines: Set<BaselineID> = []
 
     /// The peers that have logs waiting, by name.
     var peers: [PeerIdentifier] { files.keys.sorted() }
@@ -99,12 +101,16 @@ struct ContentInventory {
 }
 
 extension ContentInventory {
-    /// Lists all logs of an epoch that have not been taken in.
-    init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer) throws {
+    /// Lists all logs of an epoch that have not been taken in, or all that there are.
+    init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer, isWhole: Bool = false) throws {
         for directory in try layer.names(in: layout.directory) {
-            guard let peer = PeerIdentifier(directory), peer != register.own else { continue }
+            guard let peer = PeerIdentifier(directory) else { continue }
+            for name in try layer.namesIfThere(in: layout.baselines(of: peer, epoch: epoch)) {
+                if let name = BaselineName(name) { baselines.insert(BaselineID(peer: peer, name: name)) }
+            }
+            guard isWhole || peer != register.own else { continue }
             let names = try layer.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).compactMap { LogFileName($0) }
-            let unknown = try register.unknown(among: names, of: peer)
+            let unknown = isWhole ? names.sorted() : try register.unknown(among: names, of: peer)
             if !unknown.isEmpty { files[peer] = Files(names: unknown) }
         }
     }

@@ -39,8 +39,19 @@ package struct ContentLayout: Hashable, Sendable {
     /// The large values that a peer's logs name.
     package func values(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("values") }
 
+    package func baselines(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.baselinesName) }
+
+    func baseline(_ id: BaselineID, epoch: Int64) -> FilePath { baselines(of: id.peer, epoch: epoch).appending(id.name.description) }
+
     /// Where files are written before they get their names; no synchroniser looks there.
     package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.temporaryName) }
+
+    /// Whose receipt a path names; nil for any other file.
+    func receiptOwner(at path: FilePath) -> PeerIdentifier? {
+        var rest = path
+        guard rest.removePrefix(directory), rest.components.count == 4, rest.components.dropFirst(2).first == Self.receiptsName else { return nil }
+        return rest.components.first.flatMap { PeerIdentifier($0.string) }
+    }
 
     /// Whether a change at a path can be a reason to exchange.
     ///
@@ -52,6 +63,7 @@ package struct ContentLayout: Hashable, Sendable {
         return place != Self.receiptsName && place != Self.temporaryName
     }
 
+    private static let baselinesName = "baselines"
     private static let receiptsName = FilePath.Component("receipts")
     private static let temporaryName = FilePath.Component("tmp.nosync")
 
@@ -62,5 +74,16 @@ package struct ContentLayout: Hashable, Sendable {
         let parts = rest.components.map(\.string)
         guard parts.count == 3, let peer = PeerIdentifier(parts[0]), let epoch = Int64(parts[1]), let name = LogFileName(parts[2]) else { return nil }
         return (peer, epoch, name)
+    }
+
+    /// The epoch and name of a baseline, from its path; nil for any other file.
+    func baseline(at path: FilePath) -> (id: BaselineID, epoch: Int64)? {
+        var rest = path
+        guard rest.removePrefix(directory) else { return nil }
+        let parts = rest.components.map(\.string)
+        guard parts.count == 4, parts[2] == Self.baselinesName, let peer = PeerIdentifier(parts[0]), let epoch = Int64(parts[1]),
+            let name = BaselineName(parts[3])
+        else { return nil }
+        return (BaselineID(peer: peer, name: name), epoch)
     }
 }

@@ -13,6 +13,8 @@ struct LogImporter {
     /// What a transaction did.
     struct Outcome {
         var notice = ImportNotice()
+        /// Tables that were empty and have been filled, whose records the notice does not name.
+        var wholeTables: Set<String> = []
         /// How many values lost, and are listed.
         var conflicts = 0
         /// The records that break a CHECK now, and did not before.

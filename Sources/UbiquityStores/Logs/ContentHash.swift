@@ -1,4 +1,6 @@
 internal import Crypto
+internal import Glibc
+internal import SystemPackage
 
 /// The SHA-256 of a file's bytes: it stands in the file's name, and in the log that follows.
 public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -40,6 +42,27 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
 
     /// Hashes bytes.
     public init(of data: [UInt8]) { self.init(exactly: Array(SHA256.hash(data: data))) }
+
+    /// Hashes a regular file, a piece at a time.
+    ///
+    /// - Parameter file: its path; a symbolic link is not followed.
+    /// - Throws: `Errno`.
+    init(ofFile file: FilePath) throws(Errno) {
+        let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+        defer { close(descriptor) }
+        var hash = SHA256()
+        let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { piece.deallocate() }
+        while true {
+            let count = Glibc.read(descriptor, piece.baseAddress!, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Errno(rawValue: errno) }
+            if count == 0 { break }
+            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: piece[..<count]))
+        }
+        self.init(exactly: Array(hash.finalize()))
+    }
 
     private init(exactly bytes: some Collection<UInt8>) {
         var words = Words()

@@ -52,6 +52,13 @@ public struct Knowledge: Hashable, Sendable {
         insert(position, of: peer)
     }
 
+    /// The same but for one peer.
+    func without(_ peer: PeerIdentifier) -> Knowledge {
+        var others = self
+        others.heads[peer] = nil
+        return others
+    }
+
     /// Removes the head of a branch.
     mutating func remove(_ position: Position, of peer: PeerIdentifier) {
         heads[peer]?.remove(position)

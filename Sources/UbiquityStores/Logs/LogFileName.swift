@@ -5,8 +5,7 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
     /// The hash of the file's bytes.
     public let hash: ContentHash
 
-    static let digits = 12
-    static let suffix = ".ublog"
+    private static let suffix = ".ublog"
 
     /// Names a log.
     public init(sequence: Int64, hash: ContentHash) {
@@ -16,10 +15,29 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
 
     /// Reads a file's name; nil for anything but the one spelling of a log's.
     public init?(_ name: some StringProtocol) {
+        guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
+        self.init(sequence: position.sequence, hash: position.hash)
+    }
+
+    /// As the names sort.
+    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
+
+    /// The log that it names, of whichever peer.
+    var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
+
+    /// The name of the file.
+    public var description: String { position.fileName(suffix: Self.suffix) }
+}
+
+extension Knowledge.Position {
+    private static let digits = 12
+
+    /// Reads `<sequence>.<content hash><suffix>`; nil for anything but the one spelling.
+    init?(fileName name: some StringProtocol, suffix: String) {
         // By bytes: a listing of a hundred thousand names is read this way.
         let bytes = Array(name.utf8)
-        guard bytes.count == Self.digits + 1 + ContentHash.digits + Self.suffix.utf8.count, bytes[Self.digits] == UInt8(ascii: "."),
-            bytes.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
+        guard bytes.count == Self.digits + 1 + ContentHash.digits + suffix.utf8.count, bytes[Self.digits] == UInt8(ascii: "."),
+            bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8),
             let hash = ContentHash(hexadecimal: bytes[(Self.digits + 1)...].prefix(ContentHash.digits))
         else { return nil }
         var sequence: Int64 = 0
@@ -31,15 +49,9 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
         self.init(sequence: sequence, hash: hash)
     }
 
-    /// As the names sort.
-    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
-
-    /// The log that it names, of whichever peer.
-    var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
-
-    /// The name of the file.
-    public var description: String {
+    /// `<sequence>.<content hash><suffix>`.
+    func fileName(suffix: String) -> String {
         let number = String(sequence)
-        return String(repeating: "0", count: max(0, Self.digits - number.count)) + number + ".\(hash)" + Self.suffix
+        return String(repeating: "0", count: max(0, Self.digits - number.count)) + number + ".\(hash)" + suffix
     }
 }

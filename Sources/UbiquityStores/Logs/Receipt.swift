@@ -26,6 +26,8 @@ public struct Receipt: Sendable, Hashable, Codable {
     public var epoch: Int64
     /// For each peer, its own logs included, up to where it has taken them in: an entry for each branch of a forked identifier.
     public var knowledge: [Entry]
+    /// The files that its waiting logs need and that are not there, or cannot be used; nil for none.
+    public var awaits: [AwaitedFile]?
     /// The migrations that the peer's schema has been through, in order.
     public var migrations: [String]
     /// The device's name.
@@ -35,13 +37,14 @@ public struct Receipt: Sendable, Hashable, Codable {
     /// When it was written, by the peer's clock.
     public var time: Date
 
-    package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, migrations: [String], time: Date) {
+    package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, awaits: [AwaitedFile] = [], migrations: [String], time: Date) {
         format = Self.format
         self.peer = peer.description
         self.epoch = epoch
         self.knowledge = knowledge.entries.map {
             Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description)
         }
+        self.awaits = awaits.isEmpty ? nil : awaits
         self.migrations = migrations
         device = ProcessInfo.processInfo.hostName
         app = ProcessInfo.processInfo.processName

@@ -34,6 +34,11 @@ package struct PeerTable: Sendable {
     package subscript(number: PeerNumber) -> PeerIdentifier? { names[number] }
     package subscript(peer: PeerIdentifier) -> PeerNumber? { numbers[peer] }
 
+    /// Every peer with its number, in the order of the numbers.
+    var all: [(number: PeerNumber, peer: PeerIdentifier)] {
+        names.map { (number: $0.key, peer: $0.value) }.sorted { $0.number.rawValue < $1.number.rawValue }
+    }
+
     package mutating func insert(_ peer: PeerIdentifier, as number: PeerNumber) {
         names[number] = peer
         numbers[peer] = number

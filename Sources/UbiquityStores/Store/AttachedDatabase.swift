@@ -89,6 +89,16 @@ extension AttachedDatabase {
         try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = NORMAL")
     }
 
+    /// The name under which SQLite attaches a file that is only read.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - isImmutable: whether nobody writes to it: then no lock is taken.
+    /// - Returns: a URI.
+    static func readOnly(_ path: FilePath, isImmutable: Bool = false) -> String {
+        "file:\(escaped(path.string))?mode=ro\(isImmutable ? "&immutable=1" : "")"
+    }
+
     private static func escaped(_ path: String) -> String {
         path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
     }

@@ -50,6 +50,15 @@ extension ImportProgress {
         knownChanges = changes + logs.reduce(0) { $0 + Int(clamping: $1.log.header.changes) }
     }
 
+    /// So many logs are to be joined at once.
+    mutating func begin(logs count: Int) {
+        if !isImporting { self = ImportProgress(isImporting: true) }
+        knownLogs = max(knownLogs, logs + count)
+    }
+
+    /// So many logs have been joined at once.
+    mutating func finish(logs count: Int) { logs += count }
+
     /// The first of these logs have been joined.
     mutating func finish(_ logs: some Collection<ReadyLog>) {
         self.logs += logs.count

@@ -39,15 +39,21 @@ extension StoreEngine {
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
         var isFull = true
+        var isFirst = true
         defer { progress.update { $0.isImporting = false } }
         while isFull {
             // An error on the way lists anew: what had been planned is no longer in the inventory.
             var current = try inventory ?? listed()
             inventory = nil
+            if isFirst {
+                isFirst = false
+                waiting = []
+                if try joinBaseline(current, isFirst: true) { current = try listed() }
+            }
             let plan = try file.pool.read { db in try planner.plan(&current, db) }
             waiting = plan.waiting
             isFull = plan.isFull
-            try quarantine(plan.quarantined.map { QuarantinedLog($0.name, of: $0.peer, $0.fault, since: now()) })
+            try quarantine(plan.quarantined.map { QuarantinedLog($0.name.description, of: $0.peer, $0.fault, since: now()) })
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
                 Waypoint.importPlanned.pass()
@@ -71,6 +77,9 @@ extension StoreEngine {
             inventory = current
             if plan.isForked {
                 try takeNewIdentifier()
+                isFull = true
+            } else if !isFull, try joinBaseline(current, isFirst: false) {
+                inventory = try listed()
                 isFull = true
             }
         }
@@ -98,7 +107,7 @@ extension StoreEngine {
         }
     }
 
-    private func listed() throws -> ContentInventory {
+    func listed() throws -> ContentInventory {
         let inventory = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
         }
@@ -106,7 +115,7 @@ extension StoreEngine {
         return inventory
     }
 
-    private func quarantine(_ logs: [QuarantinedLog]) throws {
+    func quarantine(_ logs: [QuarantinedLog]) throws {
         for log in logs where try file.pool.write({ db in try log.enter(db) }) { notices.post(.didQuarantine(log)) }
     }
 
@@ -116,9 +125,9 @@ extension StoreEngine {
             try Row.fetchAll(db, sql: "SELECT peer, file FROM ubiquity_quarantine").map { ($0["peer"] as String, $0["file"] as String) }
         }
         for (peer, name) in listed {
-            guard let identifier = PeerIdentifier(peer), try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) == nil else {
-                continue
-            }
+            guard let identifier = PeerIdentifier(peer) else { continue }
+            let directory = BaselineName(name) == nil ? layout.logs(of: identifier, epoch: epoch) : layout.baselines(of: identifier, epoch: epoch)
+            guard try files.kind(of: directory.appending(name)) == nil else { continue }
             try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
         }
     }
@@ -128,20 +137,21 @@ extension StoreEngine {
             let state = try StoreState.read(db)
             return (state, try StoreKnowledge.all(state, db))
         }
-        guard lastReceipt != knowledge else { return }
+        let awaits = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
+        guard lastReceipt != knowledge || lastAwaits != awaits else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
         let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
         if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
-            let receipt = Receipt(decoding: bytes), receipt.stated == knowledge, receipt.migrations == file.migrations
+            let receipt = Receipt(decoding: bytes), receipt.stated == knowledge, receipt.migrations == file.migrations, receipt.awaits ?? [] == awaits
         {
-            lastReceipt = knowledge
+            (lastReceipt, lastAwaits) = (knowledge, awaits)
             return
         }
         try files.makeDirectory(receipts)
-        let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, migrations: file.migrations, time: now())
+        let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, awaits: awaits, migrations: file.migrations, time: now())
         var number = max(state.receipt, there ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
-        lastReceipt = knowledge
+        (lastReceipt, lastAwaits) = (knowledge, awaits)
     }
 
     /// Publishes a receipt; false where another copy of this store has just used the number.

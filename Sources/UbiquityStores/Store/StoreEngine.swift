@@ -30,7 +30,19 @@ actor StoreEngine {
     /// Files that came to this store's own directory, and have not been looked at.
     var arrivals: [LogFileName] = []
     var waiting: [WaitingPeer] = []
+    /// What the baselines say of themselves that have been read; nil of one that cannot be used.
+    var headers: [BaselineID: BaselineHeader?] = [:]
+    /// The baselines that hold nothing which this store does not.
+    var contained: Set<BaselineID> = []
+    /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
+    var maintenance: ContinuousClock.Instant?
+    /// The knowledge with which that was seen last.
+    var maintained: Knowledge?
+    let baselines: BaselinePolicy?
+    /// The baselines that have been read to the end, and are whole.
+    var verified: Set<BaselineID> = []
     var lastReceipt: Knowledge?
+    var lastAwaits: [AwaitedFile] = []
     private var failure: String?
     private var watchFault: String?
     /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
@@ -51,6 +63,7 @@ actor StoreEngine {
         conflictRetention = context.options.conflictRetention
         now = context.now
         coalescing = context.options.coalescing
+        baselines = context.options.baselines
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
         peer = state.peer
@@ -66,6 +79,9 @@ actor StoreEngine {
             publisher.removeDrafts(of: state.peer, epoch: state.epoch)
         }
     }
+
+    /// When it is to be exchanged though nothing happens; nil for never.
+    var nextTime: ContinuousClock.Instant? { [closing, maintenance].compactMap { $0 }.min() }
 
     /// Makes waits for other processes end at once, for the store closes.
     nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
@@ -84,6 +100,11 @@ actor StoreEngine {
             inventory = nil
             return true
         case .created, .modified, .moved, .removed:
+            if layout.receiptOwner(at: change.path).map({ $0 != peer }) == true {
+                // Many come one after another; each is a reason, and none is urgent.
+                if maintenance == nil { maintenance = .now + Self.receiptDelay }
+                return false
+            }
             let places = [change.path] + (change.from.map { [$0] } ?? [])
             guard places.contains(where: { layout.concerns($0) || $0.starts(with: container.markDirectory) }) else { return false }
             if inventory != nil { enter(change) }
@@ -93,6 +114,11 @@ actor StoreEngine {
 
     /// Brings the inventory up to date.
     private func enter(_ change: TreeChange) {
+        for (path, isThere) in [(change.from, false), (change.path, change.kind != .removed)] {
+            guard let path, let (id, of) = layout.baseline(at: path), of == epoch else { continue }
+            headers[id] = nil
+            if isThere { inventory!.baselines.insert(id) } else { inventory!.baselines.remove(id) }
+        }
         if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
             if let log = layout.log(at: change.path), change.kind != .removed { arrivals.append(log.name) }
         } else if change.kind == .removed {
@@ -118,8 +144,12 @@ actor StoreEngine {
             try recheck()
             try importAll()
             try publishReceipt()
+            try maintain(all: all)
         }
     }
+
+    /// How long it is waited for more receipts before one is looked at.
+    private static let receiptDelay = Duration.seconds(10)
 
     /// Says why changes are not noticed by themselves, nil where they are.
     func setWatchFault(_ fault: String?) { watchFault = fault }

@@ -192,8 +192,20 @@ struct StoreFile {
 
 extension StoreFile {
     /// Runs an import's transaction: without CHECKs and foreign keys, since no order of single rows need be valid (DESIGN §5).
-    func importing<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    ///
+    /// - Parameters:
+    ///   - baseline: a file to attach meanwhile, which has been verified.
+    ///   - body: what to do.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws, or GRDB's errors; nothing has changed then.
+    func importing<Result>(attaching baseline: FilePath? = nil, _ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
+            // Not within a transaction (sqlite.org/lang_attach.html).
+            if let baseline {
+                try db.execute(
+                    sql: "ATTACH DATABASE ? AS \(BaselineJoiner.schema)", arguments: [AttachedDatabase.readOnly(baseline, isImmutable: true)])
+            }
+            defer { if baseline != nil { try? db.execute(sql: "DETACH DATABASE \(BaselineJoiner.schema)") } }
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }

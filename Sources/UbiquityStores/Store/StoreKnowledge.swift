@@ -68,6 +68,48 @@ enum StoreKnowledge {
         try statement.run()
     }
 
+    /// Takes in what a baseline holds that is attached.
+    ///
+    /// - Parameters:
+    ///   - knowledge: the heads of the baseline's branches.
+    ///   - numbers: the peers' numbers here.
+    ///   - own: the peer whose own logs are no other's.
+    ///   - db: in a transaction.
+    static func join(_ knowledge: Knowledge, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
+        let peers = try peers(db)
+        try numbers.withFunctions(db) { here, _ in
+            let passed = try RawStatement(
+                "SELECT 1 FROM \(BaselineJoiner.schema).log WHERE \(here("peer")) = ? AND sequence = ? AND hash = ?", db)
+            for (peer, position) in try others(db).entries where knowledge.heads[peer]?.contains(position) != true {
+                passed.bind(1, peers[peer]!.rawValue)
+                passed.bind(2, position.sequence)
+                passed.bind(3, position.hash.bytes)
+                defer { passed.reset() }
+                guard try passed.step() else { continue }
+                try db.execute(
+                    sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?",
+                    arguments: [peers[peer]!.rawValue, position.sequence, Data(position.hash.bytes)])
+            }
+            // A head that is known here is a head here too, or one of its branch is.
+            for (peer, position) in knowledge.entries where peer != own {
+                if try time(of: peers[peer]!, position, db) == nil { try setHead(position, of: peers[peer]!, told: false, db) }
+            }
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO ubiquity_log SELECT \(here("peer")), sequence, hash, time FROM \(BaselineJoiner.schema).log ORDER BY rowid;
+                    INSERT INTO ubiquity_seen SELECT \(here("author")), \(here("peer")), time
+                    FROM \(BaselineJoiner.schema).seen WHERE true
+                    ON CONFLICT (author, peer) DO UPDATE SET time = max(time, excluded.time);
+                    """)
+        }
+        for log in try QuarantinedLog.list(db) {
+            guard let peer = PeerIdentifier(log.peer), let name = LogFileName(log.file), let number = peers[peer],
+                try time(of: number, name.position, db) != nil
+            else { continue }
+            try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [log.peer, log.file])
+        }
+    }
+
     static func setHead(_ position: Knowledge.Position, of peer: PeerNumber, told: Bool, _ db: Database) throws {
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO ubiquity_knowledge VALUES (?,?,?,?)")
             .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])

@@ -6,6 +6,10 @@ public import UbiquityContainers
 public enum StoreNotice: Sendable, Hashable {
     /// Changes of other peers have been committed to the store.
     case didImport(ImportNotice)
+    /// These tables were empty and have been filled from a baseline, or were made anew from the content: read them again.
+    case didFill(Set<String>)
+    /// All that this store holds has been written down as a baseline of this number.
+    case didRollBaseline(Int64)
     /// Another process of this device has written to the store: read again what you show.
     case didChangeInAnotherProcess
     /// The container or the store's content is gone. Nothing is deleted; reads and writes go on locally, and nothing goes out or in.
@@ -84,9 +88,9 @@ public struct QuarantinedLog: Sendable, Hashable, Codable {
 }
 
 extension QuarantinedLog {
-    init(_ name: LogFileName, of peer: PeerIdentifier, _ fault: LogFault, since: Date) {
+    init(_ name: String, of peer: PeerIdentifier, _ fault: LogFault, since: Date) {
         let kind: Kind = if case .newer = fault { .newer } else { .damaged }
-        self.init(peer: peer.description, file: name.description, kind: kind, reason: fault.description, record: nil, since: since)
+        self.init(peer: peer.description, file: name, kind: kind, reason: fault.description, record: nil, since: since)
     }
 
     init(_ row: Row) {

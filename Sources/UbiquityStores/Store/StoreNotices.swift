@@ -20,9 +20,7 @@ extension Broadcast<StoreNotice> {
             switch notice {
             case .didSuspend: suspended = notice
             case .didResume: suspended = nil
-            case .didImport, .didQuarantine, .didChangeInAnotherProcess, .didFindConflicts, .didBreakChecks, .didTakeNewIdentifier,
-                .didAdopt:
-                break
+            default: break
             }
             return notice
         }

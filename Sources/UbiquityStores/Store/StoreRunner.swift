@@ -61,7 +61,7 @@ final class StoreRunner: Sendable {
             alarm?.cancel()
             let isWell = await engine.exchangeInBackground()
             // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
-            let next = isWell ? await engine.closing : .now + pause
+            let next = isWell ? await engine.nextTime : .now + pause
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
             alarm = next.map { time in
                 Task {

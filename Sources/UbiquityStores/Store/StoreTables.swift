@@ -31,6 +31,25 @@ enum StoreTables {
     ]
 }
 
+extension StoreTables {
+    /// Forgets every record and every log, in a transaction of an import's; what the store itself is stays.
+    ///
+    /// - Parameters:
+    ///   - shapes: the synced tables.
+    ///   - keepingFacts: whether it stays known which records are one.
+    ///   - db: with foreign keys off.
+    /// - Throws: GRDB's errors.
+    static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
+        for shape in shapes {
+            for table in [
+                shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable,
+                shape.unresolvedTable,
+            ] + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
+        }
+        for table in ["knowledge", "log", "seen", "broken", "quarantine"] { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
+    }
+}
+
 /// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
 struct StoreState {
     var account: String

@@ -53,7 +53,9 @@ extension UbiquitousStore: DatabaseWriter {
     public func unsafeReentrantRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.unsafeReentrantRead(value) }
 
     /// Reads what the writer has just committed.
-    public func spawnConcurrentRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.spawnConcurrentRead(value) }
+    public func spawnConcurrentRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) {
+        current.pool.spawnConcurrentRead(value)
+    }
 
     /// Starts an observation, which goes on when the store changes its file.
     public func _add<Reducer: ValueReducer>(

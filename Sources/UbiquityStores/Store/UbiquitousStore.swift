@@ -35,6 +35,8 @@ public final class UbiquitousStore: Sendable {
         public var existingDatabase: FilePath?
         /// Files whose tables are joined with the store's, and never sync.
         public var attachedDatabases: [AttachedDatabase] = []
+        /// When all that the store holds is written down as a baseline; nil for never, so that no logs are trimmed.
+        public var baselines: BaselinePolicy? = BaselinePolicy()
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -191,6 +193,25 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; nothing is lost by that.
     public func settled() async throws {
         try await engine.settle()
+    }
+
+    /// Makes the synced tables anew from the container's content.
+    ///
+    /// It is one transaction: readers see what was there until it is done, and keep it where it fails or the process ends. Saves wait meanwhile;
+    /// `importProgress` tells how far it has come. Columns that stay on the device, and the lists of what lost or is broken, are kept.
+    ///
+    /// - Throws: `UbiquitousStoreError`: `contentIncomplete` where the content does not hold all that the store does, `suspended` where there is none.
+    public func rebuildFromUbiquitousContent() async throws {
+        try await engine.rebuild()
+    }
+
+    /// Writes down all that the store holds as a baseline, whatever ``Options/baselines`` says.
+    ///
+    /// - Returns: the baseline's number, or nil where saves came in between.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    @discardableResult
+    public func rollBaseline() async throws -> Int64? {
+        try await engine.rollNow()
     }
 
     /// The values that lost against others, written apart from them, oldest first.

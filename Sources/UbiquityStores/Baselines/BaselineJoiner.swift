@@ -1,0 +1,267 @@
+internal import Foundation
+internal import GRDB
+internal import UbiquityContainers
+
+/// Joins a baseline into the store, in the transaction that it is called in: a first import, a rebuild, a rescue and a return are all this.
+///
+/// The baseline has been verified, and is attached under ``schema``. What it brings has the stamps that its writers gave; the order of joining does not matter.
+struct BaselineJoiner {
+    /// The name under which the baseline is attached.
+    static let schema = "ubiquity_baseline"
+
+    let shapes: [TableShape]
+    let sealer: Sealer
+    let migrations: [String]
+
+    /// Whether this store can take it now.
+    ///
+    /// - Parameter header: the baseline.
+    /// - Returns: why not, in words; nil where it can.
+    func obstacle(to header: BaselineHeader) -> String? {
+        let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
+        return header.tables.lazy.compactMap { table in
+            if case .unknown(let obstacle) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) { obstacle } else { nil }
+        }.first
+    }
+
+    /// Joins it.
+    ///
+    /// - Parameters:
+    ///   - header: what the baseline says of itself.
+    ///   - isRebuilding: whether the store has been emptied for it, so that its own logs come back too.
+    ///   - db: with foreign keys and CHECKs off.
+    /// - Returns: what came of it; of tables that were empty it names no records.
+    /// - Throws: `LogFault` where a record cannot be what it says, or GRDB's errors.
+    func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> LogImporter.Outcome {
+        try sealer.seal(db)
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        var state = try StoreState.read(db)
+        let numbers = try enterPeers(header, db)
+        let peers = try StoreKnowledge.peers(db)
+        var outcome = LogImporter.Outcome()
+        let conflicts = try ConflictRecorder(now: sealer.now(), db)
+        try conflicts.begin(header, peers: peers)
+        let related = RelatedTables(shapes, db)
+        let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
+        for table in header.tables {
+            guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { continue }
+            let isSame = header.schema == (migrations.last ?? "") && table.table == mapping.shape.logTable
+            if try isSame && Self.isEmpty(mapping.shape, db) && fill(mapping.shape, from: table.number, numbers, db) {
+                outcome.wholeTables.insert(mapping.shape.name)
+            } else {
+                let importer = try TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
+                try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &outcome.notice, db)
+            }
+            if let related { try enterFacts(of: table, related, mapping.shape, db) }
+            Waypoint.joinTable.pass()
+        }
+        try StoreKnowledge.join(header.knowledge, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
+        state.clock = max(state.clock, header.clock)
+        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        try state.update(db)
+        outcome.conflicts = conflicts.count
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        for shape in shapes { try db.notifyChanges(in: Table(shape.name)) }
+        Waypoint.joinApplied.pass()
+        return outcome
+    }
+
+    /// Gives the baseline's peers numbers here.
+    private func enterPeers(_ header: BaselineHeader, _ db: Database) throws -> PeerNumbers {
+        var peers = try StoreKnowledge.peers(db)
+        // In a store that knows nobody they keep theirs.
+        if peers.all.isEmpty {
+            for (number, peer) in header.peers {
+                try db.execute(sql: "INSERT INTO ubiquity_peer VALUES (?,?)", arguments: [number, peer.description])
+            }
+            peers = try StoreKnowledge.peers(db)
+        }
+        return PeerNumbers(
+            try header.peers.mapValues { try StoreKnowledge.number(of: $0, in: &peers, db).rawValue })
+    }
+
+    private static func isEmpty(_ shape: TableShape, _ db: Database) throws -> Bool {
+        for table in [shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.asideTable] {
+            guard try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table))")! else { return false }
+        }
+        return true
+    }
+
+    // MARK: As a whole
+
+    /// Fills an empty table; false where a rule of the schema stands in the way, so that nothing was filled.
+    private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {
+        var isFilled = false
+        try numbers.withFunctions(db) { peer, others in
+            let source = Self.schema
+            let keys = shape.ownKeyColumns
+            let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
+            let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
+            let clock = "life, time, \(peer("peer")), columns, \(others)"
+            // The rows get the numbers that they have in the baseline, so that clocks follow without a look at them.
+            let rowid = shape.hasRowid && !shape.isRowidKey ? ("rowid, ", "rowid, ") : ("", "")
+            let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
+            do {
+                try db.inSavepoint {
+                    try db.execute(
+                        sql: """
+                            INSERT INTO main.\(shape.name.quotedIdentifier) (\(rowid.0)\(names))
+                            SELECT \(rowid.1)\(keys)\(values) FROM \(source).record_\(number) ORDER BY rowid;
+                            INSERT INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source).record_\(number) ORDER BY rowid;
+                            INSERT INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source).dead_\(number) ORDER BY rowid;
+                            """)
+                    let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
+                    let defaults = shape.localColumns.map { _ in ", ?" }.joined()
+                    let aside = try RawStatement(
+                        """
+                        INSERT INTO main.\(shape.asideTable) (\(keys), life, time, peer, columns, others\(values)\(local), \(RelationTables(shape: shape).list("s")), held)
+                        SELECT \(keys), \(clock)\(values)\(defaults), \(keys), '' FROM \(source).other_\(number)
+                        """, db)
+                    for (index, value) in shape.localDefaults.enumerated() { aside.bind(index + 1, value) }
+                    try aside.run()
+                    try db.execute(
+                        sql: """
+                            INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
+                            INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(RelationTables(shape: shape).list("a")) FROM main.\(shape.sameTable);
+                            """)
+                    return .commit
+                }
+                isFilled = true
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
+            }
+        }
+        return isFilled
+    }
+
+    // MARK: Record by record
+
+    private func join(
+        _ table: BaselineHeader.Table, by importer: TableImporter, _ numbers: PeerNumbers, author: PeerNumber, clock: HybridTime,
+        _ notice: inout ImportNotice, _ db: Database
+    ) throws {
+        func note(_ kind: ImportNotice.Kind?, _ key: [RecordValue]) {
+            let name = importer.shape.name
+            for removed in importer.removedRows { notice.add(.delete, ObjectID(table: name, key: removed)) }
+            importer.removedRows = []
+            if let kind { notice.add(kind, ObjectID(table: name, key: key)) }
+        }
+        let keys = table.table.keyColumns.count
+        var change = LogBody.Change()
+        for source in ["record", "other"] {
+            let rows = try RawStatement("SELECT * FROM \(Self.schema).\(source)_\(table.number) ORDER BY rowid", db)
+            defer { rows.reset() }
+            while try rows.step() {
+                var clock = try ClockTable.clock(rows, from: keys)
+                try numbers.apply(to: &clock)
+                let key = (0..<keys).map { rows.value($0).detached }
+                // A change has one stamp: most records have no other.
+                for (stamp, columns) in clock.byStamp(count: table.table.columns.count) {
+                    change.life = clock.life
+                    change.key = key
+                    change.columns = columns
+                    change.values = columns.numbers.map { rows.value(keys + 5 + $0) }
+                    if stamp == .least {
+                        // What nobody has written is NULL, or the default of a column that may not be.
+                        let written = columns.numbers.filter { rows.value(keys + 5 + $0) != .null }
+                        if written.isEmpty, clock.hasStamps { continue }
+                        change.columns = written.reduce(into: []) { $0.insert(ColumnSet(column: $1)) }
+                        change.values = written.map { rows.value(keys + 5 + $0) }
+                    }
+                    note(try importer.join(&change, stamp: stamp), key)
+                }
+            }
+        }
+        let dead = try RawStatement("SELECT * FROM \(Self.schema).dead_\(table.number) ORDER BY rowid", db)
+        defer { dead.reset() }
+        while try dead.step() {
+            let key = (0..<keys).map { dead.value($0).detached }
+            (change.life, change.key, change.columns, change.values) = (dead.integer(keys), key, [], [])
+            note(try importer.join(&change, stamp: Stamp(clock, author)), key)
+        }
+    }
+
+    /// Enters which records are one.
+    private func enterFacts(of table: BaselineHeader.Table, _ related: RelatedTables, _ shape: TableShape, _ db: Database) throws {
+        let own = try related[shapes.firstIndex { $0.name == shape.name }!]
+        let rows = try RawStatement("SELECT * FROM \(Self.schema).same_\(table.number)", db)
+        defer { rows.reset() }
+        let keys = shape.keyColumns.count
+        while try rows.step() {
+            func node(_ start: Int) -> RecordNode {
+                RecordNode(key: (start..<start + keys).map { rows.value($0).detached }, life: rows.integer(start + keys))
+            }
+            let fact = SameAs(node(0), node(keys + 1))
+            guard try own.enter(fact, since: sealer.now().timeIntervalSince1970) else { continue }
+            for node in [fact.first, fact.second] { try own.markUnresolved(node.key) }
+        }
+    }
+}
+
+/// The numbers that a baseline's peers have here.
+struct PeerNumbers {
+    private let numbers: [Int64: Int64]
+    /// Whether they are the same.
+    private let isIdentity: Bool
+
+    init(_ numbers: [Int64: Int64]) {
+        self.numbers = numbers
+        isIdentity = numbers.allSatisfy { $0.key == $0.value }
+    }
+
+    subscript(number: Int64) -> Int64? { numbers[number] }
+
+    /// Puts a clock's numbers into those here.
+    func apply(to clock: inout RecordClock) throws {
+        guard !isIdentity else { return }
+        func here(_ stamp: Stamp) throws -> Stamp {
+            if stamp.peer == .nobody { return stamp }
+            guard let number = numbers[stamp.peer.rawValue] else { throw LogFault.damaged("a stamp names no peer") }
+            return Stamp(stamp.time, PeerNumber(rawValue: number))
+        }
+        clock.stamp = try here(clock.stamp)
+        for index in clock.others.indices { clock.others[index].stamp = try here(clock.others[index].stamp) }
+    }
+
+    /// Runs a body with the expressions that give a column of peers, and the column `others`, as they are here.
+    func withFunctions(_ db: Database, _ body: (_ peer: (String) -> String, _ others: String) throws -> Void) throws {
+        guard !isIdentity else { return try body({ $0 }, "others") }
+        let peer = DatabaseFunction("ubiquity_peer_here", argumentCount: 1) { values in
+            Int64.fromDatabaseValue(values[0]).map { numbers[$0] ?? 0 }
+        }
+        let others = DatabaseFunction("ubiquity_others_here", argumentCount: 1) { values in
+            guard let bytes = Data.fromDatabaseValue(values[0]), let others = bytes.withUnsafeBytes(RecordClock.unpack) else { return nil }
+            var clock = RecordClock(life: 1, stamp: .least, columns: [])
+            clock.others = others
+            try apply(to: &clock)
+            return clock.packedOthers.map { Data($0) }
+        }
+        for function in [peer, others] { db.add(function: function) }
+        defer { for function in [peer, others] { db.remove(function: function) } }
+        try body({ "ubiquity_peer_here(\($0))" }, "ubiquity_others_here(others)")
+    }
+}
+
+extension RecordClock {
+    /// Whether anything in it has been written with a stamp.
+    var hasStamps: Bool { !columns.isEmpty && stamp != .least || !others.isEmpty }
+
+    /// The columns by their stamps, those without one last.
+    func byStamp(count: Int) -> [(stamp: Stamp, columns: ColumnSet)] {
+        let all = ColumnSet(rawValue: count == 0 ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - count)))
+        var found: [(stamp: Stamp, columns: ColumnSet)] = []
+        if !columns.isEmpty, stamp != .least { found.append((stamp, columns)) }
+        var rest = all.subtracting(stamp == .least ? [] : columns)
+        for other in others {
+            rest.subtract(ColumnSet(column: other.column))
+            if let index = found.firstIndex(where: { $0.stamp == other.stamp }) {
+                found[index].columns.insert(ColumnSet(column: other.column))
+            } else {
+                found.append((other.stamp, ColumnSet(column: other.column)))
+            }
+        }
+        // A record that was inserted and nothing more has its life's stamp and no columns.
+        if found.isEmpty { return [(.least, rest)] }
+        return rest.isEmpty ? found : found + [(.least, rest)]
+    }
+}

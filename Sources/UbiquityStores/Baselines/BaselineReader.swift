@@ -1,0 +1,138 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Reads baselines defensively: anybody may have put the file there, or damaged it.
+///
+/// Its connection cannot write, runs no function that a schema names (sqlite.org/pragma.html#pragma_trusted_schema), and reads nothing before the schema is
+/// known to be, word for word, that of a baseline.
+struct BaselineReader {
+    let layout: ContentLayout
+    let contentName: String
+    let epoch: Int64
+
+    /// Reads what a baseline says of itself.
+    ///
+    /// - Parameters:
+    ///   - id: the baseline.
+    ///   - clock: the highest stamp seen so far.
+    /// - Returns: its header.
+    /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
+    func header(of id: BaselineID, clock: HybridTime) throws -> BaselineHeader {
+        try open(id) { db in
+            let header = try readHeader(db)
+            guard header.peer == id.peer, header.sequence == id.name.sequence else {
+                throw LogFault.damaged("it is baseline \(header.sequence) of \(header.peer)")
+            }
+            guard header.epoch == epoch else { throw LogFault.damaged("it is a baseline of epoch \(header.epoch)") }
+            guard header.contentName == contentName else { throw LogFault.damaged("it is a baseline of the content “\(header.contentName)”") }
+            guard header.clock.isPlausible(after: clock) else {
+                throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
+            }
+            return header
+        }
+    }
+
+    /// Reads a whole baseline, and finds out all that can be wrong with it.
+    ///
+    /// - Parameters:
+    ///   - id: the baseline.
+    ///   - header: what it says of itself.
+    /// - Throws: `LogFault`, or `Errno`.
+    func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
+        guard try ContentHash(ofFile: layout.baseline(id, epoch: epoch)) == id.name.hash else {
+            throw LogFault.damaged("its bytes are not those that its name says")
+        }
+        try open(id) { db in
+            let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
+            guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
+            for table in header.tables { try verify(table, header, db) }
+        }
+    }
+
+    /// Whether records can be what they say.
+    private func verify(_ table: BaselineHeader.Table, _ header: BaselineHeader, _ db: Database) throws {
+        let keys = table.table.keyColumns.indices
+        let peers = (header.peers.keys + [PeerNumber.nobody.rawValue]).map(String.init).joined(separator: ",")
+        let count = table.table.columns.count
+        let mask = count == 0 ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - count))
+        func hasNull(_ letter: String) -> String { keys.map { "\(letter)\($0) IS NULL" }.joined(separator: " OR ") }
+        let isWrong = """
+            \(hasNull("k")) OR typeof(life) <> 'integer' OR life < 1 OR life % 2 = 0 OR typeof(time) <> 'integer' OR time < 0
+            OR peer NOT IN (\(peers)) OR typeof(columns) <> 'integer' OR columns & ~\(mask) OR length(others) % \(RecordClock.otherSize)
+            """
+        for (name, condition) in [
+            ("record", isWrong), ("other", isWrong), ("dead", "\(hasNull("k")) OR typeof(life) <> 'integer' OR life < 2 OR life % 2"),
+            ("same", "\(hasNull("a")) OR \(hasNull("b")) OR la < 1 OR lb < 1 OR la % 2 = 0 OR lb % 2 = 0"),
+        ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(name)_\(table.number) WHERE \(condition))")! {
+            throw LogFault.damaged("a record of “\(table.table.name)” is malformed")
+        }
+    }
+
+    private func open<Result>(_ id: BaselineID, _ body: (Database) throws -> Result) throws -> Result {
+        let path = layout.baseline(id, epoch: epoch)
+        guard try LinuxFileLayer().kind(of: path) == .file else {
+            if try LinuxFileLayer().kind(of: path) == nil { throw Errno.noSuchFileOrDirectory }
+            throw LogFault.damaged("it is a pipe, a link, a directory or the like")
+        }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON")
+        }
+        do {
+            let queue = try DatabaseQueue(path: AttachedDatabase.readOnly(path, isImmutable: true), configuration: configuration)
+            defer { try? queue.close() }
+            return try queue.unsafeRead(body)
+        } catch let error as DatabaseError {
+            switch error.resultCode {
+            case .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: throw Errno.ioError
+            default: throw LogFault.damaged("it is no whole SQLite image of a baseline (\(error.message ?? "damaged"))")
+            }
+        } catch is RowDecodingError {
+            throw LogFault.damaged("what it says of itself is malformed")
+        }
+    }
+
+    private func readHeader(_ db: Database) throws -> BaselineHeader {
+        guard try Int.fetchOne(db, sql: "PRAGMA application_id") == BaselineSchema.applicationID else { throw LogFault.damaged("it is no baseline") }
+        let format = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        guard format <= BaselineSchema.format else { throw LogFault.newer("it has format \(format)") }
+        let found = try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master").map { "\($0["sql"] ?? "")" }
+        guard Set(found).isSuperset(of: BaselineSchema.common) else { throw LogFault.damaged("it has other tables than a baseline") }
+        let tables = try Row.fetchAll(db, sql: "SELECT number, name, keys, columns FROM synced_table ORDER BY number").map { row in
+            guard let number = Int64.fromDatabaseValue(row["number"]), let name = String.fromDatabaseValue(row["name"]),
+                let keys = Self.list(row["keys"]), let columns = Self.list(row["columns"]), !keys.isEmpty, columns.count <= ColumnSet.capacity
+            else { throw LogFault.damaged("it describes a table that cannot be") }
+            return BaselineHeader.Table(number: number, table: LogBody.Table(name: name, keyColumns: keys, columns: columns))
+        }
+        guard found.sorted() == BaselineSchema.statements(tables).sorted() else { throw LogFault.damaged("it has other tables than a baseline") }
+        var peers: [Int64: PeerIdentifier] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT number, name FROM peer") {
+            guard let number = Int64.fromDatabaseValue(row["number"]), number > 0,
+                let peer = String.fromDatabaseValue(row["name"]).flatMap({ PeerIdentifier($0) })
+            else { throw LogFault.damaged("it names a peer that cannot be") }
+            peers[number] = peer
+        }
+        var knowledge = Knowledge()
+        for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM knowledge") {
+            guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let sequence = Int64.fromDatabaseValue(row["sequence"]),
+                sequence > 0, let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
+            else { throw LogFault.damaged("its knowledge is malformed") }
+            knowledge.insert(.init(sequence: sequence, hash: hash), of: peer)
+        }
+        guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
+            let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
+            let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
+            let created = Double.fromDatabaseValue(row["created"]), let clock = Int64.fromDatabaseValue(row["clock"]), clock >= 0
+        else { throw LogFault.damaged("what it says of itself is malformed") }
+        return BaselineHeader(
+            contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: created),
+            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, tables: tables)
+    }
+
+    private static func list(_ value: DatabaseValue) -> [String]? {
+        String.fromDatabaseValue(value).flatMap { try? JSONDecoder().decode([String].self, from: Data($0.utf8)) }
+    }
+}

@@ -1,0 +1,45 @@
+/// The tables of a baseline: an SQLite image that is made for the purpose, which any program can read (see <doc:BaselineFormat>).
+///
+/// No table has an index, for a baseline is read from end to end; its rows stand in the order of their keys. Columns have no types, so that values are as they
+/// were.
+enum BaselineSchema {
+    /// `PRAGMA application_id`: “UbLn”.
+    static let applicationID = 0x5562_4C6E
+    /// `PRAGMA user_version`: the form of the tables.
+    static let format = 1
+
+    static let common = [
+        "CREATE TABLE baseline (content TEXT, epoch INTEGER, peer TEXT, sequence INTEGER, schema TEXT, created REAL, clock INTEGER)",
+        "CREATE TABLE peer (number INTEGER PRIMARY KEY, name TEXT)",
+        // The last log of each branch of each peer.
+        "CREATE TABLE knowledge (peer INTEGER, sequence INTEGER, hash BLOB)",
+        // Every log that is in it, and the highest stamp in that.
+        "CREATE TABLE log (peer INTEGER, sequence INTEGER, hash BLOB, time INTEGER)",
+        // For each author the highest stamp of each peer that it had seen.
+        "CREATE TABLE seen (author INTEGER, peer INTEGER, time INTEGER)",
+        "CREATE TABLE synced_table (number INTEGER PRIMARY KEY, name TEXT, keys TEXT, columns TEXT)",
+    ]
+
+    /// The tables of one synced table.
+    ///
+    /// - `record_n`: the living records whose row, at the writer, is exactly what they hold.
+    /// - `other_n`: the other living records: held, or one with others.
+    /// - `dead_n`: the records that are dead, and the life at which they died.
+    /// - `same_n`: which records are one, as pairs of a key and a life.
+    static func statements(number: Int64, keys: Int, columns: Int) -> [String] {
+        func list(_ letter: String, _ count: Int) -> String { (0..<count).map { "\(letter)\($0)" }.joined(separator: ", ") }
+        let values = columns == 0 ? "" : ", \(list("v", columns))"
+        let record = "(\(list("k", keys)), life INTEGER, time INTEGER, peer INTEGER, columns INTEGER, others BLOB\(values))"
+        return [
+            "CREATE TABLE record_\(number) \(record)",
+            "CREATE TABLE other_\(number) \(record)",
+            "CREATE TABLE dead_\(number) (\(list("k", keys)), life INTEGER)",
+            "CREATE TABLE same_\(number) (\(list("a", keys)), la INTEGER, \(list("b", keys)), lb INTEGER)",
+        ]
+    }
+
+    /// Every statement of a baseline.
+    static func statements(_ tables: [BaselineHeader.Table]) -> [String] {
+        common + tables.flatMap { statements(number: $0.number, keys: $0.table.keyColumns.count, columns: $0.table.columns.count) }
+    }
+}

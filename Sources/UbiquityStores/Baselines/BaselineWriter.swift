@@ -1,0 +1,110 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Writes what a store holds as a baseline.
+struct BaselineWriter {
+    /// The store's SQLite file.
+    let store: FilePath
+    let shapes: [TableShape]
+    let schemaVersion: String
+    let now: Date
+
+    /// Writes a draft from one snapshot of the store.
+    ///
+    /// It takes no lock that a save waits for, and memory for some pages.
+    ///
+    /// - Parameters:
+    ///   - draft: a file that is not there; a crash leaves it unfinished.
+    ///   - sequence: the baseline's number.
+    /// - Returns: what it holds; nil where the store has changes that are not published, which no other peer's knowledge could name.
+    /// - Throws: GRDB's errors.
+    func write(to draft: FilePath, sequence: Int64) throws -> Knowledge? {
+        var configuration = Configuration()
+        configuration.prepareDatabase { db in
+            // Nobody has seen the file: after a crash it is begun anew.
+            try db.execute(sql: "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE")
+        }
+        let queue = try DatabaseQueue(path: draft.string, configuration: configuration)
+        let knowledge = try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA application_id = \(BaselineSchema.applicationID); PRAGMA user_version = \(BaselineSchema.format)")
+            try db.execute(sql: "ATTACH DATABASE ? AS store", arguments: [AttachedDatabase.readOnly(store)])
+            defer { try? db.execute(sql: "DETACH DATABASE store") }
+            var knowledge: Knowledge?
+            try db.inTransaction(.deferred) {
+                knowledge = try write(sequence, db)
+                return .commit
+            }
+            return knowledge
+        }
+        try queue.close()
+        return knowledge
+    }
+
+    private func write(_ sequence: Int64, _ db: Database) throws -> Knowledge? {
+        let state = try StoreState.read(db)
+        let hasNotes = try shapes.contains { try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\($0.captureTable))")! }
+        guard state.attached, state.successor == nil, !hasNotes, try Outbox.isEmpty(db), try !Adopter.isPending(db),
+            try !RelatedTables.hasUnresolved(shapes, db)
+        else { return nil }
+        let tables = shapes.map { BaselineHeader.Table(number: $0.number, table: $0.logTable) }
+        for statement in BaselineSchema.statements(tables) { try db.execute(sql: statement) }
+        let knowledge = try StoreKnowledge.all(state, db)
+        var peers = try StoreKnowledge.peers(db)
+        for (number, peer) in peers.all { try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, peer.description]) }
+        if peers[state.peer] == nil {
+            // It has written nothing yet, and has no number in the store.
+            let number = PeerNumber(rawValue: (peers.all.map(\.number.rawValue).max() ?? 0) + 1)
+            peers.insert(state.peer, as: number)
+            try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, state.peer.description])
+        }
+        for entry in knowledge.entries {
+            try db.execute(
+                sql: "INSERT INTO main.knowledge VALUES (?,?,?)",
+                arguments: [peers[entry.peer]!.rawValue, entry.position.sequence, Data(entry.position.hash.bytes)])
+        }
+        try db.execute(
+            sql: """
+                INSERT INTO main.log SELECT peer, sequence, hash, time FROM store.ubiquity_log;
+                INSERT INTO main.seen SELECT author, peer, time FROM store.ubiquity_seen;
+                """)
+        for (shape, table) in zip(shapes, tables) {
+            try db.execute(
+                sql: "INSERT INTO main.synced_table VALUES (?,?,?,?)",
+                arguments: [table.number, shape.name, try Self.list(shape.keyColumns), try Self.list(shape.columns)])
+            try write(shape, db)
+        }
+        try db.execute(
+            sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
+            arguments: [
+                state.content, state.epoch, state.peer.description, sequence, schemaVersion, now.timeIntervalSince1970, state.clock.rawValue,
+            ])
+        return knowledge
+    }
+
+    private static func list(_ names: [String]) throws -> String { String(decoding: try JSONEncoder().encode(names), as: UTF8.self) }
+
+    private func write(_ shape: TableShape, _ db: Database) throws {
+        let table = "store.\(shape.name.quotedIdentifier)"
+        let clock = "store.\(shape.clockTable)"
+        let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
+        let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
+        let columns = own + ["life", "time", "peer", "columns", "others"] + shape.columns.map { "t.\($0.quotedIdentifier)" }
+        // A row that shows other records than its own, or its own otherwise, is computed.
+        let isShown = shape.keyColumns.indices.map { "a.s\($0) = \(own[$0])" }.joined(separator: " AND ")
+        let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\(shape.asideTable))")!
+        let condition = hasAsides ? "WHERE NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL)" : ""
+        let keys = shape.ownKeyColumns
+        let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
+        let (a, b) = (RelationTables(shape: shape).list("a"), RelationTables(shape: shape).list("b"))
+        try db.execute(
+            sql: """
+                INSERT INTO main.record_\(shape.number) SELECT \(columns.joined(separator: ", "))
+                FROM \(table) t CROSS JOIN \(clock) c ON \(place) \(condition) ORDER BY \(own.joined(separator: ", "));
+                INSERT INTO main.other_\(shape.number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) ORDER BY \(keys);
+                INSERT INTO main.dead_\(shape.number) SELECT \(keys), life FROM store.\(shape.deadTable) ORDER BY \(keys);
+                INSERT INTO main.same_\(shape.number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE (\(a), la) < (\(b), lb);
+                """)
+    }
+}

@@ -1,0 +1,282 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+extension StoreEngine {
+    private var reader: BaselineReader { BaselineReader(layout: layout, contentName: contentName, epoch: epoch) }
+
+    /// So many logs are joined faster from a baseline that holds them than one by one.
+    private static let worthwhile: Int64 = 500
+
+    // MARK: Joining
+
+    /// Joins a baseline that holds logs which are not here, or many that are.
+    ///
+    /// - Parameters:
+    ///   - inventory: what is there.
+    ///   - isFirst: whether the logs that are here are still to be joined.
+    /// - Returns: whether something has been joined, so that logs may be ready that were not.
+    func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
+        var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
+        let state = try file.pool.read { db in try StoreState.read(db) }
+        for id in inventory.baselines.sorted() where !contained.contains(id) {
+            guard let header = try header(of: id) else { continue }
+            let (lacks, isForked, knowledge) = try file.pool.read { db in
+                let register = try LogRegister(own: state.peer, db)
+                let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
+                return (!lacking.isEmpty, lacking.contains { $0.peer == state.peer }, try StoreKnowledge.all(state, db))
+            }
+            guard lacks else {
+                contained.insert(id)
+                continue
+            }
+            if isForked {
+                try takeNewIdentifier()
+                return true
+            }
+            candidates.append((id, header, header.knowledge.count(beyond: knowledge)))
+        }
+        for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) where !isFirst || lag >= Self.worthwhile {
+            if let obstacle = joiner.obstacle(to: header) {
+                waiting.append(
+                    WaitingPeer(
+                        peer: id.peer.description, sequence: id.name.sequence, reason: .schema(obstacle: obstacle, authors: header.schema), logs: 0))
+                continue
+            }
+            guard try verify(id, header) else { continue }
+            progress.update { $0.begin(logs: Int(clamping: lag)) }
+            let outcome = try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
+            Waypoint.joinCommitted.pass()
+            progress.update { $0.finish(logs: Int(clamping: lag)) }
+            contained.insert(id)
+            post(outcome)
+            return true
+        }
+        return false
+    }
+
+    var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: sealer, migrations: file.migrations) }
+
+    private func post(_ outcome: LogImporter.Outcome) {
+        if !outcome.wholeTables.isEmpty { notices.post(.didFill(outcome.wholeTables)) }
+        if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
+        if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
+    }
+
+    /// What a baseline says of itself; nil where it cannot be used.
+    func header(of id: BaselineID) throws -> BaselineHeader? {
+        if let known = headers[id] { return known }
+        do {
+            let clock = try file.pool.read { db in try StoreState.read(db).clock }
+            headers[id] = .some(try reader.header(of: id, clock: clock))
+        } catch let fault as LogFault {
+            try quarantine(id, fault)
+        } catch is Errno {
+            return nil
+        }
+        return headers[id] ?? nil
+    }
+
+    /// Reads a baseline to the end; whether it is whole.
+    func verify(_ id: BaselineID, _ header: BaselineHeader) throws -> Bool {
+        if verified.contains(id) { return true }
+        do {
+            try reader.verify(id, header)
+            verified.insert(id)
+            return true
+        } catch let fault as LogFault {
+            try quarantine(id, fault)
+        } catch is Errno {}
+        return false
+    }
+
+    private func quarantine(_ id: BaselineID, _ fault: LogFault) throws {
+        headers[id] = .some(nil)
+        try quarantine([QuarantinedLog(id.name.description, of: id.peer, fault, since: now())])
+    }
+
+    // MARK: Rolling
+
+    /// Writes a baseline and trims what it makes superfluous, where there is reason to.
+    func maintain(all: Bool) throws {
+        guard all || maintenance.map({ $0 <= .now }) == true || lastReceipt != maintained else { return }
+        maintenance = nil
+        maintained = lastReceipt
+        var current = try inventory ?? listed()
+        inventory = current
+        let others = try receipts()
+        if try isRollDue(current, others), let id = try roll(current) {
+            current.baselines.insert(id)
+            inventory = current
+        }
+        try trim(current, others)
+    }
+
+    /// The newest receipt of each other peer of this epoch; nil where there is none that can be read.
+    private func receipts() throws -> [PeerIdentifier: Receipt?] {
+        var receipts: [PeerIdentifier: Receipt?] = [:]
+        for name in try files.names(in: layout.directory) {
+            guard let other = PeerIdentifier(name), other != peer, try files.kind(of: layout.logs(of: other, epoch: epoch)) == .directory else {
+                continue
+            }
+            let directory = layout.receipts(of: other, epoch: epoch)
+            let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+            receipts[other] = .some(
+                numbers.lazy.compactMap { [files] number in
+                    (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
+                }.first)
+        }
+        return receipts
+    }
+
+    private func isRollDue(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
+        guard let policy = baselines else { return false }
+        let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
+        let usable = try inventory.baselines.compactMap { id in try contained.contains(id) ? header(of: id) : nil }
+        let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
+        if loose >= policy.logs { return true }
+        // A peer that waits for what is here, and can get it nowhere else.
+        return receipts.values.contains { receipt in
+            (receipt?.awaits ?? []).contains { file in
+                guard let author = PeerIdentifier(file.peer), let sequence = file.sequence, knowledge.sequence(of: author) >= sequence,
+                    !usable.contains(where: { $0.knowledge.sequence(of: author) >= sequence })
+                else { return false }
+                return file.isDamaged || !hasLog(sequence, of: author)
+            }
+        }
+    }
+
+    private func hasLog(_ sequence: Int64, of author: PeerIdentifier) -> Bool {
+        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).contains { LogFileName($0)?.sequence == sequence }
+    }
+
+    /// Publishes, and writes a baseline.
+    func rollNow() throws -> Int64? {
+        var sequence: Int64?
+        try leased { _ in
+            try publish(all: true)
+            var current = try inventory ?? listed()
+            sequence = try roll(current).map { id in
+                current.baselines.insert(id)
+                return id.name.sequence
+            }
+            inventory = current
+            try trim(current, try receipts())
+        }
+        return sequence
+    }
+
+    /// Writes a baseline of what has been joined and published.
+    ///
+    /// The order is that of a log: write it where no synchroniser looks, sync it, rename it into place, sync the directory. A crash before the rename leaves a draft,
+    /// which the next start removes; one after it a baseline that is as good as any.
+    ///
+    /// - Parameter inventory: what is there.
+    /// - Returns: the baseline; nil where saves came in between.
+    func roll(_ inventory: ContentInventory) throws -> BaselineID? {
+        let sequence = (inventory.baselines.filter { $0.peer == peer }.map(\.name.sequence).max() ?? 0) + 1
+        let temporary = layout.temporary(of: peer, epoch: epoch)
+        try files.makeDirectory(temporary)
+        let draft = temporary.appending("baseline.\(UUID().uuidString)")
+        defer { try? files.remove(draft) }
+        let writer = BaselineWriter(store: file.path, shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: now())
+        guard try writer.write(to: draft, sequence: sequence) != nil else { return nil }
+        Waypoint.rollWritten.pass()
+        try files.syncFile(draft)
+        let id = BaselineID(peer: peer, name: BaselineName(sequence: sequence, hash: try ContentHash(ofFile: draft)))
+        Waypoint.rollSynced.pass()
+        let directory = layout.baselines(of: peer, epoch: epoch)
+        try files.makeDirectory(directory)
+        try files.syncDirectory(directory.removingLastComponent())
+        try files.renameNew(draft, to: layout.baseline(id, epoch: epoch))
+        Waypoint.rollRenamed.pass()
+        try files.syncDirectory(directory)
+        Waypoint.rollDirectorySynced.pass()
+        contained.insert(id)
+        notices.post(.didRollBaseline(sequence))
+        return id
+    }
+
+    // MARK: Trimming
+
+    /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed; and own baselines that a greater one holds.
+    private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws {
+        let directory = layout.logs(of: peer, epoch: epoch)
+        let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
+        var usable: [(id: BaselineID, header: BaselineHeader)] = []
+        for id in inventory.baselines where contained.contains(id) {
+            if let header = try header(of: id) { usable.append((id, header)) }
+        }
+        guard !usable.isEmpty else { return }
+        let (register, own) = try file.pool.read { db in
+            // Positions of this identifier's that are this store's own, by sequence: another copy of it may have written others.
+            let known = try logs.filter { try LogRegister(own: peer, db).contains($0.position, of: peer) }
+            let heads = Set(usable.flatMap { $0.header.knowledge.heads[peer] ?? [] } + receipts.values.flatMap { $0?.stated.heads[peer] ?? [] })
+            return (Set(known), try heads.filter { try LogRegister(own: peer, db).contains($0, of: peer) })
+        }
+        func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.heads[peer]?.filter(own.contains).map(\.sequence).max() ?? 0 }
+        let limit = receipts.values.map { passed($0?.stated) }.min() ?? .max
+        for (id, header) in usable.sorted(by: { passed($0.header.knowledge) > passed($1.header.knowledge) }) {
+            let covered = min(limit, passed(header.knowledge))
+            let superfluous = logs.filter { $0.sequence <= covered && register.contains($0) }
+            guard !superfluous.isEmpty else { break }
+            guard try verify(id, header) else { continue }
+            for log in superfluous {
+                try files.remove(directory.appending(log.description))
+                Waypoint.trimLog.pass()
+            }
+            try trimValues(after: logs.filter { !superfluous.contains($0) })
+            break
+        }
+        let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
+        for (id, header) in usable where id.peer == peer {
+            for (other, greater) in usable
+            where other != id && greater.knowledge.holds(header.knowledge, orIsEqual: other > id, within: knowledge) {
+                guard try verify(other, greater) else { continue }
+                try files.remove(layout.baseline(id, epoch: epoch))
+                self.inventory?.baselines.remove(id)
+                Waypoint.trimBaseline.pass()
+                break
+            }
+        }
+    }
+
+    /// Removes own large values that no log which is left names.
+    private func trimValues(after logs: [LogFileName]) throws {
+        let directory = layout.values(of: peer, epoch: epoch)
+        let values = try files.namesIfThere(in: directory).filter { ContentHash(hexadecimal: $0) != nil }
+        guard !values.isEmpty else { return }
+        let logReader = LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files)
+        var named: Set<String> = []
+        for log in logs {
+            // Where one cannot be read nothing is known of what it names.
+            guard let ready = try? logReader.read(log, of: peer, clock: .latest) else { return }
+            named.formUnion(ready.values.keys.map(\.hash.description))
+        }
+        // What is still to go out may name what has gone out with another log.
+        guard try file.pool.read({ db in try Outbox.isEmpty(db) }) else { return }
+        for value in values where !named.contains(value) {
+            try files.remove(directory.appending(value))
+            Waypoint.trimValue.pass()
+        }
+    }
+}
+
+extension Knowledge {
+    /// Whether all that another names is in this, and more, as far as that is certain: of an identifier with several branches each head must be the same.
+    ///
+    /// - Parameters:
+    ///   - other: another knowledge.
+    ///   - orIsEqual: what is said of one that is the same.
+    ///   - all: what holds both.
+    /// - Returns: whether it does.
+    func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
+        if self == other { return orIsEqual }
+        return other.heads.allSatisfy { peer, positions in
+            guard let own = heads[peer] else { return false }
+            if own == positions { return true }
+            return all.heads[peer]?.count == 1 && sequence(of: peer) > other.sequence(of: peer)
+        }
+    }
+}

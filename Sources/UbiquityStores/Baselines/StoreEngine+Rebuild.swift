@@ -1,0 +1,118 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+extension StoreEngine {
+    /// Makes the store's tables anew from the content, as a first import would.
+    ///
+    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it fails, or the process ends, that stays.
+    /// Saves wait meanwhile. The store keeps its identifier, its lists, and the columns that stay on the device.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `contentIncomplete` where the content does not hold all that the store does, and with `suspended` where there is
+    ///   none; the store is as it was.
+    func rebuild() throws {
+        try settle()
+        var isDone = false
+        try leased { state in
+            // What has been sealed since is in the container before it is taken from there.
+            try publish(all: true)
+            var content = try file.pool.read { db in
+                try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files, isWhole: true)
+            }
+            let greatest = try greatestBaseline(content)
+            defer { progress.update { $0.isImporting = false } }
+            try file.importing(attaching: greatest.map { layout.baseline($0.id, epoch: epoch) }) { db in
+                try rebuild(&content, from: greatest?.header, db)
+            }
+            Waypoint.rebuildCommitted.pass()
+            (inventory, lastReceipt) = (nil, nil)
+            notices.post(.didFill(Set(file.shapes.map(\.name))))
+            isDone = true
+        }
+        guard isDone else { return try settle() }
+        try settle()
+    }
+
+    /// The baseline that holds most, whole.
+    private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
+        let nothing = Knowledge()
+        let usable = try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
+            .filter { joiner.obstacle(to: $0.header) == nil }
+        return try usable.sorted { ($0.header.knowledge.count(beyond: nothing), $0.id) > ($1.header.knowledge.count(beyond: nothing), $1.id) }
+            .first { try verify($0.id, $0.header) }
+    }
+
+    private func rebuild(_ content: inout ContentInventory, from baseline: BaselineHeader?, _ db: Database) throws {
+        try sealer.seal(db)
+        guard try Outbox.isEmpty(db) else { throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; try again.") }
+        try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
+        defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_before") }
+        try keepLocalColumns(db)
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        // Which records are one stays known: it would be found out anew, and told anew.
+        try StoreTables.clearContent(file.shapes, keepingFacts: true, db)
+        Waypoint.rebuildEmptied.pass()
+        if let baseline { _ = try joiner.join(baseline, isRebuilding: true, db) }
+        let planner = ImportPlanner(
+            reader: LogReader(
+                layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
+        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
+        var isFull = true
+        while isFull {
+            let plan = try planner.plan(&content, db)
+            isFull = plan.isFull
+            guard !plan.ready.isEmpty else { break }
+            progress.update { $0.begin(plan.ready, here: content.count) }
+            let outcome = try importer.join(plan.ready, isolating: true, db)
+            progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
+            for log in plan.ready.dropFirst(outcome.joined) { content.insert(log.name, of: log.peer) }
+            if let (log, _) = outcome.refused {
+                content.set(.faulty, log.name, of: log.peer)
+                isFull = true
+            }
+        }
+        let missing = try Int.fetchOne(
+            db,
+            sql: """
+                SELECT count(*) FROM temp.ubiquity_before b
+                WHERE NOT EXISTS (SELECT 1 FROM ubiquity_log l WHERE (l.peer, l.sequence, l.hash) = (b.peer, b.sequence, b.hash))
+                """)!
+        guard missing == 0 else {
+            throw UbiquitousStoreError(
+                .contentIncomplete,
+                "The content lacks \(missing) \(missing == 1 ? "log" : "logs") that this store holds, or cannot use them: a rebuilt store would have less. The store is as it was; `ubwatch verify` lists what is wrong with the content.",
+                path: layout.directory)
+        }
+        // Its own logs are no other's.
+        if let number = try StoreKnowledge.peers(db)[StoreState.read(db).peer] {
+            try db.execute(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ?", arguments: [number.rawValue])
+        }
+        try putBackLocalColumns(db)
+        for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+        Waypoint.rebuildJoined.pass()
+    }
+
+    private func keepLocalColumns(_ db: Database) throws {
+        for shape in file.shapes where !shape.localColumns.isEmpty {
+            let columns = (shape.keyColumns + shape.localColumns).map(\.quotedIdentifier).joined(separator: ", ")
+            try db.execute(sql: "CREATE TEMP TABLE ubiquity_local_\(shape.number) AS SELECT \(columns) FROM main.\(shape.name.quotedIdentifier)")
+        }
+    }
+
+    private func putBackLocalColumns(_ db: Database) throws {
+        for shape in file.shapes where !shape.localColumns.isEmpty {
+            let (table, kept) = (shape.name.quotedIdentifier, "temp.ubiquity_local_\(shape.number)")
+            let local = shape.localColumns.map(\.quotedIdentifier)
+            let isSame = shape.keyColumns.map { "main.\(table).\($0.quotedIdentifier) = kept.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+            try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+            try db.execute(
+                sql: """
+                    UPDATE main.\(table) SET \(local.map { "\($0) = kept.\($0)" }.joined(separator: ", ")) FROM \(kept) kept
+                    WHERE \(isSame);
+                    DROP TABLE \(kept);
+                    UPDATE ubiquity_import SET active = 0;
+                    """)
+        }
+    }
+}
