@@ -42,14 +42,22 @@ struct LogModel {
     private var logs: [ContentHash: LogFile] = [:]
 
     /// Reads every log of a content, in the order of the directory: which is no order at all.
-    init(container: FilePath, contentName: String, tables: [SimulatedTable] = SimulatedTable.all) throws {
+    ///
+    /// - Parameters:
+    ///   - container: the container.
+    ///   - contentName: the content's name.
+    ///   - trimmed: where the logs are that are there no more.
+    ///   - tables: the synced tables.
+    init(container: FilePath, contentName: String, trimmed: FilePath? = nil, tables: [SimulatedTable] = SimulatedTable.all) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)
-        for path in try FileManager.default.subpathsOfDirectory(atPath: content.string) {
-            guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name) else { continue }
-            let log = try LogFile(decoding: [UInt8](try Data(contentsOf: URL(filePath: content.appending(path).string))))
-            logs[parsed.hash] = log
-            try take(log, parsed.hash)
+        for directory in [content, trimmed].compactMap({ $0 }) {
+            for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
+                guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
+                let log = try LogFile(decoding: [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string))))
+                logs[parsed.hash] = log
+                try take(log, parsed.hash)
+            }
         }
     }
 

@@ -10,6 +10,10 @@ enum Operation: Sendable, CustomStringConvertible {
     case settle(peer: Int)
     /// The peer publishes, and imports nothing.
     case publish(peer: Int)
+    /// The peer writes a baseline.
+    case roll(peer: Int)
+    /// The peer makes its store anew from the content.
+    case rebuild(peer: Int)
     /// Files are delivered.
     case deliver(from: Int, to: Int, count: Int)
     /// The peer's clock is moved.
@@ -36,7 +40,7 @@ enum Operation: Sendable, CustomStringConvertible {
     /// The peer that does it.
     var peer: Int {
         switch self {
-        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .deliver(let peer, _, _),
+        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer), .deliver(let peer, _, _),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):
@@ -49,7 +53,9 @@ enum Operation: Sendable, CustomStringConvertible {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<38: return .save(peer: peer, writes(world, &random))
         case 38..<44: return .foreignWrite(peer: peer, writes(world, &random))
-        case 44..<55: return .settle(peer: peer)
+        case 44..<53: return .settle(peer: peer)
+        case 53: return .roll(peer: peer)
+        case 54: return .rebuild(peer: peer)
         case 55..<60: return .publish(peer: peer)
         case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
@@ -77,6 +83,8 @@ enum Operation: Sendable, CustomStringConvertible {
         case .foreignWrite(let peer, let writes): "another program writes to peer \(peer): \(writes.map(\.sql).joined(separator: "; "))"
         case .settle(let peer): "peer \(peer) settles"
         case .publish(let peer): "peer \(peer) publishes"
+        case .roll(let peer): "peer \(peer) rolls a baseline"
+        case .rebuild(let peer): "peer \(peer) rebuilds its store"
         case .deliver(let source, let target, let count): "up to \(count) files go from \(source) to \(target)"
         case .advance(let peer, let seconds): "peer \(peer)'s clock moves by \(seconds) s"
         case .reopen(let peer): "peer \(peer) reopens"

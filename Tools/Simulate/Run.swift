@@ -16,11 +16,18 @@ struct Run {
     private var versions: [Int]
     /// Clones make more of the peers; more than this would only take time.
     private let limit: Int
+    /// Where the logs are that were trimmed.
+    private let trimmed: FilePath
+    private let baselines: BaselinePolicy
 
     init(seed: UInt64, peers: Int, directory: FilePath) async throws {
         devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory) }
         synchroniser = FaultySynchroniser(devices, seed: seed)
         limit = peers + 2
+        trimmed = directory.appending("trimmed")
+        try FileManager.default.createDirectory(atPath: trimmed.string, withIntermediateDirectories: true)
+        // Often enough that logs are trimmed within a run.
+        baselines = BaselinePolicy(logs: 5 + Int(seed % 16))
         stores = []
         // An upgrade takes as long as a whole run otherwise.
         let first = seed.isMultiple(of: 5) ? 1 : 2
@@ -29,9 +36,10 @@ struct Run {
     }
 
     private func open(_ device: SimulatedDevice, version: Int) async throws -> UbiquitousStore {
+        device.faults.keepRemoved(in: trimmed)
         // Clocks jump by years: what lost is kept through all of them.
-        try await device.openStore(
-            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000))
+        return try await device.openStore(
+            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000), baselines: baselines)
     }
 
     mutating func perform(_ operation: Operation) async throws {
@@ -58,6 +66,13 @@ struct Run {
             try other.close()
         case .settle: try await store.settled()
         case .publish: try await store.publish()
+        case .roll: try await store.rollBaseline()
+        case .rebuild:
+            do {
+                try await store.rebuildFromUbiquitousContent()
+            } catch let error as UbiquitousStoreError where error.code == .contentIncomplete {
+                // Its content has not all arrived, or never will: it is as it was.
+            }
         case .deliver(_, let target, let count):
             if !away.contains(target) { try synchroniser.deliver(from: peer, to: target, count: count) }
         case .advance(_, let seconds): devices[peer].clock.advance(by: Double(seconds))
@@ -135,7 +150,7 @@ struct Run {
                 for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
             }
         }
-        let model = try LogModel(container: await devices[0].container().path, contentName: "Store")
+        let model = try LogModel(container: await devices[0].container().path, contentName: "Store", trimmed: trimmed)
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
         let expected = SimulatedTable.all.flatMap { shown.rows($0) }

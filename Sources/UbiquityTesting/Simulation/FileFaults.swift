@@ -1,10 +1,11 @@
 internal import Synchronization
-internal import SystemPackage
+public import SystemPackage
 internal import UbiquityContainers
 
 /// Ends the changes of files after some, as a crash of the process would, or a disk that fails.
 public final class FileFaults: Sendable {
     private let rest = Mutex<Int?>(nil)
+    private let kept = Mutex<FilePath?>(nil)
 
     /// No faults yet.
     public init() {}
@@ -16,6 +17,16 @@ public final class FileFaults: Sendable {
 
     /// Lets everything through again.
     public func disarm() { rest.withLock { $0 = nil } }
+
+    /// Copies every file that the device removes from a container to a directory before, so that a test knows what there was.
+    ///
+    /// - Parameter directory: where to; it exists. Files of one name are taken for one.
+    public func keepRemoved(in directory: FilePath) { kept.withLock { $0 = directory } }
+
+    fileprivate func keep(_ file: FilePath, _ files: LinuxFileLayer) {
+        guard let directory = kept.withLock({ $0 }), let name = file.lastComponent, let bytes = try? files.read(file, limit: .max) else { return }
+        try? files.writeNew(directory.appending(name), bytes)
+    }
 
     /// Counts a change; throws where it is not let through.
     fileprivate func pass() throws(Errno) {
@@ -73,6 +84,7 @@ struct FaultyFileLayer: FileLayer {
 
     func remove(_ file: FilePath) throws(Errno) {
         try faults.pass()
+        faults.keep(file, files)
         try files.remove(file)
     }
 }

@@ -67,14 +67,16 @@ public struct SimulatedDevice: Sendable {
     ///   - schema: the app's migrator and synced tables.
     ///   - exchangesAutomatically: whether changes come and go by themselves; without it, call `settled()`.
     ///   - conflictRetention: how long values that lost a conflict are kept, by this device's clock.
+    ///   - baselines: when a baseline is written; nil for never.
     /// - Returns: the store.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public func openStore(
         contentName: String = "Store", schema: SyncedSchema, exchangesAutomatically: Bool = false,
-        conflictRetention: ConflictRetention = ConflictRetention()
+        conflictRetention: ConflictRetention = ConflictRetention(), baselines: BaselinePolicy? = BaselinePolicy()
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
         options.conflictRetention = conflictRetention
+        options.baselines = baselines
         return try await UbiquitousStore.open(
             at: directory.appending("app").appending("\(contentName).sqlite"), options: options, in: container(), schema: schema,
             now: { [clock] in clock.now })
