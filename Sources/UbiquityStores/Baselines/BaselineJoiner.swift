@@ -41,14 +41,16 @@ struct BaselineJoiner {
         var outcome = LogImporter.Outcome()
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
         try conflicts.begin(header, peers: peers)
-        let related = RelatedTables(shapes, db)
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
-        for table in header.tables {
-            guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { continue }
-            let isSame = header.schema == (migrations.last ?? "") && table.table == mapping.shape.logTable
-            if try isSame && Self.isEmpty(mapping.shape, db) && fill(mapping.shape, from: table.number, numbers, db) {
-                outcome.wholeTables.insert(mapping.shape.name)
-            } else {
+        let mapped = header.tables.compactMap { table -> (table: BaselineHeader.Table, mapping: LogTableMapping)? in
+            guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { return nil }
+            return (table, mapping)
+        }
+        outcome.wholeTables = try fill(mapped, header, numbers, db)
+        // Opened now, for it keeps in mind which tables have something aside.
+        let related = RelatedTables(shapes, db)
+        for (table, mapping) in mapped {
+            if !outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
                 try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &outcome.notice, db)
             }
@@ -88,6 +90,31 @@ struct BaselineJoiner {
     }
 
     // MARK: As a whole
+
+    /// Fills the tables that are empty; returns their names.
+    ///
+    /// A row of the baseline is shown as it is where its writer's were all there was. So tables that relate to others are filled together, or none of them.
+    private func fill(
+        _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ numbers: PeerNumbers, _ db: Database
+    ) throws -> Set<String> {
+        guard header.schema == migrations.last ?? "" else { return [] }
+        var filled: Set<String> = []
+        func fillAll(_ isRelated: Bool) throws -> Bool {
+            let part = tables.filter { $0.mapping.shape.isRelated == isRelated }
+            for (table, mapping) in part where try table.table == mapping.shape.logTable && Self.isEmpty(mapping.shape, db) {
+                if try fill(mapping.shape, from: table.number, numbers, db) { filled.insert(mapping.shape.name) }
+            }
+            return part.allSatisfy { filled.contains($0.mapping.shape.name) }
+        }
+        _ = try fillAll(false)
+        let plain = filled
+        try db.inSavepoint {
+            if try fillAll(true) { return .commit }
+            filled = plain
+            return .rollback
+        }
+        return filled
+    }
 
     /// Fills an empty table; false where a rule of the schema stands in the way, so that nothing was filled.
     private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {

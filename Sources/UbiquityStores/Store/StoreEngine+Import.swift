@@ -108,6 +108,8 @@ extension StoreEngine {
     }
 
     func listed() throws -> ContentInventory {
+        // One that could not be used may be another file by now.
+        headers = headers.filter { $0.value != nil }
         let inventory = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
         }
@@ -119,15 +121,21 @@ extension StoreEngine {
         for log in logs where try file.pool.write({ db in try log.enter(db) }) { notices.post(.didQuarantine(log)) }
     }
 
-    /// Takes files off the list of the unusable that are no longer there.
+    /// Takes files off the list of the unusable that are no longer there, and baselines that have arrived whole since.
     private func forgetQuarantined() throws {
         let listed = try file.pool.read { db in
             try Row.fetchAll(db, sql: "SELECT peer, file FROM ubiquity_quarantine").map { ($0["peer"] as String, $0["file"] as String) }
         }
         for (peer, name) in listed {
             guard let identifier = PeerIdentifier(peer) else { continue }
-            let directory = BaselineName(name) == nil ? layout.logs(of: identifier, epoch: epoch) : layout.baselines(of: identifier, epoch: epoch)
-            guard try files.kind(of: directory.appending(name)) == nil else { continue }
+            if let baseline = BaselineName(name) {
+                let id = BaselineID(peer: identifier, name: baseline)
+                if try files.kind(of: layout.baseline(id, epoch: epoch)) != nil {
+                    guard let header = try header(of: id), try verify(id, header) else { continue }
+                }
+            } else if try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) != nil {
+                continue
+            }
             try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
         }
     }

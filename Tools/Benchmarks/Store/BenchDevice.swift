@@ -30,9 +30,11 @@ struct BenchDevice {
     static let schema = SyncedSchema(migrator: Item.migrator) { SyncedTable("item") }
 
     func store(
-        contentName: String = "Items", exchangesAutomatically: Bool = false, existing plain: String? = nil, schema: SyncedSchema = schema
+        contentName: String = "Items", exchangesAutomatically: Bool = false, existing plain: String? = nil, schema: SyncedSchema = schema,
+        baselines: BaselinePolicy? = nil
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
+        options.baselines = baselines
         options.existingDatabase = plain.map { directory.appending("\($0).sqlite") }
         return try await UbiquitousStore.open(
             at: directory.appending("\(contentName).sqlite"), options: options, in: container, schema: schema)
