@@ -130,6 +130,9 @@ struct BaselineJoiner {
             let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
             do {
                 try db.inSavepoint {
+                    // They would note nothing, and be asked for each row.
+                    let triggers = CaptureTriggers(shape).triggers
+                    for statement in triggers where statement.hasPrefix("DROP") { try db.execute(sql: statement) }
                     try db.execute(
                         sql: """
                             INSERT INTO main.\(shape.name.quotedIdentifier) (\(rowid.0)\(names))
@@ -146,6 +149,7 @@ struct BaselineJoiner {
                         """, db)
                     for (index, value) in shape.localDefaults.enumerated() { aside.bind(index + 1, value) }
                     try aside.run()
+                    for statement in triggers { try db.execute(sql: statement) }
                     try db.execute(
                         sql: """
                             INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
@@ -175,27 +179,31 @@ struct BaselineJoiner {
         }
         let keys = table.table.keyColumns.count
         var change = LogBody.Change()
-        for source in ["record", "other"] {
-            let rows = try RawStatement("SELECT * FROM \(Self.schema).\(source)_\(table.number) ORDER BY rowid", db)
-            defer { rows.reset() }
-            while try rows.step() {
-                var clock = try ClockTable.clock(rows, from: keys)
-                try numbers.apply(to: &clock)
-                let key = (0..<keys).map { rows.value($0).detached }
-                // A change has one stamp: most records have no other.
-                for (stamp, columns) in clock.byStamp(count: table.table.columns.count) {
-                    change.life = clock.life
-                    change.key = key
-                    change.columns = columns
-                    change.values = columns.numbers.map { rows.value(keys + 5 + $0) }
-                    if stamp == .least {
-                        // What nobody has written is NULL, or the default of a column that may not be.
-                        let written = columns.numbers.filter { rows.value(keys + 5 + $0) != .null }
-                        if written.isEmpty, clock.hasStamps { continue }
-                        change.columns = written.reduce(into: []) { $0.insert(ColumnSet(column: $1)) }
-                        change.values = written.map { rows.value(keys + 5 + $0) }
+        try numbers.withFunctions(db) { peer, others in
+            for source in ["record", "other"] {
+                let rows = try RawStatement(
+                    "SELECT * FROM \(Self.schema).\(source)_\(table.number) r \(try news(of: importer, peer: peer, others: others, db)) ORDER BY rowid",
+                    db)
+                defer { rows.reset() }
+                while try rows.step() {
+                    var clock = try ClockTable.clock(rows, from: keys)
+                    try numbers.apply(to: &clock)
+                    let key = (0..<keys).map { rows.value($0).detached }
+                    // A change has one stamp: most records have no other.
+                    for (stamp, columns) in clock.byStamp(count: table.table.columns.count) {
+                        change.life = clock.life
+                        change.key = key
+                        change.columns = columns
+                        change.values = columns.numbers.map { rows.value(keys + 5 + $0) }
+                        if stamp == .least {
+                            // What nobody has written is NULL, or the default of a column that may not be.
+                            let written = columns.numbers.filter { rows.value(keys + 5 + $0) != .null }
+                            if written.isEmpty, clock.hasStamps { continue }
+                            change.columns = written.reduce(into: []) { $0.insert(ColumnSet(column: $1)) }
+                            change.values = written.map { rows.value(keys + 5 + $0) }
+                        }
+                        note(try importer.join(&change, stamp: stamp), key)
                     }
-                    note(try importer.join(&change, stamp: stamp), key)
                 }
             }
         }
@@ -206,6 +214,27 @@ struct BaselineJoiner {
             (change.life, change.key, change.columns, change.values) = (dead.integer(keys), key, [], [])
             note(try importer.join(&change, stamp: Stamp(clock, author)), key)
         }
+    }
+
+    /// A condition on the baseline's records that leaves out most of those that are here just as they are there.
+    ///
+    /// Joining one of these does nothing, and costs ten times as much as the look at it.
+    private func news(of importer: TableImporter, peer: (String) -> String, others: String, _ db: Database) throws -> String {
+        let shape = importer.shape
+        let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")!
+        guard importer.isIdentity, !hasAsides else { return "" }
+        let isClock = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = r.k\($0)" }.joined(separator: " AND ")
+        let keys = shape.keyColumns.enumerated().map { "t.\($1.quotedIdentifier) = r.k\($0)" }
+        let clock = ["life", "time", "columns"].map { "c.\($0) = r.\($0)" } + ["c.peer = \(peer("r.peer"))", "c.others IS \(others)"]
+        // Two branches of one identifier may have given one stamp to two values.
+        let values = shape.columns.enumerated().flatMap { number, column in
+            let name = "t.\(column.quotedIdentifier)"
+            return ["\(name) COLLATE BINARY IS r.v\(number)", "typeof(\(name)) = typeof(r.v\(number))"]
+        }
+        return """
+            WHERE NOT EXISTS (SELECT 1 FROM main.\(shape.name.quotedIdentifier) t CROSS JOIN main.\(shape.clockTable) c
+            WHERE \((keys + [isClock] + clock + values).joined(separator: " AND ")))
+            """
     }
 
     /// Enters which records are one.

@@ -31,6 +31,8 @@ struct BaselineWriter {
             try db.execute(sql: "PRAGMA application_id = \(BaselineSchema.applicationID); PRAGMA user_version = \(BaselineSchema.format)")
             try db.execute(sql: "ATTACH DATABASE ? AS store", arguments: [AttachedDatabase.readOnly(store)])
             defer { try? db.execute(sql: "DETACH DATABASE store") }
+            // Rows are read in the order of their keys, which is not theirs: with SQLite's 2 MB pages are read again and again.
+            try db.execute(sql: "PRAGMA store.cache_size = -65536")
             var knowledge: Knowledge?
             try db.inTransaction(.deferred) {
                 knowledge = try write(sequence, db)

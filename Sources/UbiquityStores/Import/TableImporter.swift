@@ -9,7 +9,8 @@ final class TableImporter {
     let conflicts: ConflictRecorder
     /// For each column of the log's list, its number here; nil where it is gone.
     private let columns: [Int?]
-    private let isIdentity: Bool
+    /// Whether the log's columns are those here, in the same order.
+    let isIdentity: Bool
     /// Orders stamps; it grows with the logs of a batch.
     var peers: PeerTable
     private let db: Database
