@@ -155,7 +155,9 @@ struct ClearCommand: AsyncParsableCommand {
         let store = try await notebook.open()
         let removal = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: Notebook.contentName))
         try await store.close()
-        print("Removed every note.\(removal.kept.map { " \($0.changes) changes that no device had read are kept: ubcontrol kept show \($0.id)" } ?? "")")
+        print(
+            "Removed every note.\(removal.kept.map { " \($0.changes) changes that no device had read are kept: ubcontrol kept show \($0.id)" } ?? "")"
+        )
     }
 }
 

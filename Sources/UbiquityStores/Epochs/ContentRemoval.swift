@@ -46,7 +46,8 @@ extension UbiquitousStore {
         let name = engine.contentName
         guard confirmation.contentName == name else {
             throw UbiquitousStoreError(
-                .unsupported, "The removal of “\(confirmation.contentName)” was confirmed, and this store's content is “\(name)”: nothing is removed.")
+                .unsupported, "The removal of “\(confirmation.contentName)” was confirmed, and this store's content is “\(name)”: nothing is removed."
+            )
         }
         let removal = try await engine.removeContent()
         current.runner?.wake()

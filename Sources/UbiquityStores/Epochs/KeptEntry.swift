@@ -1,5 +1,5 @@
-public import Foundation
 internal import Crypto
+public import Foundation
 internal import UbiquityContainers
 
 /// What was set aside of a store's content, with the reason: `entry.json` of a directory below `kept` in the device home.

@@ -34,14 +34,16 @@ struct KeptRestorer {
         guard let known = tables[table.name] else { throw refusal(table, "the store has no such synced table") }
         guard known.keyColumns == table.keyColumns else { throw refusal(table, "it has another primary key in the store") }
         let names = change.columns.numbers.map { table.columns[$0] }
-        if let missing = names.first(where: { !known.columns.contains($0) }) { throw refusal(table, "its column “\(missing)” is unknown in the store") }
+        if let missing = names.first(where: { !known.columns.contains($0) }) {
+            throw refusal(table, "its column “\(missing)” is unknown in the store")
+        }
         let keys = table.keyColumns.map(\.quotedIdentifier)
         let condition = keys.map { "\($0) = ?" }.joined(separator: " AND ")
         let name = table.name.quotedIdentifier
         do {
             if change.life.isMultiple(of: 2) {
                 try run("DELETE FROM \(name) WHERE \(condition)", change.key)
-                count.deleted += 1
+                count.deleted += db.changesCount
             } else if try isThere("SELECT 1 FROM \(name) WHERE \(condition)", change.key) {
                 let sets = names.map { "\($0.quotedIdentifier) = ?" }.joined(separator: ", ")
                 if !names.isEmpty { try run("UPDATE \(name) SET \(sets) WHERE \(condition)", change.values + change.key) }
@@ -96,7 +98,8 @@ extension KeptLogs {
                 return try log.content.get()
             } catch {
                 throw UbiquitousStoreError(
-                    .malformed, "\(log.name) of what was kept cannot be used: \(error) To restore the others without it, take it out of the directory.")
+                    .malformed,
+                    "\(log.name) of what was kept cannot be used: \(error) To restore the others without it, take it out of the directory.")
             }
         }
         let store = try StoreInspection(path ?? FilePath(entry.store), readOnly: false)

@@ -17,7 +17,8 @@ extension StoreEngine {
             Waypoint.removalSealed.pass()
             let next = try max(state.epoch, EpochMarks(of: layout, files: files).present) + 1
             guard next <= ContentLayout.lastEpoch else {
-                throw UbiquitousStoreError(.unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
+                throw UbiquitousStoreError(
+                    .unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
             }
             let mark = EpochMark(epoch: next, peer: state.peer, knowledge: knowledge, time: now())
             try place.write(mark, of: state.peer, placedIn: state.epoch)

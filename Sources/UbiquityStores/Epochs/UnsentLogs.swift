@@ -97,7 +97,9 @@ struct UnsentLogs {
     /// A large value, from beside the sealed logs or from the container.
     private func bytes(of value: LargeValue, _ peers: [PeerIdentifier]) throws -> [UInt8]? {
         if let bytes = try LargeValues.bytes(value.hash, db) { return bytes }
-        guard case .whole(let bytes) = try LargeValueReader(layout: layout, epoch: state.epoch, files: files).find(value, of: peers) else { return nil }
+        guard case .whole(let bytes) = try LargeValueReader(layout: layout, epoch: state.epoch, files: files).find(value, of: peers) else {
+            return nil
+        }
         return bytes
     }
 }
