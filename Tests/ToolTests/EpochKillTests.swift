@@ -71,6 +71,29 @@ struct EpochKillTests {
         }
     }
 
+    @Test("rows from before, half taken over when the content was removed, go into the present epoch whole", arguments: ["adopt.batch:1", "adopt.batch:2"])
+    func adoptionGoesOn(point: String) async throws {
+        try await withDevices(2) { devices in
+            let (writer, other) = (devices[0], devices[1])
+            let plain = writer.home.appending("Notes/Notes.sqlite")
+            try FileManager.default.createDirectory(atPath: plain.removingLastComponent().string, withIntermediateDirectories: true)
+            let sql = """
+                CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY); INSERT INTO grdb_migrations VALUES ('v1');
+                CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+                INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
+                """
+            #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", plain.string, sql]).status == 0)
+            let killed = try await writer.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point])
+            #expect(killed.signal == SIGKILL, "\(killed)")
+            #expect(try await other.run("notes", "clear", "--yes").status == 0)
+            for device in [writer, other, writer] { #expect(try await device.list().count == 12_000) }
+            #expect(try await writer.kept().isEmpty)
+            let check = try await writer.run("ubcontrol", "store", "check", try writer.storeFile().string)
+            #expect(check.status == 0, "\(check)")
+        }
+    }
+
     /// The content has no file of an ended epoch, and no second mark of the present one.
     private func expectOneEpoch(_ device: ToolDevice) throws {
         let content = device.container.appending("CoreData/Notes")
