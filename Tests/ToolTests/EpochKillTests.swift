@@ -71,7 +71,9 @@ struct EpochKillTests {
         }
     }
 
-    @Test("rows from before, half taken over when the content was removed, go into the present epoch whole", arguments: ["adopt.batch:1", "adopt.batch:2"])
+    @Test(
+        "rows from before, half taken over when the content was removed, go into the present epoch whole",
+        arguments: ["adopt.batch:1", "adopt.batch:2"])
     func adoptionGoesOn(point: String) async throws {
         try await withDevices(2) { devices in
             let (writer, other) = (devices[0], devices[1])
