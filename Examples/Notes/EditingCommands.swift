@@ -134,6 +134,33 @@ struct SeedCommand: AsyncParsableCommand {
     }
 }
 
+/// Runs `notes clear`.
+struct ClearCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear",
+        abstract: "Remove every note, on all of the account's devices.",
+        discussion: "What a device had not sent by then is set aside on it: see ubcontrol kept."
+    )
+
+    @Flag(help: "Confirm that everything is to be removed.")
+    var yes = false
+
+    @OptionGroup var notebook: Notebook
+
+    func validate() throws {
+        if !yes { throw ValidationError("This removes every note on all devices: add --yes.") }
+    }
+
+    func run() async throws {
+        let store = try await notebook.open()
+        let removal = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: Notebook.contentName))
+        try await store.close()
+        print(
+            "Removed every note.\(removal.kept.map { " \($0.changes) changes that no device had read are kept: ubcontrol kept show \($0.id)" } ?? "")"
+        )
+    }
+}
+
 /// The identifier names no note on this device.
 struct NoSuchNote: Error, CustomStringConvertible {
     var id: String

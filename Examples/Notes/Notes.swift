@@ -13,7 +13,7 @@ struct Notes: AsyncParsableCommand {
         discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
         subcommands: [
             AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, SeedCommand.self, RunCommand.self,
-            StatusCommand.self,
+            StatusCommand.self, ClearCommand.self,
         ]
     )
 }
@@ -33,6 +33,8 @@ struct Notebook: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
     var home: String?
 
+    static let contentName = "Notes"
+
     static let schema: SyncedSchema = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { db in
@@ -51,7 +53,7 @@ struct Notebook: ParsableArguments {
         let deviceHome = if let home { DeviceHome(FilePath(home)) } else { try DeviceHome.standard() }
         let container = try await UbiquityContainer("org.example.notes", home: deviceHome)
         let place = deviceHome.path.appending("Notes/Notes.sqlite")
-        var options = UbiquitousStore.Options(contentName: "Notes", exchangesAutomatically: exchangesAutomatically)
+        var options = UbiquitousStore.Options(contentName: Self.contentName, exchangesAutomatically: exchangesAutomatically)
         // Where a notebook that did not sync yet kept its notes.
         options.existingDatabase = place
         return try await UbiquitousStore.open(at: place, options: options, in: container, schema: Self.schema)

@@ -122,6 +122,9 @@ struct Line: Encodable {
         case .didAdopt(let count, let total, let isDone):
             event = isDone ? "adopted" : "adopting"
             reason = "\(count) of \(total) records that were here before"
+        case .didRemoveContent(let removal):
+            event = "removed"
+            reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that nobody had read are kept aside"
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"

@@ -51,4 +51,10 @@ struct PowerLossFileLayer: FileLayer {
         try files.remove(file)
         if isThere { disk.record(.remove(file.string)) }
     }
+
+    func removeDirectory(_ directory: FilePath) throws(Errno) {
+        let isThere = try files.kind(of: directory) != nil
+        try files.removeDirectory(directory)
+        if isThere { disk.record(.remove(directory.string)) }
+    }
 }

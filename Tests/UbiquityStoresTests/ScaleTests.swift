@@ -77,4 +77,5 @@ private final class CountingFileLayer: FileLayer {
     func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
     func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
     func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
+    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

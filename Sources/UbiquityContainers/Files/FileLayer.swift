@@ -26,6 +26,8 @@ package protocol FileLayer: Sendable {
     func syncFile(_ file: FilePath) throws(Errno)
     /// Removes a file; a missing one is no error.
     func remove(_ file: FilePath) throws(Errno)
+    /// Removes an empty directory; a missing one is no error.
+    func removeDirectory(_ directory: FilePath) throws(Errno)
 }
 
 /// What a directory entry is.

@@ -132,4 +132,9 @@ package struct LinuxFileLayer: FileLayer {
         guard unlink(file.string) != 0, errno != ENOENT else { return }
         throw Errno(rawValue: errno)
     }
+
+    package func removeDirectory(_ directory: FilePath) throws(Errno) {
+        guard rmdir(directory.string) != 0, errno != ENOENT else { return }
+        throw Errno(rawValue: errno)
+    }
 }

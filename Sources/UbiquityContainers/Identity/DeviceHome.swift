@@ -112,6 +112,9 @@ public struct DeviceHome: Sendable, Hashable {
         }
     }
 
+    /// Where what was set aside is kept, with reasons.
+    package var kept: FilePath { path.appending("kept") }
+
     package func root(of record: AccountRecord) -> FilePath {
         record.containersRoot.map { FilePath($0).lexicallyNormalized() } ?? path.appending("containers")
     }

@@ -25,9 +25,18 @@ package struct ContentLayout: Hashable, Sendable {
     /// Reads `<n>.<peer>`.
     package static func epoch(ofMark name: String) -> Int64? {
         let parts = name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = Int64(parts[0]), epoch > 0, String(epoch) == parts[0], PeerIdentifier(parts[1]) != nil else { return nil }
+        guard parts.count == 2, let epoch = epoch(ofDirectory: parts[0]), PeerIdentifier(parts[1]) != nil else { return nil }
         return epoch
     }
+
+    /// Reads an epoch in its one spelling; nil for other names.
+    package static func epoch(ofDirectory name: some StringProtocol) -> Int64? {
+        guard let epoch = Int64(name), (1...lastEpoch).contains(epoch), String(epoch) == name else { return nil }
+        return epoch
+    }
+
+    /// No mark names a later one, so that there is always a next number.
+    package static let lastEpoch: Int64 = 999_999_999_999
 
     package func peer(_ peer: PeerIdentifier) -> FilePath { directory.appending(peer.description) }
 

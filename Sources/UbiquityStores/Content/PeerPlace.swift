@@ -25,7 +25,7 @@ struct PeerPlace {
     /// Whether there are logs under an identifier, of whichever epoch.
     func hasLogs(of peer: PeerIdentifier) throws -> Bool {
         try explained {
-            for epoch in try files.namesIfThere(in: layout.peer(peer)) where Int64(epoch) != nil {
+            for epoch in try files.namesIfThere(in: layout.peer(peer)) where ContentLayout.epoch(ofDirectory: epoch) != nil {
                 if try files.namesIfThere(in: layout.peer(peer).appending(epoch)).contains(where: { LogFileName($0) != nil }) { return true }
             }
             return false
@@ -61,11 +61,19 @@ struct PeerPlace {
     }
 
     /// Begins an epoch.
-    func writeEpochMark(_ epoch: Int64, by peer: PeerIdentifier) throws {
+    ///
+    /// - Parameters:
+    ///   - mark: what the mark says.
+    ///   - peer: whose it is.
+    ///   - epoch: one in which the peer has its place, where the mark is drafted.
+    /// - Throws: `UbiquitousStoreError`.
+    func write(_ mark: EpochMark, of peer: PeerIdentifier, placedIn epoch: Int64) throws {
         try explained {
-            let draft = layout.temporary(of: peer, epoch: epoch).appending(UUID().uuidString)
-            try files.writeNew(draft, Array("{\"format\":1,\"epoch\":\(epoch),\"peer\":\"\(peer)\"}\n".utf8))
-            try files.renameNew(draft, to: layout.epochMark(epoch, by: peer))
+            let temporary = layout.temporary(of: peer, epoch: epoch)
+            try files.makeDirectory(temporary)
+            let draft = temporary.appending(UUID().uuidString)
+            try files.writeNew(draft, try mark.encoded())
+            try files.renameNew(draft, to: layout.epochMark(mark.epoch, by: peer))
             try files.syncDirectory(layout.epochs)
         }
         Waypoint.placeMarked.pass()

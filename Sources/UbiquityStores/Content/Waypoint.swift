@@ -59,6 +59,18 @@ enum Waypoint: String {
     case identityMarked = "identity.marked"
     case identityPlaced = "identity.placed"
     case identityAdopted = "identity.adopted"
+    case removalSealed = "removal.sealed"
+    case removalMarked = "removal.marked"
+    case epochSeen = "epoch.seen"
+    case epochSealed = "epoch.sealed"
+    case keptWritten = "kept.log-written"
+    case keptDrafted = "kept.drafted"
+    case keptNamed = "kept.named"
+    case epochPlaced = "epoch.placed"
+    case epochEmptied = "epoch.emptied"
+    case epochCommitted = "epoch.committed"
+    case epochCleaned = "epoch.file-removed"
+    case epochDone = "epoch.done"
 
     func pass() {
         #if DEBUG

@@ -41,9 +41,7 @@ public struct Receipt: Sendable, Hashable, Codable {
         format = Self.format
         self.peer = peer.description
         self.epoch = epoch
-        self.knowledge = knowledge.entries.map {
-            Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description)
-        }
+        self.knowledge = knowledge.listed
         self.awaits = awaits.isEmpty ? nil : awaits
         self.migrations = migrations
         device = ProcessInfo.processInfo.hostName
@@ -73,12 +71,21 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
 
     /// The knowledge that it states; entries that cannot be read are left out.
-    public var stated: Knowledge {
-        var stated = Knowledge()
-        for entry in knowledge {
+    public var stated: Knowledge { Knowledge(stated: knowledge) }
+}
+
+extension Knowledge {
+    /// The knowledge that a file states; entries that cannot be read are left out.
+    init(stated entries: [Receipt.Entry]) {
+        self.init()
+        for entry in entries {
             guard let peer = PeerIdentifier(entry.peer), let hash = ContentHash(hexadecimal: entry.hash), entry.sequence > 0 else { continue }
-            stated.insert(.init(sequence: entry.sequence, hash: hash), of: peer)
+            insert(.init(sequence: entry.sequence, hash: hash), of: peer)
         }
-        return stated
+    }
+
+    /// The entries that state it in a file.
+    var listed: [Receipt.Entry] {
+        entries.map { Receipt.Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description) }
     }
 }

@@ -8,11 +8,14 @@ struct PendingSeed: Sendable {
     /// How many records of the source have been taken in or passed over.
     var position = 0
     var seeding = Seeding()
+    /// The epoch in which it began: its records go with that.
+    var epoch: Int64 = 1
 
     /// Where a seeding is to go on; nil where it is complete, here or on another device.
     static func read(_ token: String, source: String?, _ db: Database) throws -> PendingSeed? {
         guard try !isComplete(token, db) else { return nil }
         var pending = PendingSeed(token: token, source: source)
+        pending.epoch = try StoreState.read(db).epoch
         guard let source, try db.tableExists("ubiquity_seed"),
             let row = try Row.fetchOne(db, sql: "SELECT * FROM ubiquity_seed WHERE token = ? AND source = ?", arguments: [token, source])
         else { return pending }

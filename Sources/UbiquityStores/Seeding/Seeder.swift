@@ -21,6 +21,9 @@ struct Seeder {
             try before.remove(db)
             return nil
         }
+        guard try StoreState.read(db).epoch == before.epoch else {
+            throw UbiquitousStoreError(.unsupported, "The store's content was removed while “\(before.token)” was being seeded: seed it again.")
+        }
         let isLogged = try isLogged(db)
         // What is noted comes before, so that the clocks say what is dead.
         if isLogged { try sealer.seal(db) }

@@ -53,6 +53,14 @@ struct LargeValues {
         return (statement.integer(0), hash, Array(statement.bytes(2)))
     }
 
+    /// One that waits, by its hash; nil where none does.
+    static func bytes(_ hash: ContentHash, _ db: Database) throws -> [UInt8]? {
+        let statement = try RawStatement("SELECT bytes FROM ubiquity_value WHERE hash = ?", db)
+        statement.bind(1, hash.bytes)
+        defer { statement.reset() }
+        return try statement.step() ? Array(statement.bytes(0)) : nil
+    }
+
     /// Forgets those up to a number, which are in the container.
     static func clear(through number: Int64, _ db: Database) throws {
         try db.execute(sql: "DELETE FROM ubiquity_value WHERE number <= ?", arguments: [number])

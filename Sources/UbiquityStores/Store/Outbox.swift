@@ -77,6 +77,11 @@ enum Outbox {
         return state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
     }
 
+    /// The bytes of a sealed log.
+    static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
+        [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!)
+    }
+
     /// The names of all, oldest first.
     static func names(_ db: Database) throws -> [LogFileName] {
         try Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox ORDER BY sequence").compactMap { row in
@@ -103,6 +108,7 @@ extension Outbox {
             for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = old }
             var header = log.header
             header.peer = state.peer
+            header.epoch = state.epoch
             header.sequence = state.sequence + 1
             header.predecessor = state.predecessor
             for entry in header.news.entries { news.insert(entry.position, of: entry.peer) }

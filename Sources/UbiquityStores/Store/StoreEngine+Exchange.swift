@@ -33,16 +33,23 @@ extension StoreEngine {
     }
 
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
-        let (found, isAdopting) = try noteOtherProcesses()
-        var state = found
-        guard isExchanging(state) else { return }
+        var (state, isAdopting) = try noteOtherProcesses()
         do {
+            // Before the look at this peer's own directory, which anybody may remove once its epoch has ended.
+            let marked = try markedEpoch(state)
+            if let marked, marked > state.epoch {
+                guard try !isAdopting || waiting && adoptAll() else { return }
+                (state, isAdopting) = (try enter(marked).state, false)
+            }
+            guard isExchanging(state) else { return }
+            // The others, too, learn of an epoch whose mark has been lost.
+            if let marked, marked < state.epoch { try place.write(lostMark(state), of: state.peer, placedIn: state.epoch) }
             let isNew = !state.attached
             if isNew { state = try findPlace() }
             guard try !isAdopting || waiting && adoptAll() else { return }
             if isNew { state = try attach() }
             state = try settleIdentity(state)
-            (peer, epoch) = (state.peer, state.epoch)
+            begin(state)
             try body(state)
         } catch let error as Errno {
             // Something went while we looked. If it is the attachment, that is the reason; else it is a person's to repair.
@@ -52,6 +59,17 @@ extension StoreEngine {
                 "The store cannot exchange with \(layout.directory); check owner, mode and free space there. Saves are kept until it can.",
                 path: layout.directory, cause: error)
         }
+    }
+
+    /// The epoch that the marks say is present; nil where this peer is not attached.
+    private func markedEpoch(_ state: StoreState) throws -> Int64? {
+        guard state.attached, container.attachment(of: state.peer) == .attached else { return nil }
+        return try EpochMarks(of: layout, files: files).present
+    }
+
+    /// A mark of the epoch that the store remembers, where there is none: what its writer had taken in is not known any more.
+    private func lostMark(_ state: StoreState) -> EpochMark {
+        EpochMark(epoch: state.epoch, peer: state.peer, knowledge: nil, time: now())
     }
 
     /// Tells observers when another process of this device has written to the store file since we last looked.
@@ -100,11 +118,13 @@ extension StoreEngine {
     /// A store file that is new while the content holds logs under its identifier has lost its past: it takes a new identifier, as a
     /// copy does.
     private func findPlace() throws -> StoreState {
-        let place = PeerPlace(layout: layout, container: container, files: files)
         let found = try place.prepare()
         var state = try file.pool.write { db in
             var state = try StoreState.read(db)
-            state.epoch = max(state.epoch, found)
+            guard found > state.epoch else { return state }
+            // What is there has been in no epoch: it goes into the present one, what a crash has left sealed included.
+            (state.epoch, state.sequence, state.predecessor) = (found, 0, nil)
+            try Outbox.reissue(from: state.peer, as: &state, db)
             try state.update(db)
             return state
         }
@@ -112,7 +132,7 @@ extension StoreEngine {
             state = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool))
         }
         try place.makeDirectories(of: state.peer, epoch: state.epoch)
-        if found == 0 { try place.writeEpochMark(state.epoch, by: state.peer) }
+        if found < state.epoch { try place.write(lostMark(state), of: state.peer, placedIn: state.epoch) }
         return state
     }
 

@@ -142,6 +142,7 @@ actor StoreEngine {
         try leased { _ in
             try publish(all: all)
             try recheck()
+            if inventory == nil { removeEnded() }
             try importAll()
             try publishReceipt()
             try maintain(all: all)
@@ -171,11 +172,7 @@ actor StoreEngine {
     func settle() throws {
         inventory = nil
         try exchange(all: true)
-        if let suspended {
-            throw UbiquitousStoreError(
-                .suspended, "\(container.path): \(ContainerAttachment.detached(suspended)). The store keeps everything and goes on when it is back.",
-                path: container.path)
-        }
+        if suspended != nil { throw suspension }
     }
 
     /// Takes over what was in the tables before they were synced, as far as that can be done now.

@@ -77,6 +77,16 @@ package struct StoreInspection: Sendable {
     /// Runs a body with the database.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
 
+    /// Runs a body in a transaction, whole or not at all.
+    func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        do {
+            return try queue.write(body)
+        } catch let error as DatabaseError {
+            throw UbiquitousStoreError(
+                .database, "\(file) does not take it: \(error.message ?? "SQLite refuses it"). Nothing has been written.", path: file, cause: error)
+        }
+    }
+
     /// The store file that a path means.
     private static func resolve(_ path: FilePath) throws -> FilePath {
         if FileManager.default.fileExists(atPath: path.string) { return path }

@@ -23,6 +23,8 @@ public enum StoreNotice: Sendable, Hashable {
     ///
     /// It comes while that goes on, and once at its end, when the two numbers are equal but for rows that came or went meanwhile.
     case didAdopt(Int, of: Int, isDone: Bool)
+    /// The content has been removed, on this device or another: the store is empty, in a new epoch.
+    case didRemoveContent(ContentRemoval)
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.

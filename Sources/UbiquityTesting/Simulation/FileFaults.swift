@@ -87,4 +87,9 @@ struct FaultyFileLayer: FileLayer {
         faults.keep(file, files)
         try files.remove(file)
     }
+
+    func removeDirectory(_ directory: FilePath) throws(Errno) {
+        try faults.pass()
+        try files.removeDirectory(directory)
+    }
 }

@@ -1,0 +1,69 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Removes the files of ended epochs, whoever wrote them (DESIGN §4, rules 1 and 9).
+///
+/// A log that nobody who ended its epoch had taken in stays until its author has set it aside, which shows in that the author has its place in a
+/// later epoch. Only names of ours are removed, and no symbolic link is followed.
+struct EndedEpochs {
+    let layout: ContentLayout
+    let files: any FileLayer
+    /// Whose store this is: what it had to set aside, it has.
+    let own: PeerIdentifier
+
+    /// Removes what can be removed below an epoch.
+    ///
+    /// - Parameter present: the epoch that goes on.
+    /// - Throws: `Errno` where a directory cannot be read; a file that cannot be removed is passed over, for it may be another time.
+    func remove(below present: Int64) throws(Errno) {
+        let marks = try EpochMarks(of: layout, files: files)
+        // The last epoch that every peer has reached.
+        var reached = present
+        for name in try files.namesIfThere(in: layout.directory) {
+            guard let peer = PeerIdentifier(name), try files.kind(of: layout.peer(peer)) == .directory else { continue }
+            let epochs = try files.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
+            let last = peer == own ? present : epochs.max() ?? 0
+            reached = min(reached, last)
+            for epoch in epochs where epoch < present {
+                try remove(layout.logs(of: peer, epoch: epoch), readUpTo: epoch < last ? nil : marks.knowledge(of: epoch).sequence(of: peer))
+            }
+        }
+        // A mark tells a peer that returns what had been read of its logs; the last says which epoch it is.
+        for (epoch, names) in marks.names where epoch <= reached && epoch < marks.present {
+            for name in names { try? files.remove(layout.epochs.appending(name)) }
+        }
+    }
+
+    /// Removes one peer's directory of an epoch, but for the logs behind a sequence and what these need.
+    private func remove(_ directory: FilePath, readUpTo sequence: Int64?) throws(Errno) {
+        guard try files.kind(of: directory) == .directory else { return }
+        var isNeeded = false
+        for name in try files.namesIfThere(in: directory) {
+            guard let log = LogFileName(name) else { continue }
+            if let sequence, log.sequence > sequence { isNeeded = true } else { removeFile(directory.appending(name)) }
+        }
+        guard !isNeeded else { return }
+        for (folder, isOurs) in Self.folders { removeFolder(directory.appending(folder), isOurs) }
+        try? files.removeDirectory(directory)
+    }
+
+    /// What lies beside the logs, and which names there are ours.
+    private static let folders: [(String, @Sendable (String) -> Bool)] = [
+        ("values", { ContentHash(hexadecimal: $0) != nil }),
+        ("baselines", { BaselineName($0) != nil }),
+        ("receipts", { Receipt.number(ofFile: $0) != nil }),
+        ("tmp.nosync", { _ in true }),
+    ]
+
+    private func removeFolder(_ folder: FilePath, _ isOurs: (String) -> Bool) {
+        guard (try? files.kind(of: folder)) == .directory else { return }
+        for name in (try? files.names(in: folder)) ?? [] where isOurs(name) { removeFile(folder.appending(name)) }
+        try? files.removeDirectory(folder)
+    }
+
+    private func removeFile(_ file: FilePath) {
+        guard (try? files.kind(of: file)) == .file else { return }
+        try? files.remove(file)
+        Waypoint.epochCleaned.pass()
+    }
+}

@@ -1,0 +1,36 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// The marks of a content's epochs, as a listing of `epochs/` found them.
+struct EpochMarks {
+    private let layout: ContentLayout
+    private let files: any FileLayer
+    /// The names of the marks, by epoch.
+    let names: [Int64: [String]]
+
+    /// Lists the marks; none where there is no such directory.
+    init(of layout: ContentLayout, files: any FileLayer) throws(Errno) {
+        self.layout = layout
+        self.files = files
+        var names: [Int64: [String]] = [:]
+        for name in try files.namesIfThere(in: layout.epochs) {
+            if let epoch = ContentLayout.epoch(ofMark: name) { names[epoch, default: []].append(name) }
+        }
+        self.names = names
+    }
+
+    /// The epoch that the marks say is present; 0 where there are none.
+    var present: Int64 { names.keys.max() ?? 0 }
+
+    /// What those had taken in of an epoch who ended it, together: two marks of one number are one epoch.
+    ///
+    /// What cannot be read says nothing, so that logs count as unread rather than as read.
+    func knowledge(of ended: Int64) -> Knowledge {
+        var known = Knowledge()
+        for name in names[ended + 1] ?? [] {
+            guard let bytes = try? files.read(layout.epochs.appending(name), limit: 16 << 20), let mark = EpochMark(decoding: bytes) else { continue }
+            for entry in mark.stated.entries { known.insert(entry.position, of: entry.peer) }
+        }
+        return known
+    }
+}

@@ -1,0 +1,75 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// An entry of `kept` in the making, under a name that no list shows.
+///
+/// It gets its own name whole. What a crash has left of it, or of the same entry under its own name, is gone on with: nothing is in it twice.
+struct KeptDraft {
+    let kept: FilePath
+    let id: String
+    let files: any FileLayer
+
+    private var entry: FilePath { kept.appending(id) }
+    private var draft: FilePath { kept.appending(".\(id)") }
+    private var values: FilePath { draft.appending(KeptLogs.values) }
+
+    /// Whether something is there of it already.
+    func exists() throws(Errno) -> Bool {
+        if try files.kind(of: entry) != nil { return true }
+        return try files.kind(of: draft) != nil
+    }
+
+    /// Makes the directories, and takes up what is there.
+    func begin() throws(Errno) {
+        try files.makeDirectory(kept)
+        if try files.kind(of: entry) != nil, try files.kind(of: draft) == nil { try files.renameOver(entry, to: draft) }
+        try files.makeDirectory(draft)
+    }
+
+    /// The logs that are in it.
+    func logs() throws(Errno) -> Set<LogFileName> {
+        Set(try files.names(in: draft).compactMap { LogFileName($0) }.filter { isWhole(draft.appending($0.description), $0.hash) })
+    }
+
+    func bytes(of log: LogFileName) throws(Errno) -> [UInt8] { try files.read(draft.appending(log.description), limit: LogFile.limit) }
+
+    func add(_ bytes: [UInt8], as log: LogFileName) throws(Errno) {
+        try write(bytes, to: draft.appending(log.description))
+        Waypoint.keptWritten.pass()
+    }
+
+    func holds(_ value: ContentHash) -> Bool { isWhole(values.appending(value.description), value) }
+
+    func add(_ bytes: [UInt8], asValue hash: ContentHash) throws(Errno) {
+        try files.makeDirectory(values)
+        try write(bytes, to: values.appending(hash.description))
+    }
+
+    /// Gives it its name, with what is to be said of it.
+    func finish(_ entry: KeptEntry) throws {
+        try write(try entry.encoded(), to: draft.appending(KeptLogs.entryFile))
+        if try files.kind(of: values) == .directory { try files.syncDirectory(values) }
+        try files.syncDirectory(draft)
+        Waypoint.keptDrafted.pass()
+        // rename(2) of a directory; whoever makes this entry holds the lock of its store.
+        try files.renameOver(draft, to: self.entry)
+        try files.syncDirectory(kept)
+        try files.syncDirectory(kept.removingLastComponent())
+        Waypoint.keptNamed.pass()
+    }
+
+    /// Removes a draft that holds no log.
+    func discard() throws(Errno) {
+        try files.remove(draft.appending(KeptLogs.entryFile))
+        try files.removeDirectory(draft)
+    }
+
+    private func write(_ bytes: [UInt8], to file: FilePath) throws(Errno) {
+        try files.remove(file)
+        try files.writeNew(file, bytes)
+    }
+
+    private func isWhole(_ file: FilePath, _ hash: ContentHash) -> Bool {
+        (try? files.read(file, limit: LogFile.limit)).map { ContentHash(of: $0) == hash } ?? false
+    }
+}

@@ -1,0 +1,120 @@
+package import Foundation
+internal import GRDB
+package import SystemPackage
+internal import UbiquityContainers
+
+/// Writes kept changes back as ordinary SQL, which the triggers note: they go out as a new save of the present epoch.
+struct KeptRestorer {
+    let db: Database
+    private let tables: [String: KnownTable]
+    private var count = (written: 0, deleted: 0)
+
+    init(_ db: Database) throws {
+        self.db = db
+        tables = Dictionary(uniqueKeysWithValues: try KnownTable.all(db).map { ($0.name, $0) })
+    }
+
+    /// Writes the logs of an entry, in their order.
+    mutating func restore(_ logs: [LogFile], values: LargeValue.Lookup) throws -> (written: Int, deleted: Int) {
+        // A child may come before its parent; the commit looks (sqlite.org/foreignkeys.html#fk_deferred).
+        try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
+        for log in logs {
+            let contents = try LogBody.decode(log)
+            for group in contents.groups {
+                for rows in group.rows {
+                    let table = contents.tables[rows.table]
+                    try rows.forEach(in: table, values: values) { change in try restore(change, table) }
+                }
+            }
+        }
+        return count
+    }
+
+    private mutating func restore(_ change: LogBody.Change, _ table: LogBody.Table) throws {
+        guard let known = tables[table.name] else { throw refusal(table, "the store has no such synced table") }
+        guard known.keyColumns == table.keyColumns else { throw refusal(table, "it has another primary key in the store") }
+        let names = change.columns.numbers.map { table.columns[$0] }
+        if let missing = names.first(where: { !known.columns.contains($0) }) {
+            throw refusal(table, "its column “\(missing)” is unknown in the store")
+        }
+        let keys = table.keyColumns.map(\.quotedIdentifier)
+        let condition = keys.map { "\($0) = ?" }.joined(separator: " AND ")
+        let name = table.name.quotedIdentifier
+        do {
+            if change.life.isMultiple(of: 2) {
+                try run("DELETE FROM \(name) WHERE \(condition)", change.key)
+                count.deleted += db.changesCount
+            } else if try isThere("SELECT 1 FROM \(name) WHERE \(condition)", change.key) {
+                let sets = names.map { "\($0.quotedIdentifier) = ?" }.joined(separator: ", ")
+                if !names.isEmpty { try run("UPDATE \(name) SET \(sets) WHERE \(condition)", change.values + change.key) }
+                count.written += 1
+            } else {
+                let places = Array(repeating: "?", count: keys.count + names.count).joined(separator: ", ")
+                let columns = (keys + names.map(\.quotedIdentifier)).joined(separator: ", ")
+                try run("INSERT INTO \(name) (\(columns)) VALUES (\(places))", change.key + change.values)
+                count.written += 1
+            }
+        } catch let error as DatabaseError {
+            throw refusal(table, error.message ?? "SQLite refuses it", ObjectID(table: table.name, key: change.key))
+        }
+    }
+
+    private func run(_ sql: String, _ values: [RecordValue]) throws {
+        let statement = try RawStatement(sql, db)
+        for (index, value) in values.enumerated() { statement.bind(index + 1, value) }
+        try statement.run()
+    }
+
+    private func isThere(_ sql: String, _ key: [RecordValue]) throws -> Bool {
+        let statement = try RawStatement(sql, db)
+        for (index, value) in key.enumerated() { statement.bind(index + 1, value) }
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    private func refusal(_ table: LogBody.Table, _ reason: String, _ record: ObjectID? = nil) -> UbiquitousStoreError {
+        let subject = record.map { "The record \($0.text)" } ?? "The table “\(table.name)”"
+        return UbiquitousStoreError(.unsupported, "\(subject) cannot be restored: \(reason). Nothing has been restored.")
+    }
+}
+
+extension KeptLogs {
+    /// Writes an entry's changes back into its store, all of them or none; they go out with the app's next exchange.
+    ///
+    /// A record that lives is inserted, or its columns that were written are written again; one that was deleted is deleted.
+    ///
+    /// - Parameters:
+    ///   - id: the entry's name.
+    ///   - path: the store; where it was, unless given.
+    ///   - time: when.
+    /// - Returns: how many records were written and deleted.
+    /// - Throws: `UbiquitousStoreError`; nothing has been written then.
+    package func restore(_ id: String, into path: FilePath?, time: Date = Date()) throws -> (written: Int, deleted: Int) {
+        guard let entry = try entry(id).entry else {
+            throw UbiquitousStoreError(.malformed, "What says whose “\(id)” was is damaged or of a newer version; see `ubcontrol kept show`.")
+        }
+        let logs = try logs(of: entry.id).map { log in
+            do {
+                return try log.content.get()
+            } catch {
+                throw UbiquitousStoreError(
+                    .malformed,
+                    "\(log.name) of what was kept cannot be used: \(error) To restore the others without it, take it out of the directory.")
+            }
+        }
+        let store = try StoreInspection(path ?? FilePath(entry.store), readOnly: false)
+        let count = try store.write { db in
+            let state = try StoreState.read(db)
+            guard (state.account, state.container, state.content) == (entry.account, entry.container, entry.content) else {
+                throw UbiquitousStoreError(
+                    .foreignStore,
+                    "\(store.file) is a store of \(state.account), \(state.container), “\(state.content)”, and what was kept is of \(entry.account), \(entry.container), “\(entry.content)”.",
+                    path: store.file)
+            }
+            var restorer = try KeptRestorer(db)
+            return try restorer.restore(logs) { try value($0, of: entry.id) }
+        }
+        try noteRestored(entry, at: time)
+        return count
+    }
+}

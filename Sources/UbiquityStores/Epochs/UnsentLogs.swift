@@ -1,0 +1,127 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Sets aside what a store had not sent when its epoch ended, in the transaction that empties the store.
+///
+/// That is what is sealed, and what is published but had not been taken in by any who ended the epoch.
+struct UnsentLogs {
+    let state: StoreState
+    /// What those had taken in who ended the epoch.
+    let known: Knowledge
+    let layout: ContentLayout
+    /// Where entries are kept.
+    let kept: FilePath
+    let files: any FileLayer
+    let db: Database
+
+    /// What was set aside, and what could not be.
+    struct Outcome {
+        /// Nil where there was nothing.
+        var entry: KeptEntry?
+        var missing = 0
+    }
+
+    /// Writes the entry.
+    ///
+    /// - Parameter entry: what is to be said of it but for its counts.
+    /// - Returns: the entry with its counts.
+    /// - Throws: `UbiquitousStoreError` where it cannot be written; GRDB's errors.
+    func setAside(as entry: KeptEntry) throws -> Outcome {
+        do {
+            return try write(entry)
+        } catch let error as Errno {
+            throw UbiquitousStoreError(
+                .fileSystem,
+                "The store's content was removed, and what was not sent cannot be set aside in \(kept): check owner, mode and free space there. Until it can, the store stays as it is.",
+                path: kept, cause: error)
+        }
+    }
+
+    private func write(_ given: KeptEntry) throws -> Outcome {
+        let read = try lastRead()
+        let sealed = try Outbox.names(db).filter { $0.sequence > read }
+        let published = try published(after: read)
+        let draft = KeptDraft(kept: kept, id: given.id, files: files)
+        guard try !sealed.isEmpty || !published.isEmpty || draft.exists() else { return Outcome() }
+        try draft.begin()
+        var there = try draft.logs()
+        for name in sealed where there.insert(name).inserted { try draft.add(try Outbox.bytes(name.sequence, db), as: name) }
+        for name in published where !there.contains(name) {
+            guard let bytes = try? files.read(layout.logs(of: state.peer, epoch: state.epoch).appending(name.description), limit: LogFile.limit),
+                ContentHash(of: bytes) == name.hash
+            else { continue }
+            try draft.add(bytes, as: name)
+            there.insert(name)
+        }
+        var entry = given
+        entry.missing = published.count { !there.contains($0) }
+        guard !there.isEmpty else {
+            try draft.discard()
+            return Outcome(missing: entry.missing)
+        }
+        entry.logs = there.count
+        for name in there.sorted() {
+            guard let log = try? LogFile(decoding: try draft.bytes(of: name)), let values = try? log.largeValues else { continue }
+            entry.changes += Int(log.header.changes)
+            for (value, peers) in values where !draft.holds(value.hash) {
+                if let bytes = try bytes(of: value, peers) {
+                    try draft.add(bytes, asValue: value.hash)
+                } else {
+                    entry.missingValues += 1
+                }
+            }
+        }
+        try draft.finish(entry)
+        return Outcome(entry: entry, missing: entry.missing)
+    }
+
+    /// The sequence of this peer's last log that one of those had taken in, and with it all before; 0 for none.
+    private func lastRead() throws -> Int64 {
+        let register = try LogRegister(own: state.peer, db)
+        // Another branch's log says nothing of this one's.
+        return try (known.heads[state.peer] ?? []).filter { try register.contains($0, of: state.peer) }.map(\.sequence).max() ?? 0
+    }
+
+    /// This peer's published logs behind a sequence.
+    private func published(after sequence: Int64) throws -> [LogFileName] {
+        let sql = """
+            SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) AND sequence > ? ORDER BY sequence
+            """
+        return try Row.fetchAll(db, sql: sql, arguments: [state.peer.description, sequence]).compactMap { row in
+            ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
+        }
+    }
+
+    /// A large value, from beside the sealed logs or from the container.
+    private func bytes(of value: LargeValue, _ peers: [PeerIdentifier]) throws -> [UInt8]? {
+        if let bytes = try LargeValues.bytes(value.hash, db) { return bytes }
+        guard case .whole(let bytes) = try LargeValueReader(layout: layout, epoch: state.epoch, files: files).find(value, of: peers) else {
+            return nil
+        }
+        return bytes
+    }
+}
+
+extension LogFile {
+    /// The large values that it names, and the peers under whose identifiers they may lie.
+    var largeValues: [LargeValue: [PeerIdentifier]] {
+        get throws {
+            var values: [LargeValue: [PeerIdentifier]] = [:]
+            let contents = try LogBody.decode(self)
+            for group in contents.groups {
+                for rows in group.rows {
+                    try rows.forEach(
+                        in: contents.tables[rows.table],
+                        values: { value in
+                            values[value] = [header.peer] + (group.peer.map { [$0] } ?? [])
+                            return .null
+                        }
+                    ) { _ in }
+                }
+            }
+            return values
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Groups what is about what was set aside.
+struct KeptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kept",
+        abstract: "Look at what was set aside on this device, and write it back.",
+        discussion: """
+            When a store's content is removed, what this device had not sent is set aside. Nothing of it comes back by itself.
+            """,
+        subcommands: [KeptListCommand.self, KeptShowCommand.self, KeptRestoreCommand.self, KeptRemoveCommand.self],
+        defaultSubcommand: KeptListCommand.self
+    )
+}
+
+/// Names an entry on the command line.
+struct KeptArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The entry, or the beginning of its name.", valueName: "id"),
+        completion: .custom { _, _, _ in
+            ((try? KeptLogs(home: .standard()).list()) ?? []).map(\.id)
+        })
+    var id: String
+}
+
+/// Runs `ubcontrol kept list`.
+struct KeptListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List what was set aside: name, when, why, of which content, how much.",
+        discussion: "One line an entry, oldest first. Exit status 0, also where there are none."
+    )
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object a line: id, bytes, and entry, which is missing where it cannot be read.")
+    var json = false
+
+    func run() async throws {
+        for finding in try KeptLogs(home: try home.deviceHome).list() {
+            if json {
+                try printJSON(KeptReport(id: finding.id, bytes: finding.size, entry: finding.entry))
+            } else {
+                print("\(finding.id)  \(words(finding))")
+            }
+        }
+    }
+}
+
+/// Runs `ubcontrol kept show`.
+struct KeptShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show what was set aside: each change of a record.",
+        discussion: """
+            A line for each log, and below it one for each change: the record, and the columns that were written with their values, or that it was \
+            deleted. Exit status 0 where every file is whole, 1 where one is not: it is named, and the others are shown.
+            """
+    )
+
+    @OptionGroup var entry: KeptArgument
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object: id, bytes, entry, logs (file, fault, changes (record, deleted, values)).")
+    var json = false
+
+    func run() async throws {
+        let kept = KeptLogs(home: try home.deviceHome)
+        let finding = try kept.entry(entry.id)
+        let logs = try kept.changes(of: finding.id)
+        if json {
+            try printJSON(KeptReport(id: finding.id, bytes: finding.size, entry: finding.entry, logs: logs))
+        } else {
+            print("\(finding.id)  \(words(finding))")
+            if let store = finding.entry?.store { print("store: \(store)") }
+            for log in logs {
+                print("\(log.file)\(log.fault.map { ": \($0)" } ?? "")")
+                for change in log.changes {
+                    let values = change.values.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ", ")
+                    print("  \(change.record)  \(change.deleted ? "deleted" : values)")
+                }
+            }
+        }
+        if finding.entry == nil || logs.contains(where: { $0.fault != nil }) { throw ExitCode(1) }
+    }
+}
+
+/// Runs `ubcontrol kept restore`.
+struct KeptRestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Write back what was set aside, into the store that it was of.",
+        discussion: """
+            It is an ordinary change, made now, all of it or nothing: a record is inserted, or its columns are written, or it is deleted. It goes out \
+            to the other devices with the app's next exchange. The entry stays until it is removed.
+            """
+    )
+
+    @OptionGroup var entry: KeptArgument
+
+    @Option(
+        help: ArgumentHelp(
+            "The store.", discussion: "Else the file that it was of.", valueName: "store"),
+        completion: .file())
+    var store: String?
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object: id, written, deleted.")
+    var json = false
+
+    func run() async throws {
+        let kept = KeptLogs(home: try home.deviceHome)
+        let id = try kept.entry(entry.id).id
+        let (written, deleted) = try kept.restore(id, into: store.map { FilePath($0) })
+        if json {
+            try printJSON(Restored(id: id, written: written, deleted: deleted))
+        } else {
+            print("Restored \(id): \(written) changes written, \(deleted) deletions.")
+        }
+    }
+
+    private struct Restored: Encodable {
+        var id: String
+        var written: Int
+        var deleted: Int
+    }
+}
+
+/// Runs `ubcontrol kept remove`.
+struct KeptRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove what was set aside, for good.",
+        discussion: "Without --yes nothing is removed, and the exit status is 64."
+    )
+
+    @OptionGroup var entry: KeptArgument
+
+    @Flag(help: "Confirm that it is to be removed.")
+    var yes = false
+
+    @OptionGroup var home: HomeOptions
+
+    func validate() throws {
+        if !yes { throw ValidationError("This cannot be undone: add --yes.") }
+    }
+
+    func run() async throws {
+        let kept = KeptLogs(home: try home.deviceHome)
+        let id = try kept.entry(entry.id).id
+        try kept.remove(id)
+        print("Removed \(id).")
+    }
+}
+
+private struct KeptReport: Encodable {
+    var id: String
+    var bytes: Int64
+    var entry: KeptEntry?
+    var logs: [KeptLogs.Changes]?
+}
+
+private func words(_ finding: KeptLogs.Finding) -> String {
+    guard let entry = finding.entry else { return "what says whose it was is damaged or of a newer version; \(finding.size) bytes" }
+    var parts = [
+        "\(entry.time.formatted(.iso8601))  \(entry.content) of \(entry.account) in \(entry.container), epoch \(entry.epoch)",
+        "the content was removed", "\(entry.changes) changes in \(entry.logs) logs, \(finding.size) bytes",
+    ]
+    if entry.missing > 0 { parts.append("\(entry.missing) logs had gone") }
+    if entry.missingValues > 0 { parts.append("\(entry.missingValues) large values had gone") }
+    if let restored = entry.restored { parts.append("restored \(restored.formatted(.iso8601))") }
+    return parts.joined(separator: "; ")
+}
