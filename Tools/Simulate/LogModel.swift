@@ -47,14 +47,17 @@ struct LogModel {
     ///   - container: the container.
     ///   - contentName: the content's name.
     ///   - trimmed: where the logs are that are there no more.
+    ///   - epoch: the one that counts.
     ///   - tables: the synced tables.
-    init(container: FilePath, contentName: String, trimmed: FilePath? = nil, tables: [SimulatedTable] = SimulatedTable.all) throws {
+    init(container: FilePath, contentName: String, trimmed: FilePath? = nil, epoch: Int64 = 1, tables: [SimulatedTable] = SimulatedTable.all) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)
         for directory in [content, trimmed].compactMap({ $0 }) {
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
                 guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
                 let log = try LogFile(decoding: [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string))))
+                // What was there before the content was removed shows nowhere.
+                guard log.header.epoch == epoch else { continue }
                 logs[parsed.hash] = log
                 try take(log, parsed.hash)
             }

@@ -14,6 +14,8 @@ enum Operation: Sendable, CustomStringConvertible {
     case roll(peer: Int)
     /// The peer makes its store anew from the content.
     case rebuild(peer: Int)
+    /// The peer removes the content, on all devices.
+    case removeContent(peer: Int)
     /// Files are delivered.
     case deliver(from: Int, to: Int, count: Int)
     /// The peer's clock is moved.
@@ -40,7 +42,7 @@ enum Operation: Sendable, CustomStringConvertible {
     /// The peer that does it.
     var peer: Int {
         switch self {
-        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer), .deliver(let peer, _, _),
+        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer), .removeContent(let peer), .deliver(let peer, _, _),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):
@@ -55,7 +57,7 @@ enum Operation: Sendable, CustomStringConvertible {
         case 38..<44: return .foreignWrite(peer: peer, writes(world, &random))
         case 44..<53: return .settle(peer: peer)
         case 53: return .roll(peer: peer)
-        case 54: return .rebuild(peer: peer)
+        case 54: return Int.random(in: 0..<3, using: &random) == 0 ? .removeContent(peer: peer) : .rebuild(peer: peer)
         case 55..<60: return .publish(peer: peer)
         case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
@@ -84,6 +86,7 @@ enum Operation: Sendable, CustomStringConvertible {
         case .settle(let peer): "peer \(peer) settles"
         case .publish(let peer): "peer \(peer) publishes"
         case .roll(let peer): "peer \(peer) rolls a baseline"
+        case .removeContent(let peer): "peer \(peer) removes the content"
         case .rebuild(let peer): "peer \(peer) rebuilds its store"
         case .deliver(let source, let target, let count): "up to \(count) files go from \(source) to \(target)"
         case .advance(let peer, let seconds): "peer \(peer)'s clock moves by \(seconds) s"

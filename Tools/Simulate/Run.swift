@@ -67,6 +67,7 @@ struct Run {
         case .settle: try await store.settled()
         case .publish: try await store.publish()
         case .roll: try await store.rollBaseline()
+        case .removeContent: try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: "Store"))
         case .rebuild:
             do {
                 try await store.rebuildFromUbiquitousContent()
@@ -135,11 +136,13 @@ struct Run {
     func difference() async throws -> String? {
         var contents: [[String]] = []
         var listed: Set<LostValue> = []
+        var epochs: [Int64] = []
         for (peer, store) in stores.enumerated() {
             let status = try await store.status()
             guard status.waiting.isEmpty, status.quarantined.isEmpty, status.unpublished == 0 else {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
             }
+            epochs.append(status.epoch)
             let (rows, conflicts) = try await store.read { db in
                 (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
             }
@@ -150,7 +153,8 @@ struct Run {
                 for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
             }
         }
-        let model = try LogModel(container: await devices[0].container().path, contentName: "Store", trimmed: trimmed)
+        guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
+        let model = try LogModel(container: await devices[0].container().path, contentName: "Store", trimmed: trimmed, epoch: epochs[0])
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
         let expected = SimulatedTable.all.flatMap { shown.rows($0) }
