@@ -13,7 +13,7 @@ struct Notes: AsyncParsableCommand {
         discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
         subcommands: [
             AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, SeedCommand.self, RunCommand.self,
-            StatusCommand.self, ClearCommand.self,
+            StatusCommand.self, ClearCommand.self, CompactCommand.self, RebuildCommand.self,
         ]
     )
 }

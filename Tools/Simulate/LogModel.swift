@@ -55,7 +55,10 @@ struct LogModel {
         for directory in [content, trimmed].compactMap({ $0 }) {
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
                 guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
-                let log = try LogFile(decoding: [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string))))
+                let bytes = [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string)))
+                // Of what was removed some had arrived in part only.
+                if directory == trimmed, ContentHash(of: bytes) != parsed.hash { continue }
+                let log = try LogFile(decoding: bytes)
                 // What was there before the content was removed shows nowhere.
                 guard log.header.epoch == epoch else { continue }
                 logs[parsed.hash] = log

@@ -124,7 +124,7 @@ struct BaselineJoiner {
             let keys = shape.ownKeyColumns
             let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
             let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
-            let clock = "life, time, \(peer("peer")), columns, \(others)"
+            let clock = "life, time, \(peer("peer")), columns, \(others("others"))"
             // The rows get the numbers that they have in the baseline, so that clocks follow without a look at them.
             let rowid = shape.hasRowid && !shape.isRowidKey ? ("rowid, ", "rowid, ") : ("", "")
             let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
@@ -219,13 +219,13 @@ struct BaselineJoiner {
     /// A condition on the baseline's records that leaves out most of those that are here just as they are there.
     ///
     /// Joining one of these does nothing, and costs ten times as much as the look at it.
-    private func news(of importer: TableImporter, peer: (String) -> String, others: String, _ db: Database) throws -> String {
+    private func news(of importer: TableImporter, peer: (String) -> String, others: (String) -> String, _ db: Database) throws -> String {
         let shape = importer.shape
         let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")!
         guard importer.isIdentity, !hasAsides else { return "" }
         let isClock = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = r.k\($0)" }.joined(separator: " AND ")
         let keys = shape.keyColumns.enumerated().map { "t.\($1.quotedIdentifier) = r.k\($0)" }
-        let clock = ["life", "time", "columns"].map { "c.\($0) = r.\($0)" } + ["c.peer = \(peer("r.peer"))", "c.others IS \(others)"]
+        let clock = ["life", "time", "columns"].map { "c.\($0) = r.\($0)" } + ["c.peer = \(peer("r.peer"))", "c.others IS \(others("r.others"))"]
         // Two branches of one identifier may have given one stamp to two values.
         let values = shape.columns.enumerated().flatMap { number, column in
             let name = "t.\(column.quotedIdentifier)"
@@ -279,9 +279,9 @@ struct PeerNumbers {
         for index in clock.others.indices { clock.others[index].stamp = try here(clock.others[index].stamp) }
     }
 
-    /// Runs a body with the expressions that give a column of peers, and the column `others`, as they are here.
-    func withFunctions(_ db: Database, _ body: (_ peer: (String) -> String, _ others: String) throws -> Void) throws {
-        guard !isIdentity else { return try body({ $0 }, "others") }
+    /// Runs a body with the expressions that give a column of peers, and one of packed stamps, as they are here.
+    func withFunctions(_ db: Database, _ body: (_ peer: (String) -> String, _ others: (String) -> String) throws -> Void) throws {
+        guard !isIdentity else { return try body({ $0 }, { $0 }) }
         let peer = DatabaseFunction("ubiquity_peer_here", argumentCount: 1) { values in
             Int64.fromDatabaseValue(values[0]).map { numbers[$0] ?? 0 }
         }
@@ -294,7 +294,7 @@ struct PeerNumbers {
         }
         for function in [peer, others] { db.add(function: function) }
         defer { for function in [peer, others] { db.remove(function: function) } }
-        try body({ "ubiquity_peer_here(\($0))" }, "ubiquity_others_here(others)")
+        try body({ "ubiquity_peer_here(\($0))" }, { "ubiquity_others_here(\($0))" })
     }
 }
 

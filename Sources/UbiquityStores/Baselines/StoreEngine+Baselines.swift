@@ -78,6 +78,18 @@ extension StoreEngine {
         return headers[id] ?? nil
     }
 
+    /// Whether this store holds all that a baseline does.
+    private func isContained(_ id: BaselineID) throws -> Bool {
+        if contained.contains(id) { return true }
+        guard let header = try header(of: id) else { return false }
+        let isContained = try file.pool.read { db in
+            let register = try LogRegister(own: StoreState.read(db).peer, db)
+            return try header.knowledge.entries.allSatisfy { try register.contains($0.position, of: $0.peer) }
+        }
+        if isContained { contained.insert(id) }
+        return isContained
+    }
+
     /// Reads a baseline to the end; whether it is whole.
     func verify(_ id: BaselineID, _ header: BaselineHeader) throws -> Bool {
         if verified.contains(id) { return true }
@@ -133,7 +145,7 @@ extension StoreEngine {
     private func isRollDue(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
         guard let policy = baselines else { return false }
         let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
-        let usable = try inventory.baselines.compactMap { id in try contained.contains(id) ? header(of: id) : nil }
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
         let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
         if loose >= policy.logs { return true }
         // A peer that waits for what is here, and can get it nowhere else.
@@ -205,7 +217,7 @@ extension StoreEngine {
         let directory = layout.logs(of: peer, epoch: epoch)
         let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
         var usable: [(id: BaselineID, header: BaselineHeader)] = []
-        for id in inventory.baselines where contained.contains(id) {
+        for id in try inventory.baselines.filter(isContained) {
             if let header = try header(of: id) { usable.append((id, header)) }
         }
         guard !usable.isEmpty else { return }

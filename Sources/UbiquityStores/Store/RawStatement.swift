@@ -93,6 +93,9 @@ struct RawStatement {
         return type == SQLITE_TEXT || type == SQLITE_BLOB ? Int(sqlite3_column_bytes(handle, Int32(column))) : 0
     }
 
+    /// A column as text; nil where it is NULL.
+    func text(_ column: Int) -> String? { isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self) }
+
     func value(_ column: Int) -> RecordValue {
         switch sqlite3_column_type(handle, Int32(column)) {
         case SQLITE_INTEGER: .integer(integer(column))

@@ -70,16 +70,20 @@ struct StoreState {
     var successor: PeerIdentifier?
 
     static func read(_ db: Database) throws -> StoreState {
-        guard let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT * FROM ubiquity_state")),
-            let peer = PeerIdentifier(row["peer"] as String)
+        // By hand: every save reads it.
+        let row = try RawStatement(
+            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content FROM ubiquity_state", db)
+        defer { row.reset() }
+        guard try row.step(), let peer = row.text(0).flatMap({ PeerIdentifier($0) }), let account = row.text(8), let container = row.text(9),
+            let content = row.text(10)
         else {
             throw UbiquitousStoreError(
                 .malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.")
         }
         return StoreState(
-            account: row["account"], container: row["container"], content: row["content"], peer: peer, epoch: row["epoch"], sequence: row["sequence"],
-            predecessor: (row["predecessor"] as Data?).flatMap { ContentHash(bytes: $0) }, clock: HybridTime(rawValue: row["clock"]),
-            attached: row["attached"], receipt: row["receipt"], successor: (row["successor"] as String?).flatMap { PeerIdentifier($0) })
+            account: account, container: container, content: content, peer: peer, epoch: row.integer(1), sequence: row.integer(2),
+            predecessor: ContentHash(bytes: row.bytes(3)), clock: HybridTime(rawValue: row.integer(4)), attached: row.integer(5) != 0,
+            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) })
     }
 
     func insert(_ db: Database) throws {

@@ -149,6 +149,21 @@ extension StoreCheck {
         }
     }
 
+    /// The last own log that a baseline holds: that and those before it may be gone.
+    private func trimmed(_ state: StoreState, _ layout: ContentLayout, _ register: LogRegister, _ files: LinuxFileLayer) throws -> Int64 {
+        let reader = BaselineReader(layout: layout, contentName: state.content, epoch: state.epoch)
+        var last: Int64 = 0
+        for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
+            for name in try files.namesIfThere(in: layout.baselines(of: peer, epoch: state.epoch)).compactMap({ BaselineName($0) }) {
+                guard let header = try? reader.header(of: BaselineID(peer: peer, name: name), clock: state.clock) else { continue }
+                for head in header.knowledge.heads[state.peer] ?? [] where try register.contains(head, of: state.peer) {
+                    last = max(last, head.sequence)
+                }
+            }
+        }
+        return last
+    }
+
     /// The published logs are there and whole, and no others are.
     fileprivate mutating func comparePublished(_ state: StoreState, _ container: FilePath, _ db: Database) throws {
         let directory = ContentLayout(container: container, contentName: state.content).logs(of: state.peer, epoch: state.epoch)
@@ -181,7 +196,8 @@ extension StoreCheck {
         ).compactMap { row in ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) } }
         published = remembered.count
         let names = Set(there)
-        for name in remembered where !names.contains(name) {
+        let trimmed = try trimmed(state, ContentLayout(container: container, contentName: state.content), register, files)
+        for name in remembered where !names.contains(name) && name.sequence > trimmed {
             report(.container, directory.appending(name.description).string, "it was published and is gone: other devices that lack it wait for it")
         }
     }

@@ -25,7 +25,13 @@ public final class FileFaults: Sendable {
 
     fileprivate func keep(_ file: FilePath, _ files: LinuxFileLayer) {
         guard let directory = kept.withLock({ $0 }), let name = file.lastComponent, let bytes = try? files.read(file, limit: .max) else { return }
-        try? files.writeNew(directory.appending(name), bytes)
+        let copy = directory.appending(name)
+        // What had arrived in part may be removed before the whole is.
+        if let size = try? files.size(of: copy) {
+            guard size < bytes.count else { return }
+            try? files.remove(copy)
+        }
+        try? files.writeNew(copy, bytes)
     }
 
     /// Counts a change; throws where it is not let through.
