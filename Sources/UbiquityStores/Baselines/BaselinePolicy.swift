@@ -2,16 +2,8 @@
 public struct BaselinePolicy: Sendable, Hashable {
     /// How many logs, of whichever peers, no baseline holds by then.
     public var logs: Int
-    /// How large they are by then, in bytes, and never less than twice the last baseline.
-    public var bytes: Int
-
-    /// Limits.
+    /// A limit.
     ///
-    /// - Parameters:
-    ///   - logs: how many logs no baseline holds by then.
-    ///   - bytes: how large they are by then.
-    public init(logs: Int = 2000, bytes: Int = 64 << 20) {
-        self.logs = logs
-        self.bytes = bytes
-    }
+    /// - Parameter logs: how many logs no baseline holds by then.
+    public init(logs: Int = 2000) { self.logs = logs }
 }

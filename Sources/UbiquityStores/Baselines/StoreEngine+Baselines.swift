@@ -112,17 +112,18 @@ extension StoreEngine {
     // MARK: Rolling
 
     /// Writes a baseline and trims what it makes superfluous, where there is reason to.
+    ///
+    /// - Parameter all: whether it is looked at now whatever has happened.
+    /// - Throws: `Errno`, or GRDB's errors.
     func maintain(all: Bool) throws {
-        guard all || maintenance.map({ $0 <= .now }) == true || lastReceipt != maintained else { return }
+        let isDue = all || maintenance.map { $0 <= .now } == true
+        // An exchange that has nothing to do with it asks no file system.
+        guard try isDue || hasManyLoose() else { return }
         maintenance = nil
-        maintained = lastReceipt
         var current = try inventory ?? listed()
-        inventory = current
         let others = try receipts()
-        if try isRollDue(current, others), let id = try roll(current) {
-            current.baselines.insert(id)
-            inventory = current
-        }
+        if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
+        inventory = current
         try trim(current, others)
     }
 
@@ -143,13 +144,18 @@ extension StoreEngine {
         return receipts
     }
 
-    private func isRollDue(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
-        guard let policy = baselines else { return false }
-        let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
-        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
+    /// Whether so many logs are in no baseline that one is due.
+    private func hasManyLoose() throws -> Bool {
+        guard let policy = baselines, let knowledge = lastReceipt else { return false }
+        let usable = try (inventory?.baselines ?? []).compactMap { id in try isContained(id) ? header(of: id) : nil }
         let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
-        if loose >= policy.logs { return true }
-        // A peer that waits for what is here, and can get it nowhere else.
+        return loose >= policy.logs
+    }
+
+    /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
+    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
+        guard baselines != nil, let knowledge = lastReceipt else { return false }
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
         return receipts.values.contains { receipt in
             (receipt?.awaits ?? []).contains { file in
                 guard let author = PeerIdentifier(file.peer), let sequence = file.sequence, knowledge.sequence(of: author) >= sequence,

@@ -36,8 +36,6 @@ actor StoreEngine {
     var contained: Set<BaselineID> = []
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant?
-    /// The knowledge with which that was seen last.
-    var maintained: Knowledge?
     let baselines: BaselinePolicy?
     /// The baselines that have been read to the end, and are whole.
     var verified: Set<BaselineID> = []
