@@ -44,6 +44,35 @@ struct VerifyTests {
         }
     }
 
+    @Test("a baseline that has its hash and holds what cannot be is a fault")
+    func wrongBaseline() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            try await device.haveBaselineWritten()
+            let names = try FileManager.default.subpathsOfDirectory(atPath: device.container.string)
+            let whole = device.container.appending(try #require(names.first { $0.hasSuffix(".ubbaseline") }))
+            let draft = device.home.appending("draft").string
+            let (directory, bytes) = (whole.removingLastComponent(), try Data(contentsOf: URL(filePath: whole.string)))
+            try FileManager.default.removeItem(atPath: whole.string)
+            for (sql, detail) in [
+                ("DELETE FROM log", "its knowledge is malformed"), ("UPDATE log SET hash = NULL", "its knowledge is malformed"),
+                ("INSERT INTO seen VALUES (1, 99, 0)", "its knowledge is malformed"),
+                ("UPDATE record_1 SET peer = NULL", "a record of “note” is malformed"),
+                ("UPDATE baseline SET sequence = 2", "it is baseline 2 of"), ("CREATE VIEW v AS SELECT 1", "it has other tables than a baseline"),
+            ] {
+                try bytes.write(to: URL(filePath: draft))
+                #expect(try await Tool.run("/usr/bin/sqlite3", [draft, sql]).status == 0)
+                let changed = [UInt8](try Data(contentsOf: URL(filePath: draft)))
+                let path = directory.appending("\(BaselineName(sequence: 1, hash: ContentHash(of: changed)))")
+                try FileManager.default.moveItem(atPath: draft, toPath: path.string)
+                let outcome = try await Tool.run("ubwatch", ["verify", device.container.string])
+                #expect(outcome.status == 1 && outcome.findings.first?.hasPrefix("fault: \(path): \(detail)") == true, "\(sql): \(outcome)")
+                try FileManager.default.removeItem(atPath: path.string)
+            }
+        }
+    }
+
     @Test("what a log needs and is nowhere is a gap that says who waits for it, and is none where a baseline holds it")
     func gaps() async throws {
         try await withContent(hasBaseline: false) { content in
