@@ -49,6 +49,7 @@ struct LogModel {
     ///   - trimmed: where the logs are that are there no more.
     ///   - epoch: the one that counts.
     ///   - tables: the synced tables.
+    /// - Throws: `LogFault`, or Foundation's errors.
     init(container: FilePath, contentName: String, trimmed: FilePath? = nil, epoch: Int64 = 1, tables: [SimulatedTable] = SimulatedTable.all) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)

@@ -42,7 +42,8 @@ enum Operation: Sendable, CustomStringConvertible {
     /// The peer that does it.
     var peer: Int {
         switch self {
-        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer), .removeContent(let peer), .deliver(let peer, _, _),
+        case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer),
+            .removeContent(let peer), .deliver(let peer, _, _),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):

@@ -39,7 +39,8 @@ struct Run {
         device.faults.keepRemoved(in: trimmed)
         // Clocks jump by years: what lost is kept through all of them.
         return try await device.openStore(
-            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000), baselines: baselines)
+            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000),
+            baselines: baselines)
     }
 
     mutating func perform(_ operation: Operation) async throws {

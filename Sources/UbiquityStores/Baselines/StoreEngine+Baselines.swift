@@ -17,6 +17,7 @@ extension StoreEngine {
     ///   - inventory: what is there.
     ///   - isFirst: whether the logs that are here are still to be joined.
     /// - Returns: whether something has been joined, so that logs may be ready that were not.
+    /// - Throws: `Errno`, or GRDB's errors.
     func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
         var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
         let state = try file.pool.read { db in try StoreState.read(db) }
@@ -186,6 +187,7 @@ extension StoreEngine {
     ///
     /// - Parameter inventory: what is there.
     /// - Returns: the baseline; nil where saves came in between.
+    /// - Throws: `Errno`, or GRDB's errors.
     func roll(_ inventory: ContentInventory) throws -> BaselineID? {
         let sequence = (inventory.baselines.filter { $0.peer == peer }.map(\.name.sequence).max() ?? 0) + 1
         let temporary = layout.temporary(of: peer, epoch: epoch)

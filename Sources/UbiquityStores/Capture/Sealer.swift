@@ -60,7 +60,9 @@ struct Sealer: Sendable {
     func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
         let header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
-            news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(), saves: 1, changes: Int64(body.changes))
+            // A store that is made anew may have taken in its own.
+            news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(), saves: 1,
+            changes: Int64(body.changes))
         let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, isOpen: coalesces, db)
         if !header.news.isEmpty { try StoreKnowledge.markTold(db) }
         state.sequence = header.sequence

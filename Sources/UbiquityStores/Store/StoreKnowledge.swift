@@ -75,6 +75,7 @@ enum StoreKnowledge {
     ///   - numbers: the peers' numbers here.
     ///   - own: the peer whose own logs are no other's.
     ///   - db: in a transaction.
+    /// - Throws: GRDB's errors.
     static func join(_ knowledge: Knowledge, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
         let peers = try peers(db)
         try numbers.withFunctions(db) { here, _ in
