@@ -121,7 +121,7 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes",
+                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system,
             ],
             swiftSettings: settings),

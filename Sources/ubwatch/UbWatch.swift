@@ -6,6 +6,6 @@ struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
         abstract: "See what happens in a container: changes, peers, logs.",
-        subcommands: [EventsCommand.self, StatusCommand.self, LogCommand.self]
+        subcommands: [EventsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self]
     )
 }

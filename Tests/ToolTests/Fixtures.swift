@@ -44,6 +44,19 @@ struct ToolDevice: Sendable {
         return home.appending(path)
     }
 
+    /// Another device, which shares the root, takes in all that is there and writes a baseline of it.
+    func haveBaselineWritten() async throws {
+        let other = ToolDevice(home: home.removingLastComponent().appending("other"), root: root)
+        #expect(try await other.run("ubcontrol", "sign-in", "alice", "--containers", root.string).status == 0)
+        try await other.takeIn()
+        #expect(try await other.run("notes", "compact").output == "Wrote baseline 1.\n")
+    }
+
+    /// Takes in all that is there, and does not read the notes, which may be long.
+    func takeIn() async throws {
+        #expect(try await Tool.run("/bin/sh", ["-c", "\(Tool.path("notes")) list --home \(home) > /dev/null"]).status == 0)
+    }
+
     /// The logs in the container, of whichever peer.
     func logs() throws -> [FilePath] {
         try FileManager.default.subpathsOfDirectory(atPath: container.string).filter { $0.hasSuffix(".ublog") }.sorted().map(container.appending)

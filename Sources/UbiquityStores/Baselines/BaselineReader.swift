@@ -47,8 +47,47 @@ struct BaselineReader {
         try open(id) { db in
             let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
             guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
+            try verifyLogs(header, db)
             for table in header.tables { try verify(table, header, db) }
         }
+    }
+
+    /// Whether its list of logs is one, and its knowledge is of these.
+    private func verifyLogs(_ header: BaselineHeader, _ db: Database) throws {
+        let peers = header.peers.keys.map(String.init).joined(separator: ",")
+        let isTime = "typeof(time) = 'integer' AND time >= 0"
+        for condition in [
+            """
+            SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence > 0
+            AND typeof(hash) = 'blob' AND length(hash) = 32 AND \(isTime)) IS NOT TRUE
+            """,
+            "SELECT 1 FROM seen WHERE (author IN (\(peers)) AND peer IN (\(peers)) AND \(isTime)) IS NOT TRUE",
+            "SELECT peer, sequence, hash FROM knowledge EXCEPT SELECT peer, sequence, hash FROM log",
+        ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (\(condition))")! {
+            throw LogFault.damaged("its knowledge is malformed")
+        }
+    }
+
+    /// Goes through the logs that a baseline holds.
+    ///
+    /// - Parameters:
+    ///   - id: the baseline, which has been verified.
+    ///   - header: what it says of itself.
+    ///   - body: gets each log.
+    /// - Throws: `LogFault`, or `Errno`.
+    func forEachLog(of id: BaselineID, _ header: BaselineHeader, _ body: (PeerIdentifier, LogFileName) -> Void) throws {
+        try open(id) { db in
+            let rows = try Row.fetchCursor(db, sql: "SELECT peer, sequence, hash FROM log")
+            while let row = try rows.next() {
+                if let log = Log(row, header.peers) { body(log.peer, LogFileName(sequence: log.position.sequence, hash: log.position.hash)) }
+            }
+        }
+    }
+
+    /// A row of `log` or `knowledge`.
+    fileprivate struct Log {
+        var peer: PeerIdentifier
+        var position: Knowledge.Position
     }
 
     /// Whether records can be what they say.
@@ -58,13 +97,15 @@ struct BaselineReader {
         let count = table.table.columns.count
         let mask = count == 0 ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - count))
         func hasNull(_ letter: String) -> String { keys.map { "\(letter)\($0) IS NULL" }.joined(separator: " OR ") }
+        func isNotAlive(_ life: String) -> String { "typeof(\(life)) <> 'integer' OR \(life) < 1 OR \(life) % 2 = 0" }
         let isWrong = """
-            \(hasNull("k")) OR typeof(life) <> 'integer' OR life < 1 OR life % 2 = 0 OR typeof(time) <> 'integer' OR time < 0
-            OR peer NOT IN (\(peers)) OR typeof(columns) <> 'integer' OR columns & ~\(mask) OR length(others) % \(RecordClock.otherSize)
+            \(hasNull("k")) OR \(isNotAlive("life")) OR typeof(time) <> 'integer' OR time < 0
+            OR (peer IN (\(peers))) IS NOT TRUE OR typeof(columns) <> 'integer' OR columns & ~\(mask)
+            OR typeof(others) NOT IN ('null', 'blob') OR length(others) % \(RecordClock.otherSize)
             """
         for (name, condition) in [
             ("record", isWrong), ("other", isWrong), ("dead", "\(hasNull("k")) OR typeof(life) <> 'integer' OR life < 2 OR life % 2"),
-            ("same", "\(hasNull("a")) OR \(hasNull("b")) OR la < 1 OR lb < 1 OR la % 2 = 0 OR lb % 2 = 0"),
+            ("same", "\(hasNull("a")) OR \(hasNull("b")) OR \(isNotAlive("la")) OR \(isNotAlive("lb"))"),
         ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(name)_\(table.number) WHERE \(condition))")! {
             throw LogFault.damaged("a record of “\(table.table.name)” is malformed")
         }
@@ -117,10 +158,8 @@ struct BaselineReader {
         }
         var knowledge = Knowledge()
         for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM knowledge") {
-            guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let sequence = Int64.fromDatabaseValue(row["sequence"]),
-                sequence > 0, let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
-            else { throw LogFault.damaged("its knowledge is malformed") }
-            knowledge.insert(.init(sequence: sequence, hash: hash), of: peer)
+            guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
+            knowledge.insert(log.position, of: log.peer)
         }
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
@@ -134,5 +173,14 @@ struct BaselineReader {
 
     private static func list(_ value: DatabaseValue) -> [String]? {
         String.fromDatabaseValue(value).flatMap { try? JSONDecoder().decode([String].self, from: Data($0.utf8)) }
+    }
+}
+
+extension BaselineReader.Log {
+    fileprivate init?(_ row: Row, _ peers: [Int64: PeerIdentifier]) {
+        guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let sequence = Int64.fromDatabaseValue(row["sequence"]),
+            sequence > 0, let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
+        else { return nil }
+        self.init(peer: peer, position: .init(sequence: sequence, hash: hash))
     }
 }

@@ -48,7 +48,7 @@ struct EndedEpochs {
     }
 
     /// What lies beside the logs, and which names there are ours.
-    private static let folders: [(String, @Sendable (String) -> Bool)] = [
+    static let folders: [(String, @Sendable (String) -> Bool)] = [
         ("values", { ContentHash(hexadecimal: $0) != nil }),
         ("baselines", { BaselineName($0) != nil }),
         ("receipts", { Receipt.number(ofFile: $0) != nil }),

@@ -93,7 +93,7 @@ extension ContainerSurvey {
         }
     }
 
-    private static func store(_ name: String, _ layout: ContentLayout, _ files: LinuxFileLayer) throws -> Store {
+    static func store(_ name: String, _ layout: ContentLayout, _ files: any FileLayer) throws -> Store {
         let epoch = try names(in: layout.epochs, files).compactMap(ContentLayout.epoch(ofMark:)).max() ?? 0
         var peers: [SurveyedPeer] = []
         for directory in try names(in: layout.directory, files) {
@@ -117,7 +117,7 @@ extension ContainerSurvey {
         Store(name: name, epoch: epoch, peers: peers, logs: peers.reduce(0) { $0 + $1.logs }, bytes: peers.reduce(0) { $0 + $1.bytes })
     }
 
-    private static func peer(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ files: LinuxFileLayer) throws -> SurveyedPeer {
+    private static func peer(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ files: any FileLayer) throws -> SurveyedPeer {
         let directory = layout.logs(of: identifier, epoch: epoch)
         let logs = try names(in: directory, files).compactMap { LogFileName($0) }
         let isForked = Set(logs.map(\.sequence)).count < logs.count
@@ -139,7 +139,7 @@ extension ContainerSurvey {
     }
 
     /// For each whole log the one before it.
-    private static func predecessors(of logs: [LogFileName], in directory: FilePath, _ files: LinuxFileLayer) -> [LogFileName: LogFileName?] {
+    private static func predecessors(of logs: [LogFileName], in directory: FilePath, _ files: any FileLayer) -> [LogFileName: LogFileName?] {
         var predecessors: [LogFileName: LogFileName?] = [:]
         for name in logs {
             guard let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit),
@@ -151,7 +151,7 @@ extension ContainerSurvey {
     }
 
     /// The names in a directory that may have gone, or never been.
-    private static func names(in directory: FilePath, _ files: LinuxFileLayer) throws -> [String] {
+    private static func names(in directory: FilePath, _ files: any FileLayer) throws -> [String] {
         do {
             return try files.names(in: directory)
         } catch Errno.noSuchFileOrDirectory, Errno.notDirectory {

@@ -1,0 +1,54 @@
+package import Foundation
+package import SystemPackage
+internal import UbiquityContainers
+
+/// What a look at every file of the stores' contents in a container finds.
+package struct ContainerVerification: Sendable, Codable {
+    package var path: String
+    package var contents: [ContentVerification] = []
+    /// What lies beside the contents.
+    package var findings: [ContentVerification.Finding] = []
+
+    /// Whether nothing is wrong or missing.
+    package var isSound: Bool { findings.isSound && contents.allSatisfy(\.isSound) }
+
+    /// Looks at a container, or at one content of it.
+    ///
+    /// - Parameters:
+    ///   - path: the container's directory, or a content's.
+    ///   - content: the one content of the container to look at; nil for all.
+    ///   - now: the time, beyond which stamps are not plausible.
+    ///   - progress: called before each file that is read.
+    /// - Throws: `UbiquitousStoreError` where there is no such directory or content. Whatever is wrong with files is a finding.
+    package init(of path: FilePath, content: String? = nil, now: Date = Date(), progress: @escaping (FilePath) -> Void = { _ in }) throws {
+        let files = LinuxFileLayer()
+        let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+        let full = absolute.lexicallyNormalized()
+        self.path = full.string
+        func verify(_ layout: ContentLayout) -> ContentVerification {
+            ContentVerifier(layout: layout, files: files, now: now, progress: progress).verify()
+        }
+        let parent = full.appending(ContentLayout.parent)
+        if content == nil, full.removingLastComponent().lastComponent?.string == ContentLayout.parent, Self.isDirectory(full, files) {
+            contents = [verify(ContentLayout(directory: full))]
+        } else if let content {
+            let layout = ContentLayout(container: full, contentName: content)
+            guard FilePath.Component(content)?.kind == .regular, Self.isDirectory(layout.directory, files) else {
+                throw UbiquitousStoreError(.fileSystem, "\(full) has no content “\(content)”; `ubwatch status` lists what it has.", path: full)
+            }
+            contents = [verify(layout)]
+        } else {
+            guard Self.isDirectory(parent, files) || Self.isDirectory(full.appending(UbiquityContainer.markDirectoryName), files) else {
+                throw UbiquitousStoreError(
+                    .fileSystem,
+                    "\(full) is neither a container nor a content; name <containers root>/<account>/<container identifier>, or a directory in its CoreData.",
+                    path: full)
+            }
+            contents = findings.entries(of: parent, files, expecting: { ForeignNames.matches($0) ? nil : .directory }).map {
+                verify(ContentLayout(container: full, contentName: $0))
+            }
+        }
+    }
+
+    private static func isDirectory(_ path: FilePath, _ files: LinuxFileLayer) -> Bool { (try? files.kind(of: path)) == .directory }
+}

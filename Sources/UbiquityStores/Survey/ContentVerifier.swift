@@ -1,0 +1,75 @@
+internal import Foundation
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Looks at every file of a content.
+struct ContentVerifier {
+    let layout: ContentLayout
+    let files: any FileLayer
+    let now: Date
+    /// Called before each file that is read.
+    let progress: (FilePath) -> Void
+
+    func verify() -> ContentVerification {
+        let name = layout.directory.lastComponent?.string ?? ""
+        var found = ContentVerification(content: name, path: layout.directory.string)
+        let entries = found.findings.entries(of: layout.directory, files) { name in
+            name == layout.epochs.lastComponent?.string || PeerIdentifier(name) != nil ? .directory : nil
+        }
+        verifyMarks(&found)
+        var peers: [Int64: [PeerIdentifier]] = [:]
+        for peer in entries.compactMap({ PeerIdentifier($0) }) {
+            for epoch in epochs(of: peer, &found) { peers[epoch, default: []].append(peer) }
+        }
+        for (epoch, peers) in peers.sorted(by: { $0.key < $1.key }) {
+            var verifier = EpochVerifier(
+                layout: layout, contentName: name, epoch: epoch, files: files, clock: HybridTime(now), progress: progress, found: found)
+            verifier.verify(peers)
+            found = verifier.found
+        }
+        // What cannot be listed has been reported.
+        let survey = try? ContainerSurvey.store(name, layout, files)
+        found.unread = (survey?.peers ?? []).flatMap { peer in
+            peer.knowledge.filter { $0.behind > 0 }.map { .init(peer: peer.peer, author: $0.peer, logs: $0.behind) }
+        }
+        return found
+    }
+
+    private func verifyMarks(_ found: inout ContentVerification) {
+        for name in found.findings.entries(of: layout.epochs, files, expecting: { ContentLayout.epoch(ofMark: $0) == nil ? nil : .file }) {
+            let path = layout.epochs.appending(name)
+            progress(path)
+            found.marks += 1
+            found.epoch = max(found.epoch, ContentLayout.epoch(ofMark: name)!)
+            do {
+                let mark = EpochMark(decoding: try files.read(path, limit: EpochVerifier.limit))
+                if mark.map({ "\($0.epoch).\($0.peer)" }) != name {
+                    found.findings.report(
+                        .fault, path,
+                        mark.map { "it is a mark of epoch \($0.epoch) by \($0.peer)" } ?? "it is damaged, or of a newer version",
+                        "leave it: its name decides which epoch it is, and what it says only which logs of the epoch before had been read")
+                }
+            } catch {
+                found.findings.reportUnreadable(path, error)
+            }
+        }
+    }
+
+    /// The epochs of a peer that have not ended.
+    private func epochs(of peer: PeerIdentifier, _ found: inout ContentVerification) -> [Int64] {
+        let directory = layout.peer(peer)
+        let names = found.findings.entries(of: directory, files) { ContentLayout.epoch(ofDirectory: $0) == nil ? nil : .directory }
+        return names.compactMap(ContentLayout.epoch(ofDirectory:)).filter { epoch in
+            let path = layout.logs(of: peer, epoch: epoch)
+            if epoch < found.epoch {
+                found.findings.report(
+                    .remark, path, "its epoch has ended", "nothing: a device removes it once its peer has set aside what was not sent")
+            } else if epoch > found.epoch {
+                found.findings.report(
+                    .remark, path, "no mark names its epoch yet",
+                    "wait until the mark is here; until then devices that do not know it pass the files over")
+            }
+            return epoch >= found.epoch
+        }
+    }
+}
