@@ -14,7 +14,7 @@ struct CompactCommand: AsyncParsableCommand {
         let store = try await notebook.open()
         let number = try await store.rollBaseline()
         try await store.close()
-        print(number.map { "Wrote baseline \($0)." } ?? "Notes were being written meanwhile, or the container is gone: nothing was done.")
+        print(number.map { "Wrote baseline \($0)." } ?? "Notes were being written meanwhile: nothing was done.")
     }
 }
 

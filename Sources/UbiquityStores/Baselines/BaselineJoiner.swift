@@ -265,8 +265,6 @@ struct PeerNumbers {
         isIdentity = numbers.allSatisfy { $0.key == $0.value }
     }
 
-    subscript(number: Int64) -> Int64? { numbers[number] }
-
     /// Puts a clock's numbers into those here.
     func apply(to clock: inout RecordClock) throws {
         guard !isIdentity else { return }

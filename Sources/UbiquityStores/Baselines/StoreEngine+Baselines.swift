@@ -21,7 +21,7 @@ extension StoreEngine {
     func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
         var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
         let state = try file.pool.read { db in try StoreState.read(db) }
-        for id in inventory.baselines.sorted() where !contained.contains(id) {
+        for id in inventory.baselines.sorted() where !contained.contains(id) && !refused.contains(id) {
             guard let header = try header(of: id) else { continue }
             let (lacks, isForked, knowledge) = try file.pool.read { db in
                 let register = try LogRegister(own: state.peer, db)
@@ -47,7 +47,7 @@ extension StoreEngine {
             }
             guard try verify(id, header) else { continue }
             progress.update { $0.begin(logs: Int(clamping: lag)) }
-            let outcome = try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
+            guard let outcome = try joined(id, header) else { continue }
             Waypoint.joinCommitted.pass()
             progress.update { $0.finish(logs: Int(clamping: lag)) }
             contained.insert(id)
@@ -55,6 +55,23 @@ extension StoreEngine {
             return true
         }
         return false
+    }
+
+    /// Joins a baseline; nil where this store cannot hold what it says, which harms nothing else.
+    private func joined(_ id: BaselineID, _ header: BaselineHeader) throws -> LogImporter.Outcome? {
+        let reason: String
+        do {
+            return try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
+        } catch let fault as LogFault {
+            reason = fault.description
+        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
+            reason = "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        }
+        refused.insert(id)
+        try quarantine([
+            QuarantinedLog(peer: id.peer.description, file: id.name.description, kind: .refused, reason: reason, record: nil, since: now())
+        ])
+        return nil
     }
 
     var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: sealer, migrations: file.migrations) }
@@ -173,7 +190,9 @@ extension StoreEngine {
     /// Publishes, and writes a baseline.
     func rollNow() throws -> Int64? {
         var sequence: Int64?
+        var isPlaced = false
         try leased { _ in
+            isPlaced = true
             try publish(all: true)
             var current = try inventory ?? listed()
             sequence = try roll(current).map { id in
@@ -183,6 +202,7 @@ extension StoreEngine {
             inventory = current
             try trim(current, try receipts())
         }
+        guard isPlaced else { throw suspension }
         return sequence
     }
 
@@ -241,6 +261,8 @@ extension StoreEngine {
             let covered = min(limit, passed(header.knowledge))
             let superfluous = logs.filter { $0.sequence <= covered && register.contains($0) }
             guard !superfluous.isEmpty else { break }
+            // What was whole when it was joined may have been damaged since.
+            verified.remove(id)
             guard try verify(id, header) else { continue }
             for log in superfluous {
                 try files.remove(directory.appending(log.description))
@@ -253,6 +275,7 @@ extension StoreEngine {
         for (id, header) in usable where id.peer == peer {
             for (other, greater) in usable
             where other != id && greater.knowledge.holds(header.knowledge, orIsEqual: other > id, within: knowledge) {
+                verified.remove(other)
                 guard try verify(other, greater) else { continue }
                 try files.remove(layout.baseline(id, epoch: epoch))
                 self.inventory?.baselines.remove(id)

@@ -14,7 +14,7 @@ extension StoreEngine {
     func rebuild() throws {
         try settle()
         var isDone = false
-        try leased { state in
+        try leased { _ in
             // What has been sealed since is in the container before it is taken from there.
             try publish(all: true)
             var content = try file.pool.read { db in
@@ -30,7 +30,7 @@ extension StoreEngine {
             notices.post(.didFill(Set(file.shapes.map(\.name))))
             isDone = true
         }
-        guard isDone else { return try settle() }
+        guard isDone else { throw suspension }
         try settle()
     }
 

@@ -131,7 +131,7 @@ extension StoreEngine {
             if let baseline = BaselineName(name) {
                 let id = BaselineID(peer: identifier, name: baseline)
                 if try files.kind(of: layout.baseline(id, epoch: epoch)) != nil {
-                    guard let header = try header(of: id), try verify(id, header) else { continue }
+                    guard !refused.contains(id), let header = try header(of: id), try verify(id, header) else { continue }
                 }
             } else if try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) != nil {
                 continue

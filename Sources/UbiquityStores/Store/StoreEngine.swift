@@ -37,6 +37,8 @@ actor StoreEngine {
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant?
     let baselines: BaselinePolicy?
+    /// The baselines that are whole, and hold what this store cannot.
+    var refused: Set<BaselineID> = []
     /// The baselines that have been read to the end, and are whole.
     var verified: Set<BaselineID> = []
     var lastReceipt: Knowledge?
@@ -115,6 +117,8 @@ actor StoreEngine {
         for (path, isThere) in [(change.from, false), (change.path, change.kind != .removed)] {
             guard let path, let (id, of) = layout.baseline(at: path), of == epoch else { continue }
             headers[id] = nil
+            refused.remove(id)
+            verified.remove(id)
             if isThere { inventory!.baselines.insert(id) } else { inventory!.baselines.remove(id) }
         }
         if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
