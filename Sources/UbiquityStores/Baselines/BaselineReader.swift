@@ -63,6 +63,12 @@ struct BaselineReader {
             """,
             "SELECT 1 FROM seen WHERE (author IN (\(peers)) AND peer IN (\(peers)) AND \(isTime)) IS NOT TRUE",
             "SELECT peer, sequence, hash FROM knowledge EXCEPT SELECT peer, sequence, hash FROM log",
+            "SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log",
+            "SELECT 1 FROM hole WHERE (typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE",
+            """
+            SELECT 1 FROM retired WHERE (peer IN (\(peers)) AND typeof(receipt) = 'integer' AND receipt >= 0
+            AND typeof(sequence) = 'integer' AND sequence >= 0) IS NOT TRUE
+            """,
         ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (\(condition))")! {
             throw LogFault.damaged("its knowledge is malformed")
         }
@@ -84,7 +90,19 @@ struct BaselineReader {
         }
     }
 
-    /// A row of `log` or `knowledge`.
+    /// Whether a baseline holds one of these logs.
+    func holds(_ logs: [(peer: PeerIdentifier, position: Knowledge.Position)], _ id: BaselineID, _ header: BaselineHeader) throws -> Bool {
+        let numbers = Dictionary(header.peers.map { ($0.value, $0.key) }) { first, _ in first }
+        return try open(id) { db in
+            try logs.contains { log in
+                try Bool.fetchOne(
+                    db, sql: "SELECT EXISTS (SELECT 1 FROM log WHERE peer = ? AND sequence = ? AND hash = ?)",
+                    arguments: [numbers[log.peer], log.position.sequence, Data(log.position.hash.bytes)])!
+            }
+        }
+    }
+
+    /// A row of `log`, `hole` or `knowledge`.
     fileprivate struct Log {
         var peer: PeerIdentifier
         var position: Knowledge.Position
@@ -160,6 +178,10 @@ struct BaselineReader {
         for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM knowledge") {
             guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
             knowledge.insert(log.position, of: log.peer)
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM hole") {
+            guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
+            knowledge.insertHole(log.position, of: log.peer)
         }
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),

@@ -20,23 +20,13 @@ extension StoreEngine {
     /// - Throws: `Errno`, or GRDB's errors.
     func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
         var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
-        let state = try file.pool.read { db in try StoreState.read(db) }
         for id in inventory.baselines.sorted() where !contained.contains(id) && !refused.contains(id) {
-            guard let header = try header(of: id) else { continue }
-            let (lacks, isForked, knowledge) = try file.pool.read { db in
-                let register = try LogRegister(own: state.peer, db)
-                let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
-                return (!lacking.isEmpty, lacking.contains { $0.peer == state.peer }, try StoreKnowledge.all(state, db))
-            }
-            guard lacks else {
-                contained.insert(id)
-                continue
-            }
-            if isForked {
+            guard let header = try header(of: id), let news = try news(in: id, header) else { continue }
+            if news.isForked {
                 try takeNewIdentifier()
                 return true
             }
-            candidates.append((id, header, header.knowledge.count(beyond: knowledge)))
+            candidates.append((id, header, news.logs))
         }
         for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) where !isFirst || lag >= Self.worthwhile {
             if let obstacle = joiner.obstacle(to: header) {
@@ -96,16 +86,28 @@ extension StoreEngine {
         return headers[id] ?? nil
     }
 
+    /// What a baseline holds that this store does not; nil for nothing.
+    private func news(in id: BaselineID, _ header: BaselineHeader) throws -> (logs: Int64, isForked: Bool)? {
+        let (lacking, own, knowledge) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let register = try LogRegister(own: state.peer, db)
+            let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
+            return (lacking, state.peer, try StoreKnowledge.all(state, db))
+        }
+        let logs = header.knowledge.count(beyond: knowledge)
+        if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
+        let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
+            .filter { header.knowledge.covers($0.position.sequence, $0.position.hash, of: $0.peer) }
+        if !holes.isEmpty, try reader.holds(holes, id, header) { return (logs, false) }
+        contained.insert(id)
+        return nil
+    }
+
     /// Whether this store holds all that a baseline does.
     private func isContained(_ id: BaselineID) throws -> Bool {
         if contained.contains(id) { return true }
         guard let header = try header(of: id) else { return false }
-        let isContained = try file.pool.read { db in
-            let register = try LogRegister(own: StoreState.read(db).peer, db)
-            return try header.knowledge.entries.allSatisfy { try register.contains($0.position, of: $0.peer) }
-        }
-        if isContained { contained.insert(id) }
-        return isContained
+        return try news(in: id, header) == nil
     }
 
     /// Reads a baseline to the end; whether it is whole.
@@ -138,27 +140,14 @@ extension StoreEngine {
         guard try isDue || hasManyLoose() else { return }
         maintenance = nil
         var current = try inventory ?? listed()
-        let others = try receipts()
+        var others = try active(receipts())
+        if try retireSilent(others) {
+            try publish(all: true)
+            others = try active(others)
+        }
         if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)
-    }
-
-    /// The newest receipt of each other peer of this epoch; nil where there is none that can be read.
-    private func receipts() throws -> [PeerIdentifier: Receipt?] {
-        var receipts: [PeerIdentifier: Receipt?] = [:]
-        for name in try files.names(in: layout.directory) {
-            guard let other = PeerIdentifier(name), other != peer, try files.kind(of: layout.logs(of: other, epoch: epoch)) == .directory else {
-                continue
-            }
-            let directory = layout.receipts(of: other, epoch: epoch)
-            let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
-            receipts[other] = .some(
-                numbers.lazy.compactMap { [files] number in
-                    (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
-                }.first)
-        }
-        return receipts
     }
 
     /// Whether so many logs are in no baseline that one is due.
@@ -170,15 +159,18 @@ extension StoreEngine {
     }
 
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
-    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
+    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
         guard baselines != nil, let knowledge = lastReceipt else { return false }
         let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
-        return receipts.values.contains { receipt in
-            (receipt?.awaits ?? []).contains { file in
-                guard let author = PeerIdentifier(file.peer), let sequence = file.sequence, knowledge.sequence(of: author) >= sequence,
-                    !usable.contains(where: { $0.knowledge.sequence(of: author) >= sequence })
+        return receipts.values.contains { newest in
+            let awaited = (newest.receipt?.awaits ?? []).map { ($0.peer, $0.sequence, $0.hash, $0.isDamaged) }
+            let holes = (newest.receipt?.holes ?? []).map { ($0.peer, Optional($0.sequence), Optional($0.hash), false) }
+            return (awaited + holes).contains { peer, sequence, hash, isDamaged in
+                let hash = hash.flatMap { ContentHash(hexadecimal: $0) }
+                guard let author = PeerIdentifier(peer), let sequence, knowledge.covers(sequence, hash, of: author),
+                    !usable.contains(where: { $0.knowledge.covers(sequence, hash, of: author) })
                 else { return false }
-                return file.isDamaged || !hasLog(sequence, of: author)
+                return isDamaged || !hasLog(sequence, of: author)
             }
         }
     }
@@ -200,7 +192,7 @@ extension StoreEngine {
                 return id.name.sequence
             }
             inventory = current
-            try trim(current, try receipts())
+            try trim(current, try active(receipts()))
         }
         guard isPlaced else { throw suspension }
         return sequence
@@ -241,7 +233,7 @@ extension StoreEngine {
     // MARK: Trimming
 
     /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed; and own baselines that a greater one holds.
-    private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws {
+    private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws {
         let directory = layout.logs(of: peer, epoch: epoch)
         let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
         var usable: [(id: BaselineID, header: BaselineHeader)] = []
@@ -252,11 +244,11 @@ extension StoreEngine {
         let (register, own) = try file.pool.read { db in
             // Positions of this identifier's that are this store's own, by sequence: another copy of it may have written others.
             let known = try logs.filter { try LogRegister(own: peer, db).contains($0.position, of: peer) }
-            let heads = Set(usable.flatMap { $0.header.knowledge.heads[peer] ?? [] } + receipts.values.flatMap { $0?.stated.heads[peer] ?? [] })
+            let heads = Set(usable.flatMap { $0.header.knowledge.heads[peer] ?? [] } + receipts.values.flatMap { $0.receipt?.stated.heads[peer] ?? [] })
             return (Set(known), try heads.filter { try LogRegister(own: peer, db).contains($0, of: peer) })
         }
-        func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.heads[peer]?.filter(own.contains).map(\.sequence).max() ?? 0 }
-        let limit = receipts.values.map { passed($0?.stated) }.min() ?? .max
+        func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.passed(peer, where: own.contains) ?? 0 }
+        let limit = receipts.values.map { passed($0.receipt?.stated) }.min() ?? .max
         for (id, header) in usable.sorted(by: { passed($0.header.knowledge) > passed($1.header.knowledge) }) {
             let covered = min(limit, passed(header.knowledge))
             let superfluous = logs.filter { $0.sequence <= covered && register.contains($0) }
@@ -316,6 +308,10 @@ extension Knowledge {
     /// - Returns: whether it does.
     func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
         if self == other { return orIsEqual }
+        let isWhole = holes.allSatisfy { peer, positions in
+            positions.allSatisfy { other.holes[peer]?.contains($0) == true || other.sequence(of: peer) < $0.sequence }
+        }
+        guard isWhole else { return false }
         return other.heads.allSatisfy { peer, positions in
             guard let own = heads[peer] else { return false }
             if own == positions { return true }

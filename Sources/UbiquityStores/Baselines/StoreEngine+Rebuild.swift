@@ -58,18 +58,21 @@ extension StoreEngine {
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
-        var isFull = true
-        while isFull {
-            let plan = try planner.plan(&content, db)
-            isFull = plan.isFull
-            guard !plan.ready.isEmpty else { break }
+        var isPassing = false
+        while true {
+            let plan = try planner.plan(&content, isPassing: isPassing, db)
+            guard !plan.ready.isEmpty else {
+                if isPassing { break }
+                isPassing = true
+                continue
+            }
+            isPassing = false
             progress.update { $0.begin(plan.ready, here: content.count) }
             let outcome = try importer.join(plan.ready, isolating: true, db)
             progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
             for log in plan.ready.dropFirst(outcome.joined) { content.insert(log.name, of: log.peer) }
             if let (log, _) = outcome.refused {
                 content.set(.faulty, log.name, of: log.peer)
-                isFull = true
             }
         }
         let missing = try Int.fetchOne(

@@ -81,7 +81,7 @@ struct UnsentLogs {
     private func lastRead() throws -> Int64 {
         let register = try LogRegister(own: state.peer, db)
         // Another branch's log says nothing of this one's.
-        return try (known.heads[state.peer] ?? []).filter { try register.contains($0, of: state.peer) }.map(\.sequence).max() ?? 0
+        return try known.passed(state.peer) { try register.contains($0, of: state.peer) }
     }
 
     /// This peer's published logs behind a sequence.

@@ -7,7 +7,7 @@ extension StoreEngine {
     func publish(all: Bool) throws {
         // With nothing to write there is no waiting for another process that writes.
         let (hasWork, hasLogs) = try file.pool.read { db in
-            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db)
+            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db) || Retirements.areUntold(db)
             return (hasWork, try hasWork || !Outbox.isEmpty(db))
         }
         guard hasLogs || closing != nil else { return }
@@ -26,6 +26,7 @@ extension StoreEngine {
         }
         return try file.pool.write { db in
             try sealer.seal(db)
+            try Retirements.tell(by: sealer, db)
             let open = try Outbox.open(db)
             guard isDue || open.bytes >= limit else { return open.count > 0 }
             if open.count > 0 { try Outbox.close(maximumSize: limit, db) }
@@ -40,6 +41,8 @@ extension StoreEngine {
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
         var isFull = true
         var isFirst = true
+        // Whether logs at which their author was retired are passed over: only where nothing else helps, and until that has helped.
+        var isPassing = false
         defer { progress.update { $0.isImporting = false } }
         while isFull {
             // An error on the way lists anew: what had been planned is no longer in the inventory.
@@ -50,9 +53,11 @@ extension StoreEngine {
                 waiting = []
                 if try joinBaseline(current, isFirst: true) { current = try listed() }
             }
-            let plan = try file.pool.read { db in try planner.plan(&current, db) }
+            let plan = try file.pool.read { db in try planner.plan(&current, isPassing: isPassing, db) }
             waiting = plan.waiting
-            isFull = plan.isFull
+            isFull = plan.isFull || isPassing && !plan.ready.isEmpty
+            let hasPassed = isPassing
+            isPassing = false
             try quarantine(plan.quarantined.map { QuarantinedLog($0.name.description, of: $0.peer, $0.fault, since: now()) })
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
@@ -81,6 +86,8 @@ extension StoreEngine {
             } else if !isFull, try joinBaseline(current, isFirst: false) {
                 inventory = try listed()
                 isFull = true
+            } else if !isFull, !hasPassed, !waiting.isEmpty, try file.pool.read({ db in try Holes(db).arePossible }) {
+                (isPassing, isFull) = (true, true)
             }
         }
         // An import seals foreign writes: out with them.

@@ -37,6 +37,8 @@ actor StoreEngine {
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant?
     let baselines: BaselinePolicy?
+    /// In seconds: how long a peer may be silent before it is retired; nil for as long as it likes.
+    let silenceLimit: TimeInterval?
     /// The baselines that are whole, and hold what this store cannot.
     var refused: Set<BaselineID> = []
     /// The baselines that have been read to the end, and are whole.
@@ -64,6 +66,7 @@ actor StoreEngine {
         now = context.now
         coalescing = context.options.coalescing
         baselines = context.options.baselines
+        silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
         peer = state.peer
