@@ -21,7 +21,8 @@ struct RetirementTests {
 
     private func logs(_ root: FilePath, _ store: UbiquitousStore) async throws -> [FilePath] {
         let directory = directory(root, try await store.status().peer)
-        return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(directory.appending)
+        return try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { $0.hasSuffix(".ublog") }.sorted().map(
+            directory.appending)
     }
 
     @Test("F-13: a peer that is retired by hand holds up no removal of logs, and is back by itself with all that it had not sent")
@@ -84,7 +85,9 @@ struct RetirementTests {
 
     /// Three stores of which one has lost a log for good: the first wrote three, of which the second has them all but the second one.
     private func withLostLog(
-        _ body: (_ devices: [TestDevice], _ root: FilePath, _ waiting: UbiquitousStore, _ author: PeerIdentifier, _ lost: (path: FilePath, bytes: Data))
+        _ body: (
+            _ devices: [TestDevice], _ root: FilePath, _ waiting: UbiquitousStore, _ author: PeerIdentifier, _ lost: (path: FilePath, bytes: Data)
+        )
             async throws -> Void
     ) async throws {
         try await withDevices(3) { devices, root in
@@ -198,7 +201,8 @@ struct RetirementTests {
             // A file under its identifier that it does not remember: the store has lost its past.
             let log = LogFile.encode(
                 LogHeader(
-                    peer: old, contentName: "People", epoch: 1, sequence: 1, predecessor: nil, news: Knowledge(), schema: "v1", created: Date(), saves: 0,
+                    peer: old, contentName: "People", epoch: 1, sequence: 1, predecessor: nil, news: Knowledge(), schema: "v1", created: Date(),
+                    saves: 0,
                     changes: 0), body: [])
             let name = LogFileName(sequence: 1, hash: ContentHash(of: log))
             try Data(log).write(to: URL(fileURLWithPath: directory(root, old).appending(name.description).string))
@@ -224,6 +228,19 @@ struct RetirementTests {
                 await #expect { try await store.retire(peer) } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
             }
             #expect(try await store.sealedLogs().isEmpty)
+        }
+    }
+
+    @Test("a store that has been seeded and nothing more keeps its identifier")
+    func seededOnly() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            let records = [SeedRecord(table: "person", values: ["id": "1", "first": "A"])]
+            _ = try await store.seed(from: records, token: "seed")
+            try await store.settled()
+            let peer = try await store.status().peer
+            try await store.settled()
+            #expect(try await store.status().peer == peer)
         }
     }
 }

@@ -46,25 +46,25 @@ struct LogModel {
     /// - Parameters:
     ///   - container: the container.
     ///   - contentName: the content's name.
-    ///   - trimmed: where the logs are that are there no more.
-    ///   - known: the logs that some peer has taken in, of those that were trimmed; nil for all.
+    ///   - elsewhere: where logs are that are there no more, or never were.
+    ///   - known: the logs that some peer has taken in, of those that are elsewhere.
     ///   - isWhole: whether every log that is there is whole.
     ///   - epoch: the one that counts.
     ///   - tables: the synced tables.
     /// - Throws: `LogFault`, or Foundation's errors.
     init(
-        container: FilePath, contentName: String, trimmed: FilePath? = nil, known: Set<ContentHash>? = nil, isWhole: Bool = true, epoch: Int64 = 1,
+        container: FilePath, contentName: String, elsewhere: [FilePath] = [], known: Set<ContentHash> = [], isWhole: Bool = true, epoch: Int64 = 1,
         tables: [SimulatedTable] = SimulatedTable.all
     ) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)
-        for directory in [content, trimmed].compactMap({ $0 }) {
+        for directory in [content] + elsewhere {
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
                 guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
                 let bytes = [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string)))
                 // Of what was removed, or came from a device that is lost, some had arrived in part only.
-                if directory == trimmed || !isWhole, ContentHash(of: bytes) != parsed.hash { continue }
-                if directory == trimmed, let known, !known.contains(parsed.hash) { continue }
+                if directory != content || !isWhole, ContentHash(of: bytes) != parsed.hash { continue }
+                if directory != content, !known.contains(parsed.hash) { continue }
                 let log = try LogFile(decoding: bytes)
                 // What was there before the content was removed shows nowhere.
                 guard log.header.epoch == epoch else { continue }

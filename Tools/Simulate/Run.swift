@@ -192,7 +192,8 @@ struct Run {
                 (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
             }
             contents.append(rows)
-            known.formUnion(try await store.read { db in try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) } })
+            known.formUnion(
+                try await store.read { db in try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) } })
             let orphans = try await store.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map(\.description) }
             if !orphans.isEmpty { return "peer \(peer) shows orphans: \(orphans)" }
             for conflict in conflicts {
@@ -201,8 +202,8 @@ struct Run {
         }
         guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
         let model = try LogModel(
-            container: await devices[living[0]].container().path, contentName: "Store", trimmed: trimmed, known: known, isWhole: dead.isEmpty,
-            epoch: epochs[0])
+            container: await devices[living[0]].container().path, contentName: "Store", elsewhere: [trimmed] + dead.map { devices[$0].root },
+            known: known, isWhole: dead.isEmpty, epoch: epochs[0])
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
         let expected = SimulatedTable.all.flatMap { shown.rows($0) }

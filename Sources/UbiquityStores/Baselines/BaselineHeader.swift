@@ -22,6 +22,8 @@ struct BaselineHeader: Sendable {
     var peers: [Int64: PeerIdentifier]
     /// What it holds.
     var knowledge: Knowledge
+    /// The peers that are retired.
+    var retired: [PeerIdentifier: Retirement]
     var tables: [Table]
 }
 

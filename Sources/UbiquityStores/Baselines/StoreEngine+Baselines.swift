@@ -244,7 +244,8 @@ extension StoreEngine {
         let (register, own) = try file.pool.read { db in
             // Positions of this identifier's that are this store's own, by sequence: another copy of it may have written others.
             let known = try logs.filter { try LogRegister(own: peer, db).contains($0.position, of: peer) }
-            let heads = Set(usable.flatMap { $0.header.knowledge.heads[peer] ?? [] } + receipts.values.flatMap { $0.receipt?.stated.heads[peer] ?? [] })
+            let stated = usable.map(\.header.knowledge) + receipts.values.compactMap { $0.receipt?.stated }
+            let heads = Set(stated.flatMap { $0.heads[peer] ?? [] })
             return (Set(known), try heads.filter { try LogRegister(own: peer, db).contains($0, of: peer) })
         }
         func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.passed(peer, where: own.contains) ?? 0 }

@@ -44,7 +44,9 @@ struct LogImporter {
         let holes = try Holes(db)
         for ready in logs {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
-            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) + ready.contents.retired.keys { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
+            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) + ready.contents.retired.keys {
+                _ = try StoreKnowledge.number(of: peer, in: &peers, db)
+            }
             let before = isolating ? outcome.notice : ImportNotice()
             let refusal = try refusal {
                 guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }

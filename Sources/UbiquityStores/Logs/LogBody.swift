@@ -177,18 +177,18 @@ package enum LogBody {
 
     private static func retirement(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Retirement) {
         var peer: PeerIdentifier?
-        var fact = Retirement(receipt: 0)
+        var (receipt, sequence): (Int64, Int64) = (0, 0)
         var reader = WireReader(bytes)
         while let (number, value) = try reader.nextField() {
             switch number {
             case Field.retiredPeer: peer = PeerIdentifier(try value.string)
-            case Field.retiredReceipt: fact.receipt = Int64(clamping: try value.number)
-            case Field.retiredSequence: fact.sequence = Int64(clamping: try value.number)
+            case Field.retiredReceipt: receipt = Int64(clamping: try value.number)
+            case Field.retiredSequence: sequence = Int64(clamping: try value.number)
             default: break
             }
         }
         guard let peer else { throw LogFault.damaged("it retires a peer that cannot be") }
-        return (peer, fact)
+        return (peer, Retirement(receipt: receipt, sequence: sequence))
     }
 
     private static func rows(_ bytes: ArraySlice<UInt8>) throws -> Rows {

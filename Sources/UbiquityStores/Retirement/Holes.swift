@@ -25,7 +25,8 @@ struct Holes {
     }
 
     static func all(_ db: Database) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
-        try Row.fetchAll(db.cachedStatement(sql: "SELECT name, sequence, hash FROM ubiquity_hole JOIN ubiquity_peer ON number = peer")).compactMap { row in
+        let sql = "SELECT name, sequence, hash FROM ubiquity_hole JOIN ubiquity_peer ON number = peer"
+        return try Row.fetchAll(db.cachedStatement(sql: sql)).compactMap { row in
             guard let peer = PeerIdentifier(row["name"] as String), let hash = ContentHash(bytes: row["hash"] as Data) else { return nil }
             return (peer, .init(sequence: row["sequence"], hash: hash))
         }

@@ -8,14 +8,17 @@ public struct Retirement: Hashable, Sendable, Codable {
     /// The last of its logs that need not be there for those that follow to be joined; 0 for none.
     public var sequence: Int64
 
-    /// A fact.
+    /// No number in one is greater: there is always a next one.
+    static let limit: Int64 = 1 << 62
+
+    /// A fact; numbers beyond 2⁶² are taken for that.
     ///
     /// - Parameters:
     ///   - receipt: the number of the peer's newest receipt.
     ///   - sequence: the last of its logs that others need not wait for; 0 for none.
     public init(receipt: Int64, sequence: Int64 = 0) {
-        self.receipt = receipt
-        self.sequence = sequence
+        self.receipt = min(receipt, Self.limit)
+        self.sequence = min(sequence, Self.limit)
     }
 
     /// Whether it still says something of a peer whose newest receipt has this number.

@@ -48,8 +48,6 @@ enum Retirements {
         let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
         guard !untold.isEmpty else { return }
         var state = try StoreState.read(db)
-        // The log is entered under it once it is published.
-        _ = try StoreKnowledge.number(of: state.peer, db)
         var body = LogBodyBuilder()
         for (peer, fact) in untold { body.add(fact, of: peer) }
         state.clock = HybridTime.next(after: state.clock, wall: HybridTime(sealer.now()))

@@ -126,7 +126,8 @@ extension Retirements {
     ///   - db: in a transaction.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
     static func retire(
-        _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile], _ db: Database
+        _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile],
+        _ db: Database
     ) throws {
         guard sequence >= 0 else { throw UbiquitousStoreError(.unsupported, "Sequences begin at 1: a peer cannot be retired at log \(sequence).") }
         guard peer != state.peer else {

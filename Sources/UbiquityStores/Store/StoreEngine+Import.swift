@@ -7,7 +7,8 @@ extension StoreEngine {
     func publish(all: Bool) throws {
         // With nothing to write there is no waiting for another process that writes.
         let (hasWork, hasLogs) = try file.pool.read { db in
-            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db) || Retirements.areUntold(db)
+            let hasWork =
+                try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db) || Retirements.areUntold(db)
             return (hasWork, try hasWork || !Outbox.isEmpty(db))
         }
         guard hasLogs || closing != nil else { return }

@@ -48,7 +48,8 @@ extension StoreTables {
                 shape.unresolvedTable,
             ] + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
         }
-        for table in ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"]) { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
+        let others = ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"])
+        for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
     }
 }
 
