@@ -184,7 +184,7 @@ public struct FaultySynchroniser {
             try FileManager.default.moveItem(atPath: temporary.string, toPath: destination.string)
             partial[target].remove(file)
         case .truncated:
-            try content.prefix(Int.random(in: 0...content.count, using: &random)).write(to: URL(filePath: destination.string))
+            try content.prefix(Int.random(in: 0..<max(1, content.count), using: &random)).write(to: URL(filePath: destination.string))
             partial[target].insert(file)
         case .temporary:
             try content.prefix(content.count / 2).write(to: URL(filePath: directory.appending(".syncthing.\(name).tmp").string))
