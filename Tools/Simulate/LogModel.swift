@@ -179,7 +179,11 @@ extension LogModel {
         var found: Set<ContentHash> = [hash]
         let header = logs[hash]!.header
         seen[hash] = found
-        let before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
+        var before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
+        if let predecessor = header.predecessor, logs[predecessor] == nil {
+            // Lost with its device: behind it lie the others of its author.
+            before += logs.filter { $0.value.header.peer == header.peer && $0.value.header.sequence < header.sequence }.map(\.key)
+        }
         for other in before where logs[other] != nil { found.formUnion(reach(other, &seen)) }
         seen[hash] = found
         return found
