@@ -16,6 +16,8 @@ enum Operation: Sendable, CustomStringConvertible {
     case rebuild(peer: Int)
     /// The peer retires another, dead or alive, at one of its logs.
     case retire(peer: Int, other: Int, sequence: Int64)
+    /// One of the logs in the peer's container is damaged.
+    case damage(peer: Int, seed: UInt64)
     /// The peer's device is lost, with all that it has not sent.
     case die(peer: Int)
     /// The peer removes the content, on all devices.
@@ -47,7 +49,7 @@ enum Operation: Sendable, CustomStringConvertible {
     var peer: Int {
         switch self {
         case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer),
-            .removeContent(let peer), .deliver(let peer, _, _), .retire(let peer, _, _), .die(let peer),
+            .removeContent(let peer), .deliver(let peer, _, _), .retire(let peer, _, _), .damage(let peer, _), .die(let peer),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):
@@ -71,7 +73,7 @@ enum Operation: Sendable, CustomStringConvertible {
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
         case 80..<85: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
-        case 85: return .seed(peer: peer)
+        case 85: return Int.random(in: 0..<3, using: &random) == 0 ? .damage(peer: peer, seed: random.next()) : .seed(peer: peer)
         case 86: return .reopen(peer: peer)
         case 87: return .upgrade(peer: peer)
         case 88: return .loseFile(peer: peer)
@@ -95,6 +97,7 @@ enum Operation: Sendable, CustomStringConvertible {
         case .publish(let peer): "peer \(peer) publishes"
         case .roll(let peer): "peer \(peer) rolls a baseline"
         case .retire(let peer, let other, let sequence): "peer \(peer) retires peer \(other) at log \(sequence)"
+        case .damage(let peer, _): "a log in peer \(peer)'s container is damaged"
         case .die(let peer): "peer \(peer) is lost for good"
         case .removeContent(let peer): "peer \(peer) removes the content"
         case .rebuild(let peer): "peer \(peer) rebuilds its store"

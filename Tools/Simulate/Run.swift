@@ -14,6 +14,8 @@ struct Run {
     private var away: Set<Int> = []
     /// The peers that are lost.
     private var dead: Set<Int> = []
+    /// Whether logs have been damaged.
+    private var hasDamage = false
     /// The identifier of each peer, as it was when it was looked at last.
     private var identifiers: [Int: PeerIdentifier] = [:]
     /// The version of each peer's schema.
@@ -82,6 +84,7 @@ struct Run {
             } catch let error as UbiquitousStoreError where error.code == .unsupported {
                 // It has not heard of it yet.
             }
+        case .damage(_, let seed): try damage(peer, seed)
         case .die:
             guard living.count > 2 else { return }
             identifiers[peer] = try await store.status().peer
@@ -147,11 +150,25 @@ struct Run {
     mutating func heal() async throws {
         for peer in living { try await upgrade(peer) }
         try await deliverAll()
-        // What died with its device nobody waits for.
-        while !dead.isEmpty, let lost = try await firstLost() {
+        // What died with its device, or was damaged where nobody had read it, nobody waits for.
+        while isLossy, let lost = try await firstLost() {
             try await stores[living[0]].retire(lost, at: .max)
             try await deliverAll()
         }
+    }
+
+    /// Whether logs may be lost for good.
+    private var isLossy: Bool { !dead.isEmpty || hasDamage }
+
+    /// Damages a log as a bad disk would; the model keeps a copy.
+    private mutating func damage(_ peer: Int, _ seed: UInt64) throws {
+        let root = devices[peer].root
+        let logs = try FileManager.default.subpathsOfDirectory(atPath: root.string).filter { LogFileName(FilePath($0).lastComponent!.string) != nil }
+        guard !logs.isEmpty else { return }
+        let log = FilePath(logs.sorted()[Int(seed % UInt64(logs.count))])
+        try? FileManager.default.copyItem(atPath: root.pushing(log).string, toPath: trimmed.appending(log.lastComponent!.string).string)
+        try Data("damaged".utf8).write(to: URL(filePath: root.pushing(log).string))
+        hasDamage = true
     }
 
     private var living: [Int] { stores.indices.filter { !dead.contains($0) } }
@@ -180,11 +197,13 @@ struct Run {
         var listed: Set<LostValue> = []
         var epochs: [Int64] = []
         var known: Set<ContentHash> = []
+        var quarantined: Set<ContentHash> = []
         for peer in living {
             let store = stores[peer]
             let status = try await store.status()
             // What arrived in part from a device that is lost stays so.
-            guard status.waiting.isEmpty, status.quarantined.isEmpty || !dead.isEmpty, status.unpublished == 0 else {
+            quarantined.formUnion(status.quarantined.compactMap { LogFileName($0.file)?.hash })
+            guard status.waiting.isEmpty, status.quarantined.isEmpty || isLossy, status.unpublished == 0 else {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
             }
             epochs.append(status.epoch)
@@ -200,10 +219,11 @@ struct Run {
                 for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
             }
         }
+        guard quarantined.isDisjoint(with: known) else { return "a log that some peer holds was not brought to the others" }
         guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
         let model = try LogModel(
             container: await devices[living[0]].container().path, contentName: "Store", elsewhere: [trimmed] + dead.map { devices[$0].root },
-            known: known, isWhole: dead.isEmpty, epoch: epochs[0])
+            known: known, isWhole: !isLossy, epoch: epochs[0])
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
         let expected = SimulatedTable.all.flatMap { shown.rows($0) }

@@ -9,6 +9,9 @@ extension StoreEngine {
     /// So many logs are joined faster from a baseline that holds them than one by one.
     private static let worthwhile: Int64 = 500
 
+    /// How long it is waited for fewer logs, which may be on their way; those of a baseline that a synchroniser brings first are.
+    private static let grace = Duration.seconds(5)
+
     // MARK: Joining
 
     /// Joins a baseline that holds logs which are not here, or many that are.
@@ -16,9 +19,10 @@ extension StoreEngine {
     /// - Parameters:
     ///   - inventory: what is there.
     ///   - isFirst: whether the logs that are here are still to be joined.
+    ///   - isEager: whether nothing is waited for.
     /// - Returns: whether something has been joined, so that logs may be ready that were not.
     /// - Throws: `Errno`, or GRDB's errors.
-    func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
+    func joinBaseline(_ inventory: ContentInventory, isFirst: Bool, isEager: Bool) throws -> Bool {
         var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
         for id in inventory.baselines.sorted() where !contained.contains(id) && !refused.contains(id) {
             guard let header = try header(of: id), let news = try news(in: id, header) else { continue }
@@ -28,7 +32,10 @@ extension StoreEngine {
             }
             candidates.append((id, header, news.logs))
         }
-        for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) where !isFirst || lag >= Self.worthwhile {
+        let ids = Set(candidates.map(\.id))
+        later = later.filter { ids.contains($0.key) }
+        for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) {
+            guard try isFirst ? lag >= Self.worthwhile : isEager || isOverdue(id) else { continue }
             if let obstacle = joiner.obstacle(to: header) {
                 waiting.append(
                     WaitingPeer(
@@ -44,6 +51,20 @@ extension StoreEngine {
             post(outcome)
             return true
         }
+        return false
+    }
+
+    /// Whether it has been waited long enough for logs that a baseline holds; a store that knows nothing does not wait.
+    private func isOverdue(_ id: BaselineID) throws -> Bool {
+        if let limit = later[id] {
+            guard let limit, limit > .now else {
+                later[id] = .some(nil)
+                return true
+            }
+            return false
+        }
+        if try file.pool.read({ db in try StoreKnowledge.others(db).isEmpty }) { return true }
+        later[id] = .now + Self.grace
         return false
     }
 
@@ -100,6 +121,7 @@ extension StoreEngine {
             .filter { header.knowledge.covers($0.position.sequence, $0.position.hash, of: $0.peer) }
         if !holes.isEmpty, try reader.holds(holes, id, header) { return (logs, false) }
         contained.insert(id)
+        later[id] = nil
         return nil
     }
 
@@ -145,6 +167,7 @@ extension StoreEngine {
             try publish(all: true)
             others = try active(others)
         }
+        looseBytes = try measureLoose(current)
         if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)
@@ -153,9 +176,24 @@ extension StoreEngine {
     /// Whether so many logs are in no baseline that one is due.
     private func hasManyLoose() throws -> Bool {
         guard let policy = baselines, let knowledge = lastReceipt else { return false }
+        if looseBytes >= policy.bytes { return true }
         let usable = try (inventory?.baselines ?? []).compactMap { id in try isContained(id) ? header(of: id) : nil }
         let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
         return loose >= policy.logs
+    }
+
+    /// How many bytes the logs have that are here and in no baseline.
+    private func measureLoose(_ inventory: ContentInventory) throws -> Int {
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id)?.knowledge : nil }
+        var bytes = 0
+        for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
+            let directory = layout.logs(of: author, epoch: epoch)
+            let covered = usable.map { $0.passed(author) }.max() ?? 0
+            for log in try files.namesIfThere(in: directory).compactMap({ LogFileName($0) }) where log.sequence > covered {
+                bytes += (try? files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
+            }
+        }
+        return bytes
     }
 
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
@@ -226,6 +264,7 @@ extension StoreEngine {
         try files.syncDirectory(directory)
         Waypoint.rollDirectorySynced.pass()
         contained.insert(id)
+        looseBytes = 0
         notices.post(.didRollBaseline(sequence))
         return id
     }

@@ -72,7 +72,7 @@ extension StoreEngine {
     func begin(_ state: StoreState) {
         if epoch != state.epoch {
             (inventory, lastReceipt, lastAwaits, maintenance) = (nil, nil, [], nil)
-            (waiting, arrivals, headers, contained, verified, refused) = ([], [], [:], [], [], [])
+            (waiting, arrivals, headers, contained, verified, refused, later) = ([], [], [:], [], [], [], [:])
         }
         (peer, epoch) = (state.peer, state.epoch)
     }

@@ -14,7 +14,7 @@ extension StoreEngine {
         guard hasLogs || closing != nil else { return }
         closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
         Waypoint.publishCoalesced.pass()
-        _ = try publisher.publish(from: file.pool)
+        looseBytes += try publisher.publish(from: file.pool)
     }
 
     /// Seals what is noted, and lets go what is due; whether logs wait for more.
@@ -35,7 +35,11 @@ extension StoreEngine {
         }
     }
 
-    func importAll() throws {
+    /// Joins what is ready, and baselines.
+    ///
+    /// - Parameter isEager: whether a baseline is joined at once that holds a little more than what is here.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func importAll(isEager: Bool) throws {
         let planner = ImportPlanner(
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
@@ -52,7 +56,7 @@ extension StoreEngine {
             if isFirst {
                 isFirst = false
                 waiting = []
-                if try joinBaseline(current, isFirst: true) { current = try listed() }
+                if try joinBaseline(current, isFirst: true, isEager: isEager) { current = try listed() }
             }
             let plan = try file.pool.read { db in try planner.plan(&current, isPassing: isPassing, db) }
             waiting = plan.waiting
@@ -66,6 +70,7 @@ extension StoreEngine {
                 let outcome = try join(plan.ready, by: importer)
                 progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
+                looseBytes += plan.ready.prefix(outcome.joined).reduce(0) { $0 + $1.size }
                 if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
                 if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
                 if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
@@ -84,7 +89,7 @@ extension StoreEngine {
             if plan.isForked {
                 try takeNewIdentifier()
                 isFull = true
-            } else if !isFull, try joinBaseline(current, isFirst: false) {
+            } else if !isFull, try joinBaseline(current, isFirst: false, isEager: isEager) {
                 inventory = try listed()
                 isFull = true
             } else if !isFull, !hasPassed, !waiting.isEmpty, try file.pool.read({ db in try Holes(db).arePossible }) {
@@ -92,7 +97,7 @@ extension StoreEngine {
             }
         }
         // An import seals foreign writes: out with them.
-        _ = try publisher.publish(from: file.pool)
+        looseBytes += try publisher.publish(from: file.pool)
     }
 
     /// Joins logs in one transaction; where one is refused, once more with each by itself.

@@ -37,6 +37,10 @@ actor StoreEngine {
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant?
     let baselines: BaselinePolicy?
+    /// About how many bytes the logs have that no baseline holds.
+    var looseBytes = 0
+    /// The baselines that hold a little more than this store, and until when it is waited for the logs themselves; nil of those for which it is not.
+    var later: [BaselineID: ContinuousClock.Instant?] = [:]
     /// In seconds: how long a peer may be silent before it is retired; nil for as long as it likes.
     let silenceLimit: TimeInterval?
     /// The baselines that are whole, and hold what this store cannot.
@@ -84,7 +88,9 @@ actor StoreEngine {
     }
 
     /// When it is to be exchanged though nothing happens; nil for never.
-    var nextTime: ContinuousClock.Instant? { [closing, maintenance].compactMap { $0 }.min() }
+    ///
+    /// A store that is suspended waits for the container.
+    var nextTime: ContinuousClock.Instant? { suspended == nil ? ([closing, maintenance] + later.values).compactMap { $0 }.min() : nil }
 
     /// Makes waits for other processes end at once, for the store closes.
     nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
@@ -122,6 +128,7 @@ actor StoreEngine {
             headers[id] = nil
             refused.remove(id)
             verified.remove(id)
+            if !isThere { later[id] = nil }
             if isThere { inventory!.baselines.insert(id) } else { inventory!.baselines.remove(id) }
         }
         if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
@@ -148,7 +155,7 @@ actor StoreEngine {
             try publish(all: all)
             try recheck()
             if inventory == nil { removeEnded() }
-            try importAll()
+            try importAll(isEager: all)
             try publishReceipt()
             try maintain(all: all)
         }
