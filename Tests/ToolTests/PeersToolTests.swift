@@ -66,6 +66,9 @@ struct PeersToolTests {
             let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")
             var facts: [String] = []
             for log in try waiting.logs() { facts.append(try await Tool.run("/usr/bin/python3", [script.string, log.string]).output) }
+            var shown: [String] = []
+            for log in try waiting.logs() { shown.append(try await Tool.run("ubwatch", ["log", log.string]).output) }
+            #expect(shown.contains { $0.contains("retires \(peer)") && $0.contains("up to 2") })
             #expect(facts.contains { $0.contains("\"retired\": \"\(peer)\"") && $0.contains("\"sequence\": 2") }, "\(facts)")
         }
     }

@@ -83,6 +83,22 @@ struct BaselineTests {
         }
     }
 
+    @Test("F-05: the last log of its author, which no other names, is brought by a baseline too where it is damaged")
+    func rescueOfLast() async throws {
+        try await withDevices(2) { devices, root in
+            let (first, second) = (try await devices[0].open(), try await devices[1].open())
+            try await write(first, 1)
+            try await first.publish()
+            let log = try #require(try await files(root, first, ".ublog").first)
+            try Data("garbage".utf8).write(to: URL(fileURLWithPath: log.string))
+            try await second.settled()
+            #expect(try await second.status().quarantined.count == 1)
+            try await settle(first, second)
+            #expect(try await second.rows(rows) == first.rows(rows))
+            #expect(try await second.status().quarantined.isEmpty)
+        }
+    }
+
     @Test("a store is made anew from its content, keeps its identifier and what stays on the device, and goes on")
     func rebuild() async throws {
         try await withDevices(2) { devices, root in

@@ -154,11 +154,13 @@ extension StoreEngine {
     }
 
     func publishReceipt() throws {
-        let (state, knowledge) = try file.pool.read { db in
+        let (state, knowledge, quarantined) = try file.pool.read { db in
             let state = try StoreState.read(db)
-            return (state, try StoreKnowledge.all(state, db))
+            return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db))
         }
-        let awaits = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
+        let named = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
+        // The last log of its author is named by none.
+        let awaits = named + quarantined.compactMap(\.awaited).filter { file in !named.contains { ($0.peer, $0.hash) == (file.peer, file.hash) } }
         guard lastReceipt != knowledge || lastAwaits != awaits else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
         let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
