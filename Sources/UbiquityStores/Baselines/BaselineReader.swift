@@ -59,7 +59,7 @@ struct BaselineReader {
         for (condition, what) in [
             (
                 """
-                SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence > 0
+                SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence BETWEEN 1 AND \(Knowledge.Position.lastSequence)
                 AND typeof(hash) = 'blob' AND length(hash) = 32 AND \(isTime)) IS NOT TRUE
                 """, "a log in its list is malformed"
             ),
@@ -72,7 +72,14 @@ struct BaselineReader {
                 "its knowledge names a log that it does not list"
             ),
             ("SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log", "it lists a log that it says it lacks"),
-            ("SELECT 1 FROM hole WHERE (typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE", "a log that it lacks is malformed"),
+            (
+                "SELECT 1 FROM hole WHERE (typeof(hash) = 'blob' AND length(hash) = 32 AND typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE",
+                "a log that it lacks is malformed"
+            ),
+            (
+                "SELECT peer, sequence + 1 FROM hole WHERE followed EXCEPT SELECT peer, sequence FROM log",
+                "it does not list the log that follows one that it lacks"
+            ),
             (
                 """
                 SELECT 1 FROM retired WHERE (peer IN (\(peers)) AND typeof(receipt) = 'integer' AND receipt BETWEEN 0 AND \(Retirement.limit)
@@ -200,6 +207,7 @@ struct BaselineReader {
             else { throw LogFault.damaged("a peer that it retires is malformed") }
             retired[peer] = Retirement(receipt: receipt, sequence: sequence)
         }
+        let logs = try Int64.fetchOne(db, sql: "SELECT count(*) FROM log")!
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
             let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
@@ -207,7 +215,7 @@ struct BaselineReader {
         else { throw LogFault.damaged("what it says of itself is malformed") }
         return BaselineHeader(
             contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: created),
-            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, tables: tables)
+            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, logs: logs, tables: tables)
     }
 
     private static func list(_ value: DatabaseValue) -> [String]? {
@@ -218,7 +226,8 @@ struct BaselineReader {
 extension BaselineReader.Log {
     fileprivate init?(_ row: Row, _ peers: [Int64: PeerIdentifier]) {
         guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let sequence = Int64.fromDatabaseValue(row["sequence"]),
-            sequence > 0, let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
+            (1...Knowledge.Position.lastSequence).contains(sequence),
+            let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
         else { return nil }
         self.init(peer: peer, position: .init(sequence: sequence, hash: hash))
     }
