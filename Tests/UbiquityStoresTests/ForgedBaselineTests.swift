@@ -42,8 +42,8 @@ struct ForgedBaselineTests {
         stamps("c8 \(zero) \(one)"), stamps("04 \(zero) \(one)"), stamps("01 \(zero) 6300000000000000"), stamps("01 00000000000000ff \(one)"),
         stamps("01 ffffffffffffff7f \(one)"), stamps("00 \(zero) \(one)", columns: 1), stamps("01 \(zero) \(one)", "01 \(zero) \(one)"),
         "UPDATE record_1 SET columns = 0, others = '01 234567 01234567'", "UPDATE baseline SET created = 9e999",
-        "INSERT INTO synced_table SELECT 2, name, keys, columns FROM synced_table; "
-            + BaselineSchema.statements(number: 2, keys: 1, columns: 4).joined(separator: "; "),
+        "INSERT INTO synced_table SELECT 9, name, keys, columns FROM synced_table; "
+            + BaselineSchema.statements(number: 9, keys: 1, columns: 4).joined(separator: "; "),
     ]
 
     @Test("what no store has written is not joined, and harms nothing", arguments: forgeries)
@@ -91,7 +91,7 @@ struct ForgedBaselineTests {
         }
     }
 
-    @Test("a key that a column keeps otherwise has its stamps all the same")
+    @Test("a key that a column keeps otherwise is refused where it is all that a row is found by")
     func keyOfAnotherType() async throws {
         try await withDevices(2) { devices, root in
             let first = try await devices[0].open(family)
@@ -101,7 +101,8 @@ struct ForgedBaselineTests {
             try forge(root, "UPDATE record_3 SET k0 = 5")
             let second = try await devices[1].open(family)
             try await second.settled()
-            #expect(try await second.rows("SELECT id, typeof(id), k0, typeof(k0) FROM toy, ubiquity_clock_3") == [["5", "text", "5", "text"]])
+            #expect(try await second.status().quarantined.map(\.kind) == [.refused])
+            #expect(try await second.rows("SELECT id FROM toy").isEmpty)
         }
     }
 }

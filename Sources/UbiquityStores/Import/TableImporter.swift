@@ -165,6 +165,8 @@ final class TableImporter {
         }
     }
 
+    private static let changedKey = LogFault.damaged("it holds a key that this store's schema does not keep")
+
     func remove(_ place: Place) throws {
         place.bind(to: delete)
         try delete.run()
@@ -175,7 +177,10 @@ final class TableImporter {
         for (index, value) in key.enumerated() { find.bind(index + 1, value) }
         defer { find.reset() }
         guard try find.step() else { return nil }
-        return shape.hasRowid ? .rowid(find.integer(0)) : .key(shape.keyColumns.indices.map { find.value($0) })
+        if shape.hasRowid { return .rowid(find.integer(0)) }
+        // A column's affinity may have changed its type: then clock and row would have two keys.
+        guard shape.keyColumns.indices.allSatisfy({ find.value($0) == key[$0] }) else { throw Self.changedKey }
+        return .key(key.map(\.detached))
     }
 
     private func renumber(_ change: inout LogBody.Change) {
@@ -218,8 +223,7 @@ final class TableImporter {
         }
         try insert.run()
         guard shape.hasRowid else {
-            // As it is stored: a column's affinity may have changed its type.
-            guard let place = try place(of: change.key) else { throw LogFault.damaged("it holds a key that this store's schema does not keep") }
+            guard let place = try place(of: change.key) else { throw Self.changedKey }
             return place
         }
         return .rowid(sqlite3_last_insert_rowid(db.sqliteConnection))
