@@ -105,4 +105,22 @@ struct ForgedBaselineTests {
             #expect(try await second.rows("SELECT id FROM toy").isEmpty)
         }
     }
+
+    @Test("a record that stands in its own way, for its column keeps the key otherwise, is refused")
+    func inItsOwnWay() async throws {
+        try await withDevices(2) { devices, root in
+            let first = try await devices[0].open(family)
+            try await first.execute("INSERT INTO parent VALUES ('p')")
+            try await first.rollBaseline()
+            try await first.close()
+            try forge(root, "INSERT INTO other_1 SELECT 5, life, time, peer, columns, others FROM record_1")
+            let second = try await devices[1].open(family)
+            for _ in 0..<2 {
+                try await second.execute("INSERT INTO toy (id) VALUES (hex(randomblob(8)))")
+                try await second.settled()
+                #expect(try await second.status().quarantined.map(\.kind) == [.refused])
+            }
+            #expect(try await second.rows("SELECT id FROM parent").isEmpty)
+        }
+    }
 }

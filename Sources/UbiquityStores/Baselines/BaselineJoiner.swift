@@ -73,7 +73,12 @@ struct BaselineJoiner {
         }
         try StoreKnowledge.join(header.knowledge, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
         state.clock = max(state.clock, header.clock)
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        do {
+            if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        } catch let error as UbiquitousStoreError where error.code == .malformed {
+            // The store was sound before.
+            throw LogFault.damaged("it holds records that this store's schema cannot show")
+        }
         try state.update(db)
         outcome.conflicts = conflicts.count
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
