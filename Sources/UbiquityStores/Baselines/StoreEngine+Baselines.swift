@@ -73,10 +73,9 @@ extension StoreEngine {
         let reason: String
         do {
             return try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
-        } catch let fault as LogFault {
-            reason = fault.description
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
-            reason = "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        } catch {
+            guard let refusal = BaselineJoiner.refusal(error) else { throw error }
+            reason = refusal
         }
         refused.insert(id)
         try quarantine([
