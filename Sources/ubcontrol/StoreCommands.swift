@@ -18,36 +18,16 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Option(
-        help: ArgumentHelp(
-            "The container's directory.", discussion: "Else where the signed-in account's containers are.", valueName: "dir"),
-        completion: .directory)
-    var container: String?
-
-    @OptionGroup var home: HomeOptions
+    @OptionGroup var container: ContainerOption
 
     @Flag(help: "Print a JSON object.")
     var json = false
 
     func run() async throws {
         let inspection = try store.open(readOnly: true)
-        var remark: String?
-        var place = container.map { FilePath($0) }
-        if place == nil {
-            let deviceHome = try home.deviceHome
-            if let root = try deviceHome.containersRoot {
-                let (account, path) = try inspection.container(below: root)
-                if try deviceHome.account?.description == account {
-                    place = path
-                } else {
-                    remark = "\(account) is not signed in at \(deviceHome.path)"
-                }
-            } else {
-                remark = "nobody is signed in at \(deviceHome.path)"
-            }
-        }
+        let (place, reason) = try container.find(for: inspection)
         var check = try inspection.check(container: place)
-        if let remark { check.remarks.append("the container was not looked at, for \(remark); name it with --container") }
+        if place == nil { check.remarks.append("the container was not looked at, for \(reason); name it with --container") }
         if json {
             try printJSON(check)
         } else {

@@ -52,6 +52,11 @@ extension LogReport {
             let records = zip(same.keys, same.lives).map { "\(same.table)/\($0.joined(separator: ",")) (life \($1))".printable }
             lines.append(records.joined(separator: " is ".bold))
         }
+        for fact in retired {
+            lines.append(
+                "retires \(fact.peer) at receipt \(fact.receipt)\(fact.sequence > 0 ? ", and nobody is to wait for its logs up to \(fact.sequence)" : "")"
+            )
+        }
         return lines.joined(separator: "\n")
     }
 }

@@ -56,8 +56,11 @@ struct VerifyTests {
             let (directory, bytes) = (whole.removingLastComponent(), try Data(contentsOf: URL(filePath: whole.string)))
             try FileManager.default.removeItem(atPath: whole.string)
             for (sql, detail) in [
-                ("DELETE FROM log", "its knowledge is malformed"), ("UPDATE log SET hash = NULL", "its knowledge is malformed"),
-                ("INSERT INTO seen VALUES (1, 99, 0)", "its knowledge is malformed"),
+                ("DELETE FROM log", "its knowledge names a log that it does not list"),
+                ("UPDATE log SET hash = NULL", "a log in its list is malformed"),
+                ("INSERT INTO seen VALUES (1, 99, 0)", "what its peers have seen is malformed"),
+                ("INSERT INTO hole SELECT peer, sequence, hash, 0 FROM log", "it lists a log that it says it lacks"),
+                ("INSERT INTO retired VALUES (1, -1, 0)", "a peer that it retires is malformed"),
                 ("UPDATE record_1 SET peer = NULL", "a record of “note” is malformed"),
                 ("UPDATE baseline SET sequence = 2", "it is baseline 2 of"), ("CREATE VIEW v AS SELECT 1", "it has other tables than a baseline"),
             ] {

@@ -83,6 +83,22 @@ struct BaselineTests {
         }
     }
 
+    @Test("F-05: the last log of its author, which no other names, is brought by a baseline too where it is damaged")
+    func rescueOfLast() async throws {
+        try await withDevices(2) { devices, root in
+            let (first, second) = (try await devices[0].open(), try await devices[1].open())
+            try await write(first, 1)
+            try await first.publish()
+            let log = try #require(try await files(root, first, ".ublog").first)
+            try Data("garbage".utf8).write(to: URL(fileURLWithPath: log.string))
+            try await second.settled()
+            #expect(try await second.status().quarantined.count == 1)
+            try await settle(first, second)
+            #expect(try await second.rows(rows) == first.rows(rows))
+            #expect(try await second.status().quarantined.isEmpty)
+        }
+    }
+
     @Test("a store is made anew from its content, keeps its identifier and what stays on the device, and goes on")
     func rebuild() async throws {
         try await withDevices(2) { devices, root in
@@ -138,6 +154,46 @@ struct BaselineTests {
             }
             try await first.settled()
             #expect(try await first.rows("SELECT id FROM person ORDER BY id") == [["mine"], ["nameless"]])
+        }
+    }
+
+    @Test(
+        "a running store waits for the few logs by which a baseline is ahead, and joins the baseline by itself when they do not come",
+        .timeLimit(.minutes(2)))
+    func late() async throws {
+        try await withDevices(2) { devices, root in
+            let first = try await devices[0].open()
+            let second = try await devices[1].open()
+            try await write(first, 2)
+            try await settle(first, second)
+            try await second.close()
+            try await write(first, 1, from: 2)
+            try await first.rollBaseline()
+            let log = try #require(try await files(root, first, ".ublog").last)
+            try FileManager.default.removeItem(atPath: log.string)
+            let running = try await devices[1].open(automatically: true)
+            for await notice in running.notices {
+                if case .didImport(let imported) = notice, imported.inserted.contains(where: { $0.key == [.text("2")] }) { break }
+            }
+            #expect(try await running.rows(rows) == first.rows(rows))
+            try await running.close()
+        }
+    }
+
+    @Test("a few large logs call for a baseline as many small ones do")
+    func large() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].open(baselines: BaselinePolicy(bytes: 100_000))
+            try await store.settled()
+            for _ in 0..<2 {
+                try await store.execute("INSERT INTO person (id, first) VALUES (hex(randomblob(4)), hex(randomblob(20000)))")
+                try await store.settled()
+            }
+            #expect(try await files(root, store, ".ubbaseline").isEmpty)
+            try await store.execute("INSERT INTO person (id, first) VALUES ('last', hex(randomblob(20000)))")
+            try await store.settled()
+            #expect(try await files(root, store, ".ubbaseline").count == 1)
+            #expect(try await files(root, store, ".ublog").isEmpty)
         }
     }
 }

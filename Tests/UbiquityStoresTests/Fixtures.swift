@@ -40,10 +40,13 @@ struct TestDevice: Sendable {
 
     func open(
         _ schema: SyncedSchema = personSchema, contentName: String = "People", automatically: Bool = false,
-        conflictRetention: ConflictRetention = ConflictRetention(), existing: FilePath? = nil
+        conflictRetention: ConflictRetention = ConflictRetention(), existing: FilePath? = nil, silenceLimit: Duration? = nil,
+        baselines: BaselinePolicy? = BaselinePolicy()
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
         options.existingDatabase = existing
+        options.silenceLimit = silenceLimit
+        options.baselines = baselines
         options.conflictRetention = conflictRetention
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, in: container(), schema: schema, now: { [clock] in clock.now })

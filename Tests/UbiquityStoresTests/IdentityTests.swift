@@ -88,7 +88,9 @@ struct IdentityTests {
             let new = try await clone.status().peer
             #expect(new != old)
             let logs = try publishedLogs(of: new, in: await copied.container())
-            #expect(logs.map(\.header.sequence) == [1, 2])
+            #expect(logs.map(\.header.sequence) == [1, 2, 3])
+            // The last says that nobody need wait for the old identifier.
+            #expect(try LogBody.decode(logs[2]).retired.keys.map(\.self) == [old])
             #expect(try logs.flatMap { try $0.changes } == sealed.flatMap { try $0.changes })
             for (log, stamp) in zip(logs, stamps) {
                 let group = try LogBody.decode(log).groups[0]
@@ -234,10 +236,10 @@ struct IdentityTests {
             let container = try await devices[0].container()
             try bytes.write(to: URL(filePath: container.path.appending("CoreData/People/\(old)/1/\(name)").string))
             try await settle(right, left, clone, right)
-            // It is published already: nothing goes out again.
+            // It is published already: no change goes out again.
             let new = try await clone.status().peer
             #expect(new != old)
-            #expect(try publishedLogs(of: new, in: container).isEmpty)
+            #expect(try publishedLogs(of: new, in: container).flatMap { try $0.changes }.isEmpty)
             let expected = (["fork"] + (0..<sequence).map { "early\($0)" } + (0..<5).map { "late\($0)" }).sorted()
             try await expectSame([left, right, clone], keys: expected)
         }

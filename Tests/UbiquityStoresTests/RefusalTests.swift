@@ -3,7 +3,8 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
-import UbiquityStores
+
+@testable import UbiquityStores
 
 /// Bad input: a clear error or a quarantine, and nothing else suffers.
 struct RefusalTests {
@@ -266,6 +267,7 @@ extension RefusalTests {
             let reopened = try await devices[0].open(automatically: true)
             var notices = reopened.notices.makeAsyncIterator()
             #expect(await notices.next(isolation: nil) == .didSuspend(.containerGone))
+            #expect(await reopened.engine.nextTime == nil, "it waits for the container, and asks for it by no clock")
             try await reopened.execute("INSERT INTO person (id) VALUES ('b')")
             try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
             while let notice = await notices.next(isolation: nil), notice != .didResume {}

@@ -46,19 +46,25 @@ struct LogModel {
     /// - Parameters:
     ///   - container: the container.
     ///   - contentName: the content's name.
-    ///   - trimmed: where the logs are that are there no more.
+    ///   - elsewhere: where logs are that are there no more, or never were.
+    ///   - known: the logs that some peer has taken in, of those that are elsewhere.
+    ///   - isWhole: whether every log that is there is whole.
     ///   - epoch: the one that counts.
     ///   - tables: the synced tables.
     /// - Throws: `LogFault`, or Foundation's errors.
-    init(container: FilePath, contentName: String, trimmed: FilePath? = nil, epoch: Int64 = 1, tables: [SimulatedTable] = SimulatedTable.all) throws {
+    init(
+        container: FilePath, contentName: String, elsewhere: [FilePath] = [], known: Set<ContentHash> = [], isWhole: Bool = true, epoch: Int64 = 1,
+        tables: [SimulatedTable] = SimulatedTable.all
+    ) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)
-        for directory in [content, trimmed].compactMap({ $0 }) {
+        for directory in [content] + elsewhere {
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
                 guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
                 let bytes = [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string)))
-                // Of what was removed some had arrived in part only.
-                if directory == trimmed, ContentHash(of: bytes) != parsed.hash { continue }
+                // Of what was removed, or came from a device that is lost, some had arrived in part only.
+                if directory != content || !isWhole, ContentHash(of: bytes) != parsed.hash { continue }
+                if directory != content, !known.contains(parsed.hash) { continue }
                 let log = try LogFile(decoding: bytes)
                 // What was there before the content was removed shows nowhere.
                 guard log.header.epoch == epoch else { continue }
@@ -173,7 +179,11 @@ extension LogModel {
         var found: Set<ContentHash> = [hash]
         let header = logs[hash]!.header
         seen[hash] = found
-        let before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
+        var before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
+        if let predecessor = header.predecessor, logs[predecessor] == nil {
+            // Lost with its device: behind it lie the others of its author.
+            before += logs.filter { $0.value.header.peer == header.peer && $0.value.header.sequence < header.sequence }.map(\.key)
+        }
         for other in before where logs[other] != nil { found.formUnion(reach(other, &seen)) }
         seen[hash] = found
         return found

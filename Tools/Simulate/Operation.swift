@@ -14,6 +14,12 @@ enum Operation: Sendable, CustomStringConvertible {
     case roll(peer: Int)
     /// The peer makes its store anew from the content.
     case rebuild(peer: Int)
+    /// The peer retires another, dead or alive, at one of its logs.
+    case retire(peer: Int, other: Int, sequence: Int64)
+    /// One of the logs in the peer's container is damaged.
+    case damage(peer: Int, seed: UInt64)
+    /// The peer's device is lost, with all that it has not sent.
+    case die(peer: Int)
     /// The peer removes the content, on all devices.
     case removeContent(peer: Int)
     /// Files are delivered.
@@ -43,7 +49,7 @@ enum Operation: Sendable, CustomStringConvertible {
     var peer: Int {
         switch self {
         case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer),
-            .removeContent(let peer), .deliver(let peer, _, _),
+            .removeContent(let peer), .deliver(let peer, _, _), .retire(let peer, _, _), .damage(let peer, _), .die(let peer),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
             .restore(let peer), .clone(let peer):
@@ -59,19 +65,22 @@ enum Operation: Sendable, CustomStringConvertible {
         case 44..<53: return .settle(peer: peer)
         case 53: return .roll(peer: peer)
         case 54: return Int.random(in: 0..<3, using: &random) == 0 ? .removeContent(peer: peer) : .rebuild(peer: peer)
-        case 55..<60: return .publish(peer: peer)
+        case 55:
+            let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
+            return .retire(peer: peer, other: other, sequence: [0, 0, 3, 1000].randomElement(using: &random)!)
+        case 56..<60: return .publish(peer: peer)
         case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
         case 80..<85: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
-        case 85: return .seed(peer: peer)
+        case 85: return Int.random(in: 0..<3, using: &random) == 0 ? .damage(peer: peer, seed: random.next()) : .seed(peer: peer)
         case 86: return .reopen(peer: peer)
         case 87: return .upgrade(peer: peer)
         case 88: return .loseFile(peer: peer)
         case 89..<94: return .crash(peer: peer, after: Int.random(in: 0..<12, using: &random))
         case 94..<96: return .turnAway(peer: peer)
         case 96..<98: return .backUp(peer: peer)
-        case 98: return .restore(peer: peer)
+        case 98: return Int.random(in: 0..<3, using: &random) == 0 ? .die(peer: peer) : .restore(peer: peer)
         default: return .clone(peer: peer)
         }
     }
@@ -87,6 +96,9 @@ enum Operation: Sendable, CustomStringConvertible {
         case .settle(let peer): "peer \(peer) settles"
         case .publish(let peer): "peer \(peer) publishes"
         case .roll(let peer): "peer \(peer) rolls a baseline"
+        case .retire(let peer, let other, let sequence): "peer \(peer) retires peer \(other) at log \(sequence)"
+        case .damage(let peer, _): "a log in peer \(peer)'s container is damaged"
+        case .die(let peer): "peer \(peer) is lost for good"
         case .removeContent(let peer): "peer \(peer) removes the content"
         case .rebuild(let peer): "peer \(peer) rebuilds its store"
         case .deliver(let source, let target, let count): "up to \(count) files go from \(source) to \(target)"

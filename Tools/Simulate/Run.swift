@@ -12,6 +12,12 @@ struct Run {
     private var synchroniser: FaultySynchroniser
     /// The peers that are away.
     private var away: Set<Int> = []
+    /// The peers that are lost.
+    private var dead: Set<Int> = []
+    /// Whether logs have been damaged.
+    private var hasDamage = false
+    /// The identifier of each peer, as it was when it was looked at last.
+    private var identifiers: [Int: PeerIdentifier] = [:]
     /// The version of each peer's schema.
     private var versions: [Int]
     /// Clones make more of the peers; more than this would only take time.
@@ -19,6 +25,7 @@ struct Run {
     /// Where the logs are that were trimmed.
     private let trimmed: FilePath
     private let baselines: BaselinePolicy
+    private let silenceLimit: Duration?
 
     init(seed: UInt64, peers: Int, directory: FilePath) async throws {
         devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory) }
@@ -28,6 +35,7 @@ struct Run {
         try FileManager.default.createDirectory(atPath: trimmed.string, withIntermediateDirectories: true)
         // Often enough that logs are trimmed within a run.
         baselines = BaselinePolicy(logs: 5 + Int(seed % 16))
+        silenceLimit = seed.isMultiple(of: 3) ? .seconds(30 * 86_400) : nil
         stores = []
         // An upgrade takes as long as a whole run otherwise.
         let first = seed.isMultiple(of: 5) ? 1 : 2
@@ -40,7 +48,7 @@ struct Run {
         // Clocks jump by years: what lost is kept through all of them.
         return try await device.openStore(
             schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000),
-            baselines: baselines)
+            baselines: baselines, silenceLimit: silenceLimit)
     }
 
     mutating func perform(_ operation: Operation) async throws {
@@ -49,7 +57,7 @@ struct Run {
             if away.remove(peer) == nil { away.insert(peer) }
             return
         }
-        guard !away.contains(peer) else { return }
+        guard !away.contains(peer), !dead.contains(peer) else { return }
         let store = stores[peer]
         switch operation {
         case .save(_, let writes):
@@ -68,6 +76,21 @@ struct Run {
         case .settle: try await store.settled()
         case .publish: try await store.publish()
         case .roll: try await store.rollBaseline()
+        case .retire(_, let other, let sequence):
+            if !dead.contains(other) { identifiers[other] = try await stores[other].status().peer }
+            guard let identifier = identifiers[other] else { return }
+            do {
+                try await store.retire(identifier, at: sequence)
+            } catch let error as UbiquitousStoreError where error.code == .unsupported {
+                // It has not heard of it yet.
+            }
+        case .damage(_, let seed): try damage(peer, seed)
+        case .die:
+            guard living.count > 2 else { return }
+            identifiers[peer] = try await store.status().peer
+            try await store.close()
+            dead.insert(peer)
+            synchroniser.disconnect(peer)
         case .removeContent: try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: "Store"))
         case .rebuild:
             do {
@@ -76,7 +99,7 @@ struct Run {
                 // Its content has not all arrived, or never will: it is as it was.
             }
         case .deliver(_, let target, let count):
-            if !away.contains(target) { try synchroniser.deliver(from: peer, to: target, count: count) }
+            if !away.contains(target), !dead.contains(target) { try synchroniser.deliver(from: peer, to: target, count: count) }
         case .advance(_, let seconds): devices[peer].clock.advance(by: Double(seconds))
         case .reopen:
             try await store.close()
@@ -125,12 +148,47 @@ struct Run {
 
     /// Upgrades and delivers everything, until each peer has read all.
     mutating func heal() async throws {
-        for peer in stores.indices { try await upgrade(peer) }
+        for peer in living { try await upgrade(peer) }
+        try await deliverAll()
+        // What died with its device, or was damaged where nobody had read it, nobody waits for.
+        while isLossy, let lost = try await firstLost() {
+            try await stores[living[0]].retire(lost, at: .max)
+            try await deliverAll()
+        }
+    }
+
+    /// Whether logs may be lost for good.
+    private var isLossy: Bool { !dead.isEmpty || hasDamage }
+
+    /// Damages a log as a bad disk would; the model keeps a copy.
+    private mutating func damage(_ peer: Int, _ seed: UInt64) throws {
+        let root = devices[peer].root
+        let logs = try FileManager.default.subpathsOfDirectory(atPath: root.string).filter { LogFileName(FilePath($0).lastComponent!.string) != nil }
+        guard !logs.isEmpty else { return }
+        let log = FilePath(logs.sorted()[Int(seed % UInt64(logs.count))])
+        try? FileManager.default.copyItem(atPath: root.pushing(log).string, toPath: trimmed.appending(log.lastComponent!.string).string)
+        try Data("damaged".utf8).write(to: URL(filePath: root.pushing(log).string))
+        hasDamage = true
+    }
+
+    private var living: [Int] { stores.indices.filter { !dead.contains($0) } }
+
+    private mutating func deliverAll() async throws {
         for _ in 0..<4 {
-            for store in stores { try await store.settled() }
+            for peer in living { try await stores[peer].settled() }
             try synchroniser.deliverAll()
         }
-        for store in stores { try await store.settled() }
+        for peer in living { try await stores[peer].settled() }
+    }
+
+    /// The author of a log that somebody waits for and nobody has passed over.
+    private func firstLost() async throws -> PeerIdentifier? {
+        for peer in living {
+            let facts = try await stores[peer].peers().filter { $0.passable > 0 }.map(\.peer)
+            let awaited = try await stores[peer].status().awaited.map(\.peer)
+            if let lost = awaited.first(where: { !facts.contains($0) }) { return PeerIdentifier(lost) }
+        }
+        return nil
     }
 
     /// What differs between peers, or from the model, or is lost; nil where nothing is.
@@ -138,9 +196,14 @@ struct Run {
         var contents: [[String]] = []
         var listed: Set<LostValue> = []
         var epochs: [Int64] = []
-        for (peer, store) in stores.enumerated() {
+        var known: Set<ContentHash> = []
+        var quarantined: Set<ContentHash> = []
+        for peer in living {
+            let store = stores[peer]
             let status = try await store.status()
-            guard status.waiting.isEmpty, status.quarantined.isEmpty, status.unpublished == 0 else {
+            // What arrived in part from a device that is lost stays so.
+            quarantined.formUnion(status.quarantined.compactMap { LogFileName($0.file)?.hash })
+            guard status.waiting.isEmpty, status.quarantined.isEmpty || isLossy, status.unpublished == 0 else {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
             }
             epochs.append(status.epoch)
@@ -148,18 +211,23 @@ struct Run {
                 (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
             }
             contents.append(rows)
+            known.formUnion(
+                try await store.read { db in try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) } })
             let orphans = try await store.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map(\.description) }
             if !orphans.isEmpty { return "peer \(peer) shows orphans: \(orphans)" }
             for conflict in conflicts {
                 for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
             }
         }
+        guard quarantined.isDisjoint(with: known) else { return "a log that some peer holds was not brought to the others" }
         guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
-        let model = try LogModel(container: await devices[0].container().path, contentName: "Store", trimmed: trimmed, epoch: epochs[0])
+        let model = try LogModel(
+            container: await devices[living[0]].container().path, contentName: "Store", elsewhere: [trimmed] + dead.map { devices[$0].root },
+            known: known, isWhole: !isLossy, epoch: epochs[0])
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
         let expected = SimulatedTable.all.flatMap { shown.rows($0) }
-        for (peer, content) in contents.enumerated() where content != expected {
+        for (peer, content) in zip(living, contents) where content != expected {
             let difference = content.difference(from: expected)
             return "peer \(peer) shows otherwise than the logs say: \(difference.insertions) for \(difference.removals)"
         }
@@ -168,5 +236,5 @@ struct Run {
     }
 
     /// Closes all stores.
-    func close() async throws { for store in stores { try await store.close() } }
+    func close() async throws { for peer in living { try await stores[peer].close() } }
 }

@@ -22,6 +22,10 @@ struct BaselineHeader: Sendable {
     var peers: [Int64: PeerIdentifier]
     /// What it holds.
     var knowledge: Knowledge
+    /// The peers that are retired.
+    var retired: [PeerIdentifier: Retirement]
+    /// How many logs it holds.
+    var logs: Int64
     var tables: [Table]
 }
 

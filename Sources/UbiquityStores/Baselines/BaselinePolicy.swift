@@ -2,8 +2,16 @@
 public struct BaselinePolicy: Sendable, Hashable {
     /// How many logs, of whichever peers, no baseline holds by then.
     public var logs: Int
-    /// A limit.
+    /// How many bytes these logs have by then.
+    public var bytes: Int
+
+    /// Limits, of which the one that is reached first counts.
     ///
-    /// - Parameter logs: how many logs no baseline holds by then.
-    public init(logs: Int = 2000) { self.logs = logs }
+    /// - Parameters:
+    ///   - logs: how many logs no baseline holds by then.
+    ///   - bytes: how many bytes these logs have by then.
+    public init(logs: Int = 2000, bytes: Int = 256 << 20) {
+        self.logs = logs
+        self.bytes = bytes
+    }
 }

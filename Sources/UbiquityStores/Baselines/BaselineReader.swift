@@ -72,15 +72,38 @@ struct BaselineReader {
     private func verifyLogs(_ header: BaselineHeader, _ db: Database) throws {
         let peers = header.peers.keys.map(String.init).joined(separator: ",")
         let isTime = "typeof(time) = 'integer' AND time BETWEEN 0 AND \(header.clock.rawValue)"
-        for condition in [
-            """
-            SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence BETWEEN 1 AND \(Knowledge.Position.lastSequence)
-            AND typeof(hash) = 'blob' AND length(hash) = 32 AND \(isTime)) IS NOT TRUE
-            """,
-            "SELECT 1 FROM seen WHERE (author IN (\(peers)) AND peer IN (\(peers)) AND \(isTime)) IS NOT TRUE",
-            "SELECT peer, sequence, hash FROM knowledge EXCEPT SELECT peer, sequence, hash FROM log",
+        for (condition, what) in [
+            (
+                """
+                SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence BETWEEN 1 AND \(Knowledge.Position.lastSequence)
+                AND typeof(hash) = 'blob' AND length(hash) = 32 AND \(isTime)) IS NOT TRUE
+                """, "a log in its list is malformed"
+            ),
+            (
+                "SELECT 1 FROM seen WHERE (author IN (\(peers)) AND peer IN (\(peers)) AND \(isTime)) IS NOT TRUE",
+                "what its peers have seen is malformed"
+            ),
+            (
+                "SELECT peer, sequence, hash FROM knowledge EXCEPT SELECT peer, sequence, hash FROM log",
+                "its knowledge names a log that it does not list"
+            ),
+            ("SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log", "it lists a log that it says it lacks"),
+            (
+                "SELECT 1 FROM hole WHERE (typeof(hash) = 'blob' AND length(hash) = 32 AND typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE",
+                "a log that it lacks is malformed"
+            ),
+            (
+                "SELECT peer, sequence + 1 FROM hole WHERE followed EXCEPT SELECT peer, sequence FROM log",
+                "it does not list the log that follows one that it lacks"
+            ),
+            (
+                """
+                SELECT 1 FROM retired WHERE (peer IN (\(peers)) AND typeof(receipt) = 'integer' AND receipt BETWEEN 0 AND \(Retirement.limit)
+                AND typeof(sequence) = 'integer' AND sequence BETWEEN 0 AND \(Retirement.limit)) IS NOT TRUE
+                """, "a peer that it retires is malformed"
+            ),
         ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (\(condition))")! {
-            throw LogFault.damaged("its knowledge is malformed")
+            throw LogFault.damaged(what)
         }
     }
 
@@ -100,7 +123,19 @@ struct BaselineReader {
         }
     }
 
-    /// A row of `log` or `knowledge`.
+    /// Whether a baseline holds one of these logs.
+    func holds(_ logs: [(peer: PeerIdentifier, position: Knowledge.Position)], _ id: BaselineID, _ header: BaselineHeader) throws -> Bool {
+        let numbers = Dictionary(header.peers.map { ($0.value, $0.key) }) { first, _ in first }
+        return try open(id) { db in
+            try logs.contains { log in
+                try Bool.fetchOne(
+                    db, sql: "SELECT EXISTS (SELECT 1 FROM log WHERE peer = ? AND sequence = ? AND hash = ?)",
+                    arguments: [numbers[log.peer], log.position.sequence, Data(log.position.hash.bytes)])!
+            }
+        }
+    }
+
+    /// A row of `log`, `hole` or `knowledge`.
     fileprivate struct Log {
         var peer: PeerIdentifier
         var position: Knowledge.Position
@@ -157,6 +192,18 @@ struct BaselineReader {
             guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
             knowledge.insert(log.position, of: log.peer)
         }
+        for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM hole") {
+            guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
+            knowledge.insertHole(log.position, of: log.peer)
+        }
+        var retired: [PeerIdentifier: Retirement] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT peer, receipt, sequence FROM retired") {
+            guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let receipt = Int64.fromDatabaseValue(row["receipt"]),
+                let sequence = Int64.fromDatabaseValue(row["sequence"])
+            else { throw LogFault.damaged("a peer that it retires is malformed") }
+            retired[peer] = Retirement(receipt: receipt, sequence: sequence)
+        }
+        let logs = try Int64.fetchOne(db, sql: "SELECT count(*) FROM log")!
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
             let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
@@ -165,7 +212,7 @@ struct BaselineReader {
         else { throw LogFault.damaged("what it says of itself is malformed") }
         return BaselineHeader(
             contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: created),
-            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, tables: tables)
+            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, logs: logs, tables: tables)
     }
 
     /// A store gives its peers numbers from 1 on, and goes on from those that it takes from a baseline.

@@ -13,6 +13,10 @@ enum BaselineSchema {
         "CREATE TABLE peer (number INTEGER PRIMARY KEY, name TEXT)",
         // The last log of each branch of each peer.
         "CREATE TABLE knowledge (peer INTEGER, sequence INTEGER, hash BLOB)",
+        // Logs before those that were passed over, for their author was retired at them; `followed`: the author's log behind it is here.
+        "CREATE TABLE hole (peer INTEGER, sequence INTEGER, hash BLOB, followed INTEGER)",
+        // The peers that are retired.
+        "CREATE TABLE retired (peer INTEGER, receipt INTEGER, sequence INTEGER)",
         // Every log that is in it, and the highest stamp in that.
         "CREATE TABLE log (peer INTEGER, sequence INTEGER, hash BLOB, time INTEGER)",
         // For each author the highest stamp of each peer that it had seen.

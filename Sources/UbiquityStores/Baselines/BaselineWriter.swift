@@ -69,6 +69,8 @@ struct BaselineWriter {
         try db.execute(
             sql: """
                 INSERT INTO main.log SELECT peer, sequence, hash, time FROM store.ubiquity_log;
+                INSERT INTO main.hole SELECT peer, sequence, hash, followed FROM store.ubiquity_hole;
+                INSERT INTO main.retired SELECT peer, receipt, sequence FROM store.ubiquity_retired WHERE told;
                 INSERT INTO main.seen SELECT author, peer, time FROM store.ubiquity_seen;
                 """)
         for (shape, table) in zip(shapes, tables) {

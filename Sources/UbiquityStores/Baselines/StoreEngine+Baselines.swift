@@ -9,6 +9,9 @@ extension StoreEngine {
     /// So many logs are joined faster from a baseline that holds them than one by one.
     private static let worthwhile: Int64 = 500
 
+    /// How long it is waited for fewer logs, which may be on their way; those of a baseline that a synchroniser brings first are.
+    private static let grace = Duration.seconds(5)
+
     // MARK: Joining
 
     /// Joins a baseline that holds logs which are not here, or many that are.
@@ -16,29 +19,23 @@ extension StoreEngine {
     /// - Parameters:
     ///   - inventory: what is there.
     ///   - isFirst: whether the logs that are here are still to be joined.
+    ///   - isEager: whether nothing is waited for.
     /// - Returns: whether something has been joined, so that logs may be ready that were not.
     /// - Throws: `Errno`, or GRDB's errors.
-    func joinBaseline(_ inventory: ContentInventory, isFirst: Bool) throws -> Bool {
+    func joinBaseline(_ inventory: ContentInventory, isFirst: Bool, isEager: Bool) throws -> Bool {
         var candidates: [(id: BaselineID, header: BaselineHeader, lag: Int64)] = []
-        let state = try file.pool.read { db in try StoreState.read(db) }
         for id in inventory.baselines.sorted() where !contained.contains(id) && !refused.contains(id) {
-            guard let header = try header(of: id) else { continue }
-            let (lacks, isForked, knowledge) = try file.pool.read { db in
-                let register = try LogRegister(own: state.peer, db)
-                let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
-                return (!lacking.isEmpty, lacking.contains { $0.peer == state.peer }, try StoreKnowledge.all(state, db))
-            }
-            guard lacks else {
-                contained.insert(id)
-                continue
-            }
-            if isForked {
+            guard let header = try header(of: id), let news = try news(in: id, header) else { continue }
+            if news.isForked {
                 try takeNewIdentifier()
                 return true
             }
-            candidates.append((id, header, header.knowledge.count(beyond: knowledge)))
+            candidates.append((id, header, news.logs))
         }
-        for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) where !isFirst || lag >= Self.worthwhile {
+        let ids = Set(candidates.map(\.id))
+        later = later.filter { ids.contains($0.key) }
+        for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) {
+            guard try isFirst ? lag >= Self.worthwhile : isEager || isOverdue(id) else { continue }
             if let obstacle = joiner.obstacle(to: header) {
                 waiting.append(
                     WaitingPeer(
@@ -54,6 +51,20 @@ extension StoreEngine {
             post(outcome)
             return true
         }
+        return false
+    }
+
+    /// Whether it has been waited long enough for logs that a baseline holds; a store that knows nothing does not wait.
+    private func isOverdue(_ id: BaselineID) throws -> Bool {
+        if let limit = later[id] {
+            guard let limit, limit > .now else {
+                later[id] = .some(nil)
+                return true
+            }
+            return false
+        }
+        if try file.pool.read({ db in try StoreKnowledge.others(db).isEmpty }) { return true }
+        later[id] = .now + Self.grace
         return false
     }
 
@@ -95,16 +106,29 @@ extension StoreEngine {
         return headers[id] ?? nil
     }
 
+    /// What a baseline holds that this store does not; nil for nothing.
+    private func news(in id: BaselineID, _ header: BaselineHeader) throws -> (logs: Int64, isForked: Bool)? {
+        let (lacking, own, knowledge) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let register = try LogRegister(own: state.peer, db)
+            let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
+            return (lacking, state.peer, try StoreKnowledge.all(state, db))
+        }
+        let logs = header.knowledge.count(beyond: knowledge)
+        if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
+        let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
+            .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
+        if !holes.isEmpty, try reader.holds(holes, id, header) { return (logs, false) }
+        contained.insert(id)
+        later[id] = nil
+        return nil
+    }
+
     /// Whether this store holds all that a baseline does.
     private func isContained(_ id: BaselineID) throws -> Bool {
         if contained.contains(id) { return true }
         guard let header = try header(of: id) else { return false }
-        let isContained = try file.pool.read { db in
-            let register = try LogRegister(own: StoreState.read(db).peer, db)
-            return try header.knowledge.entries.allSatisfy { try register.contains($0.position, of: $0.peer) }
-        }
-        if isContained { contained.insert(id) }
-        return isContained
+        return try news(in: id, header) == nil
     }
 
     /// Reads a baseline to the end; whether it is whole.
@@ -137,53 +161,69 @@ extension StoreEngine {
         guard try isDue || hasManyLoose() else { return }
         maintenance = nil
         var current = try inventory ?? listed()
-        let others = try receipts()
+        var others = try active(receipts())
+        if try retireSilent(others) {
+            try publish(all: true)
+            others = try active(others)
+        }
+        if let policy = baselines, !hasMeasuredLoose || looseBytes >= policy.bytes {
+            (looseBytes, hasMeasuredLoose) = (try measureLoose(current), true)
+        }
         if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)
     }
 
-    /// The newest receipt of each other peer of this epoch; nil where there is none that can be read.
-    private func receipts() throws -> [PeerIdentifier: Receipt?] {
-        var receipts: [PeerIdentifier: Receipt?] = [:]
-        for name in try files.names(in: layout.directory) {
-            guard let other = PeerIdentifier(name), other != peer, try files.kind(of: layout.logs(of: other, epoch: epoch)) == .directory else {
-                continue
-            }
-            let directory = layout.receipts(of: other, epoch: epoch)
-            let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
-            receipts[other] = .some(
-                numbers.lazy.compactMap { [files] number in
-                    (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
-                }.first)
-        }
-        return receipts
-    }
-
     /// Whether so many logs are in no baseline that one is due.
     private func hasManyLoose() throws -> Bool {
         guard let policy = baselines, let knowledge = lastReceipt else { return false }
+        if looseBytes >= policy.bytes { return true }
         let usable = try (inventory?.baselines ?? []).compactMap { id in try isContained(id) ? header(of: id) : nil }
         let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
         return loose >= policy.logs
     }
 
+    /// How many bytes the logs have that are joined and in no baseline.
+    private func measureLoose(_ inventory: ContentInventory) throws -> Int {
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id)?.knowledge : nil }
+        var bytes = 0
+        for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
+            let directory = layout.logs(of: author, epoch: epoch)
+            let loose = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+                .filter { log in !usable.contains { $0.covers(log.sequence, of: author) } }
+            let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: loose, of: author) })
+            for log in loose where !unknown.contains(log) {
+                bytes += (try? files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
+            }
+        }
+        return bytes
+    }
+
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
-    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws -> Bool {
+    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
         guard baselines != nil, let knowledge = lastReceipt else { return false }
-        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
-        return receipts.values.contains { receipt in
-            (receipt?.awaits ?? []).contains { file in
-                guard let author = PeerIdentifier(file.peer), let sequence = file.sequence, knowledge.sequence(of: author) >= sequence,
-                    !usable.contains(where: { $0.knowledge.sequence(of: author) >= sequence })
-                else { return false }
-                return file.isDamaged || !hasLog(sequence, of: author)
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id).map { (id: id, header: $0) } : nil }
+        return try receipts.values.compactMap(\.receipt).contains { receipt in
+            try receipt.needs(besides: knowledge).contains { need in
+                let isHere: Bool
+                if let position = need.position {
+                    isHere = try file.pool.read { db in try LogRegister(own: peer, db).contains(position, of: need.author) }
+                } else {
+                    isHere = knowledge.covers(need.sequence, of: need.author)
+                }
+                guard isHere, need.isDamaged || !hasLog(need.sequence, need.position?.hash, of: need.author) else { return false }
+                return try !usable.contains { id, header in
+                    guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
+                    return try reader.holds([(need.author, position)], id, header)
+                }
             }
         }
     }
 
-    private func hasLog(_ sequence: Int64, of author: PeerIdentifier) -> Bool {
-        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).contains { LogFileName($0)?.sequence == sequence }
+    private func hasLog(_ sequence: Int64, _ hash: ContentHash?, of author: PeerIdentifier) -> Bool {
+        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
+            $0.sequence == sequence && (hash == nil || $0.hash == hash)
+        }
     }
 
     /// Publishes, and writes a baseline.
@@ -199,7 +239,7 @@ extension StoreEngine {
                 return id.name.sequence
             }
             inventory = current
-            try trim(current, try receipts())
+            try trim(current, try active(receipts()))
         }
         guard isPlaced else { throw suspension }
         return sequence
@@ -233,6 +273,7 @@ extension StoreEngine {
         try files.syncDirectory(directory)
         Waypoint.rollDirectorySynced.pass()
         contained.insert(id)
+        looseBytes = 0
         notices.post(.didRollBaseline(sequence))
         return id
     }
@@ -240,7 +281,7 @@ extension StoreEngine {
     // MARK: Trimming
 
     /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed; and own baselines that a greater one holds.
-    private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: Receipt?]) throws {
+    private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws {
         let directory = layout.logs(of: peer, epoch: epoch)
         let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
         var usable: [(id: BaselineID, header: BaselineHeader)] = []
@@ -251,11 +292,12 @@ extension StoreEngine {
         let (register, own) = try file.pool.read { db in
             // Positions of this identifier's that are this store's own, by sequence: another copy of it may have written others.
             let known = try logs.filter { try LogRegister(own: peer, db).contains($0.position, of: peer) }
-            let heads = Set(usable.flatMap { $0.header.knowledge.heads[peer] ?? [] } + receipts.values.flatMap { $0?.stated.heads[peer] ?? [] })
+            let stated = usable.map(\.header.knowledge) + receipts.values.compactMap { $0.receipt?.stated }
+            let heads = Set(stated.flatMap { $0.heads[peer] ?? [] })
             return (Set(known), try heads.filter { try LogRegister(own: peer, db).contains($0, of: peer) })
         }
-        func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.heads[peer]?.filter(own.contains).map(\.sequence).max() ?? 0 }
-        let limit = receipts.values.map { passed($0?.stated) }.min() ?? .max
+        func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.passed(peer, where: own.contains) ?? 0 }
+        let limit = receipts.values.map { passed($0.receipt?.stated) }.min() ?? .max
         for (id, header) in usable.sorted(by: { passed($0.header.knowledge) > passed($1.header.knowledge) }) {
             let covered = min(limit, passed(header.knowledge))
             let superfluous = logs.filter { $0.sequence <= covered && register.contains($0) }
@@ -315,10 +357,14 @@ extension Knowledge {
     /// - Returns: whether it does.
     func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
         if self == other { return orIsEqual }
+        let isWhole = holes.allSatisfy { peer, positions in
+            positions.allSatisfy { other.holes[peer]?.contains($0) == true || other.sequence(of: peer) < $0.sequence }
+        }
+        guard isWhole else { return false }
         return other.heads.allSatisfy { peer, positions in
             guard let own = heads[peer] else { return false }
             if own == positions { return true }
-            return all.heads[peer]?.count == 1 && sequence(of: peer) > other.sequence(of: peer)
+            return all.heads[peer]?.count == 1 && positions.allSatisfy { sequence(of: peer) >= $0.sequence && covers($0.sequence, of: peer) }
         }
     }
 }

@@ -36,11 +36,9 @@ extension StoreEngine {
 
     /// The baseline that holds most, whole.
     private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
-        let nothing = Knowledge()
         let usable = try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
             .filter { joiner.obstacle(to: $0.header) == nil }
-        return try usable.sorted { ($0.header.knowledge.count(beyond: nothing), $0.id) > ($1.header.knowledge.count(beyond: nothing), $1.id) }
-            .first { try verify($0.id, $0.header) }
+        return try usable.sorted { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) }.first { try verify($0.id, $0.header) }
     }
 
     private func rebuild(_ content: inout ContentInventory, from baseline: BaselineHeader?, _ db: Database) throws {
@@ -58,18 +56,21 @@ extension StoreEngine {
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
-        var isFull = true
-        while isFull {
-            let plan = try planner.plan(&content, db)
-            isFull = plan.isFull
-            guard !plan.ready.isEmpty else { break }
+        var isPassing = false
+        while true {
+            let plan = try planner.plan(&content, isPassing: isPassing, db)
+            guard !plan.ready.isEmpty else {
+                if isPassing { break }
+                isPassing = true
+                continue
+            }
+            isPassing = false
             progress.update { $0.begin(plan.ready, here: content.count) }
             let outcome = try importer.join(plan.ready, isolating: true, db)
             progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
             for log in plan.ready.dropFirst(outcome.joined) { content.insert(log.name, of: log.peer) }
             if let (log, _) = outcome.refused {
                 content.set(.faulty, log.name, of: log.peer)
-                isFull = true
             }
         }
         let missing = try Int.fetchOne(

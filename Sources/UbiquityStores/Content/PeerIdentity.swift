@@ -57,7 +57,12 @@ struct PeerIdentity {
         let directory = layout.logs(of: state.peer, epoch: state.epoch)
         let published = Set(try files.namesIfThere(in: directory).compactMap { LogFileName($0) })
         if !published.isEmpty { try files.syncDirectory(directory) }
-        let renewed = try pool.write { db in try adopt(published, db) }
+        let receipts = try files.namesIfThere(in: layout.receipts(of: state.peer, epoch: state.epoch)).compactMap(Receipt.number(ofFile:))
+        let renewed = try pool.write { db in
+            // Nobody need wait for an identifier that is in use nowhere; where another copy of this store uses it, that says so with its next receipt.
+            try Retirements.retire(state.peer, Retirement(receipt: receipts.max() ?? 0), db)
+            return try adopt(published, db)
+        }
         Waypoint.identityAdopted.pass()
         return renewed
     }

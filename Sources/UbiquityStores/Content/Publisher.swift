@@ -19,15 +19,15 @@ struct Publisher {
 
     /// Publishes all sealed logs.
     ///
-    /// - Returns: how many.
+    /// - Returns: how many bytes they have.
     /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
     func publish(from pool: DatabasePool) throws -> Int {
-        var count = 0
+        var bytes = 0
         while true {
             let (state, logs, value) = try pool.read { db in
                 (try StoreState.read(db), try Outbox.first(Self.batch, db), try LargeValues.last(db))
             }
-            guard let last = logs.last else { return count }
+            guard let last = logs.last else { return bytes }
             try syncWriteAheadLog()
             Waypoint.publishSynced.pass()
             let directory = layout.logs(of: state.peer, epoch: state.epoch)
@@ -43,7 +43,7 @@ struct Publisher {
                 try LargeValues.clear(through: value, db)
             }
             Waypoint.publishCleared.pass()
-            count += logs.count
+            bytes += logs.reduce(0) { $0 + $1.bytes.count }
         }
     }
 

@@ -25,7 +25,7 @@ struct EndedEpochs {
             let last = peer == own ? present : epochs.max() ?? 0
             reached = min(reached, last)
             for epoch in epochs where epoch < present {
-                try remove(layout.logs(of: peer, epoch: epoch), readUpTo: epoch < last ? nil : marks.knowledge(of: epoch).sequence(of: peer))
+                try remove(layout.logs(of: peer, epoch: epoch), readUpTo: epoch < last ? nil : marks.knowledge(of: epoch).passed(peer))
             }
         }
         // A mark tells a peer that returns what had been read of its logs; the last says which epoch it is.

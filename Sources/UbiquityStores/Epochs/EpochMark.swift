@@ -16,6 +16,8 @@ public struct EpochMark: Sendable, Hashable, Codable {
     public var peer: String
     /// What the writer had taken in of the epoch before, its own published logs included; nil in the mark of a content's first epoch.
     public var knowledge: [Receipt.Entry]?
+    /// Logs before those that the writer had passed over; nil for none.
+    public var holes: [Receipt.Entry]?
     /// When it was written, by the writer's clock.
     public var time: Date?
 
@@ -24,6 +26,7 @@ public struct EpochMark: Sendable, Hashable, Codable {
         self.epoch = epoch
         self.peer = peer.description
         self.knowledge = knowledge?.listed
+        holes = knowledge?.listedHoles
         self.time = time
     }
 
@@ -43,5 +46,5 @@ public struct EpochMark: Sendable, Hashable, Codable {
     }
 
     /// What its writer had taken in of the epoch before.
-    public var stated: Knowledge { Knowledge(stated: knowledge ?? []) }
+    public var stated: Knowledge { Knowledge(stated: knowledge ?? [], holes: holes) }
 }

@@ -29,7 +29,9 @@ struct EpochMarks {
         var known = Knowledge()
         for name in names[ended + 1] ?? [] {
             guard let bytes = try? files.read(layout.epochs.appending(name), limit: 16 << 20), let mark = EpochMark(decoding: bytes) else { continue }
-            for entry in mark.stated.entries { known.insert(entry.position, of: entry.peer) }
+            let stated = mark.stated
+            for entry in stated.entries { known.insert(entry.position, of: entry.peer) }
+            for (peer, positions) in stated.holes { for position in positions { known.insertHole(position, of: peer) } }
         }
         return known
     }

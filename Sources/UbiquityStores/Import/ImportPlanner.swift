@@ -5,7 +5,7 @@ internal import UbiquityContainers
 /// Finds the logs that can be joined now, in an order in which they can, and says of each other why not.
 ///
 /// A log is ready when its author's log before it, on whichever branch, and exactly those logs that its author had taken in have been
-/// joined (causal delivery).
+/// joined (causal delivery). Where nothing is ready and no baseline helps, logs of which a peer was retired are passed over.
 struct ImportPlanner {
     let reader: LogReader
 
@@ -17,18 +17,22 @@ struct ImportPlanner {
     ///
     /// - Parameters:
     ///   - inventory: the logs that are there; those that are planned are taken out of it.
+    ///   - isPassing: whether logs at which their author was retired need not be there.
     ///   - db: what has been joined, at one moment.
     /// - Returns: what can be joined, what waits, and what cannot be used.
     /// - Throws: GRDB's errors.
-    func plan(_ inventory: inout ContentInventory, _ db: Database) throws -> ImportPlan {
+    func plan(_ inventory: inout ContentInventory, isPassing: Bool = false, _ db: Database) throws -> ImportPlan {
         let state = try StoreState.read(db)
         var planning = Planning(
-            reader: reader, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock)
+            reader: reader, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock,
+            passable: isPassing ? try Retirements.passable(db) : [:])
         var isProgressing = true
         while isProgressing, !planning.plan.isFull {
             isProgressing = false
             for peer in inventory.peers where try planning.advance(peer, &inventory) { isProgressing = true }
         }
+        // A fact that arrives may let others pass.
+        if planning.plan.ready.contains(where: { !$0.contents.retired.isEmpty }) { planning.plan.isFull = true }
         if !planning.plan.isFull { planning.plan.waiting = try inventory.peers.compactMap { try planning.waiting($0, inventory) } }
         return planning.plan
     }
@@ -53,15 +57,18 @@ private struct Planning {
     var known: Knowledge
     /// The highest stamp seen.
     var clock: HybridTime
+    /// For each peer, the last log that need not be there.
+    let passable: [PeerIdentifier: Int64]
     var plan = ImportPlan()
     private var planned: [PeerIdentifier: Set<Knowledge.Position>] = [:]
     private var bytes = 0
 
-    init(reader: LogReader, register: LogRegister, known: Knowledge, clock: HybridTime) {
+    init(reader: LogReader, register: LogRegister, known: Knowledge, clock: HybridTime, passable: [PeerIdentifier: Int64]) {
         self.reader = reader
         self.register = register
         self.known = known
         self.clock = clock
+        self.passable = passable
     }
 
     /// Plans what is ready of one peer; whether there was anything.
@@ -69,7 +76,7 @@ private struct Planning {
         var hasAdvanced = false
         var index = 0
         // Above the next sequence nothing can be ready; below it lie branches that were not known.
-        while !plan.isFull, let name = inventory.name(of: peer, at: index), name.sequence <= known.sequence(of: peer) + 1 {
+        while !plan.isFull, let name = inventory.name(of: peer, at: index), name.sequence <= next(of: peer) {
             if try isTakenIn(name.position, of: peer) {
                 inventory.remove(name, of: peer)
             } else if let log = try ready(name, of: peer, &inventory) {
@@ -81,6 +88,14 @@ private struct Planning {
             }
         }
         return hasAdvanced
+    }
+
+    /// The highest sequence that a peer's next log can have.
+    private func next(of peer: PeerIdentifier) -> Int64 { max(known.sequence(of: peer), passable[peer] ?? 0) + 1 }
+
+    /// Whether a log need not be there; of this store's own that another has read it always says that there is another copy of it.
+    private func isPassable(_ position: Knowledge.Position, of peer: PeerIdentifier) -> Bool {
+        peer != register.own && position.sequence <= passable[peer] ?? 0
     }
 
     private mutating func add(_ log: ReadyLog) {
@@ -160,9 +175,9 @@ private struct Planning {
         var missing: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
         if let predecessor = header.predecessor {
             let position = Knowledge.Position(sequence: header.sequence - 1, hash: predecessor)
-            if try !isTakenIn(position, of: header.peer) { missing.append((header.peer, position)) }
+            if try !isPassable(position, of: header.peer) && !isTakenIn(position, of: header.peer) { missing.append((header.peer, position)) }
         }
-        for entry in header.news.entries where try !isTakenIn(entry.position, of: entry.peer) {
+        for entry in header.news.entries where try !isPassable(entry.position, of: entry.peer) && !isTakenIn(entry.position, of: entry.peer) {
             missing.append(entry)
             if entry.peer == register.own { plan.isForked = true }
         }

@@ -41,9 +41,12 @@ struct LogImporter {
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
+        let holes = try Holes(db)
         for ready in logs {
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
-            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
+            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) + ready.contents.retired.keys {
+                _ = try StoreKnowledge.number(of: peer, in: &peers, db)
+            }
             let before = isolating ? outcome.notice : ImportNotice()
             let refusal = try refusal {
                 guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
@@ -60,7 +63,10 @@ struct LogImporter {
             }
             outcome.joined += 1
             state.clock = max(state.clock, ready.time)
-            try StoreKnowledge.take(ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, db)
+            try holes.note(ready.log.header, peers)
+            try StoreKnowledge.take(
+                ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+            for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
             try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
                 .execute(arguments: [ready.peer.description, ready.name.description])
         }

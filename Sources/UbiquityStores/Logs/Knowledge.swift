@@ -26,6 +26,9 @@ public struct Knowledge: Hashable, Sendable {
     /// By peer, the last log of each branch; a peer of which nothing is known is absent.
     public private(set) var heads: [PeerIdentifier: Set<Position>] = [:]
 
+    /// By peer, the logs before a head that have not been taken in all the same, for their author was retired at them (``Retirement``).
+    public private(set) var holes: [PeerIdentifier: Set<Position>] = [:]
+
     /// Knowledge of nothing.
     public init() {}
 
@@ -46,6 +49,36 @@ public struct Knowledge: Hashable, Sendable {
     /// Adds the head of a branch.
     public mutating func insert(_ position: Position, of peer: PeerIdentifier) { heads[peer, default: []].insert(position) }
 
+    /// Adds a log that has been passed over.
+    public mutating func insertHole(_ position: Position, of peer: PeerIdentifier) { holes[peer, default: []].insert(position) }
+
+    /// The last log of a peer, on any branch, up to which all have been taken in; 0 for none.
+    func passed(_ peer: PeerIdentifier) -> Int64 { passed(peer) { _ in true } }
+
+    /// The last log of a peer up to which all have been taken in, as far as that is certain; 0 for none.
+    ///
+    /// - Parameters:
+    ///   - peer: whose.
+    ///   - isMeant: says which branches count.
+    /// - Returns: its sequence.
+    /// - Throws: what `isMeant` throws.
+    func passed(_ peer: PeerIdentifier, where isMeant: (Position) throws -> Bool) rethrows -> Int64 {
+        try certainHeads(of: peer).filter(isMeant).map(\.sequence).max() ?? 0
+    }
+
+    /// The heads of a peer before any hole.
+    func certainHeads(of peer: PeerIdentifier) -> Set<Position> {
+        let hole = holes[peer]?.lazy.map(\.sequence).min() ?? .max
+        return heads[peer]?.filter { $0.sequence < hole } ?? []
+    }
+
+    /// Whether a log has been taken in, as far as sequences tell: nothing between it and a head may be missing, for what lies before a hole need not be named.
+    func covers(_ sequence: Int64, of peer: PeerIdentifier) -> Bool {
+        heads[peer]?.contains { head in
+            head.sequence >= sequence && holes[peer]?.contains { (sequence..<head.sequence).contains($0.sequence) } != true
+        } ?? false
+    }
+
     /// Takes in a log, which goes on from its predecessor where that is a head, and branches off where it is not.
     mutating func take(_ position: Position, after predecessor: ContentHash?, of peer: PeerIdentifier) {
         if let predecessor { heads[peer]?.remove(Position(sequence: position.sequence - 1, hash: predecessor)) }
@@ -56,6 +89,7 @@ public struct Knowledge: Hashable, Sendable {
     func without(_ peer: PeerIdentifier) -> Knowledge {
         var others = self
         others.heads[peer] = nil
+        others.holes[peer] = nil
         return others
     }
 

@@ -9,11 +9,12 @@ package enum LogBody {
     package static let version: UInt64 = 1
 
     enum Field {
-        static let table = 1, group = 2
+        static let table = 1, group = 2, retired = 3
         static let tableName = 1, tableKey = 2, tableColumn = 3
         static let groupStamp = 1, groupPeer = 2, groupRows = 3, groupSame = 4
         static let rowsTable = 1, rowsCount = 2, rowsBytes = 3
         static let sameTable = 1, sameBytes = 2
+        static let retiredPeer = 1, retiredReceipt = 2, retiredSequence = 3
     }
 
     /// A synced table as the log's author had it.
@@ -69,6 +70,8 @@ package enum LogBody {
     package struct Contents: Sendable {
         package var tables: [Table] = []
         package var groups: [Group] = []
+        /// The peers that its author retired.
+        package var retired: [PeerIdentifier: Retirement] = [:]
     }
 
     package static func decode(_ log: LogFile) throws(LogFault) -> Contents {
@@ -94,6 +97,9 @@ package enum LogBody {
                 let (group, same) = try group(try value.data)
                 contents.groups.append(group)
                 facts.append(same)
+            case Field.retired:
+                let (peer, fact) = try retirement(try value.data)
+                contents.retire(peer, fact)
             default: break
             }
         }
@@ -169,6 +175,22 @@ package enum LogBody {
         return Same(table: place, fact: fact)
     }
 
+    private static func retirement(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Retirement) {
+        var peer: PeerIdentifier?
+        var (receipt, sequence): (Int64, Int64) = (0, 0)
+        var reader = WireReader(bytes)
+        while let (number, value) = try reader.nextField() {
+            switch number {
+            case Field.retiredPeer: peer = PeerIdentifier(try value.string)
+            case Field.retiredReceipt: receipt = Int64(clamping: try value.number)
+            case Field.retiredSequence: sequence = Int64(clamping: try value.number)
+            default: break
+            }
+        }
+        guard let peer else { throw LogFault.damaged("it retires a peer that cannot be") }
+        return (peer, Retirement(receipt: receipt, sequence: sequence))
+    }
+
     private static func rows(_ bytes: ArraySlice<UInt8>) throws -> Rows {
         var rows = Rows(table: 0, count: 0, bytes: [])
         var reader = WireReader(bytes)
@@ -182,6 +204,11 @@ package enum LogBody {
         }
         return rows
     }
+}
+
+extension LogBody.Contents {
+    /// Adds that a peer is retired.
+    mutating func retire(_ peer: PeerIdentifier, _ fact: Retirement) { retired[peer] = retired[peer]?.joined(with: fact) ?? fact }
 }
 
 extension LogBody.Rows {

@@ -5,11 +5,12 @@ package struct LogBodyBuilder {
     private var tables: [LogBody.Table] = []
     private var sections: [LogBody.Rows] = []
     private var same: [LogBody.Same] = []
+    private var retired: [PeerIdentifier: Retirement] = [:]
     package private(set) var changes = 0
 
     package init() {}
 
-    package var isEmpty: Bool { changes == 0 && same.isEmpty }
+    package var isEmpty: Bool { changes == 0 && same.isEmpty && retired.isEmpty }
 
     /// Adds the changes of one table.
     ///
@@ -26,6 +27,9 @@ package struct LogBodyBuilder {
     /// Adds that two records of a table are one.
     package mutating func add(_ table: LogBody.Table, _ fact: SameAs) { same.append(LogBody.Same(table: place(of: table), fact: fact)) }
 
+    /// Adds that a peer is retired.
+    mutating func add(_ fact: Retirement, of peer: PeerIdentifier) { retired[peer] = fact }
+
     private mutating func place(of table: LogBody.Table) -> Int {
         if let place = tables.firstIndex(of: table) { return place }
         tables.append(table)
@@ -33,7 +37,7 @@ package struct LogBodyBuilder {
     }
 
     package func encoded(time: HybridTime) -> [UInt8] {
-        LogBody.Contents(tables: tables, groups: [LogBody.Group(time: time, peer: nil, rows: sections, same: same)]).encoded()
+        LogBody.Contents(tables: tables, groups: [LogBody.Group(time: time, peer: nil, rows: sections, same: same)], retired: retired).encoded()
     }
 }
 
@@ -71,6 +75,13 @@ extension LogBody.Contents {
                 writer.field(LogBody.Field.groupSame, bytes: section.bytes)
             }
             body.field(LogBody.Field.group, bytes: writer.bytes)
+        }
+        for (peer, fact) in retired.sorted(by: { $0.key < $1.key }) {
+            var writer = WireWriter()
+            writer.field(LogBody.Field.retiredPeer, string: peer.description)
+            writer.field(LogBody.Field.retiredReceipt, varint: UInt64(fact.receipt))
+            writer.field(LogBody.Field.retiredSequence, varint: UInt64(fact.sequence))
+            body.field(LogBody.Field.retired, bytes: writer.bytes)
         }
         return body.bytes
     }

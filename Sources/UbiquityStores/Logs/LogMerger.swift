@@ -18,6 +18,7 @@ struct LogMerger {
             for index in group.same.indices { group.same[index].table = places[group.same[index].table] }
             contents.groups.append(group)
         }
+        for (peer, fact) in more.retired { contents.retire(peer, fact) }
         guard var whole = header else {
             header = log.header
             return

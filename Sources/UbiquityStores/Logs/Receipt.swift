@@ -26,6 +26,8 @@ public struct Receipt: Sendable, Hashable, Codable {
     public var epoch: Int64
     /// For each peer, its own logs included, up to where it has taken them in: an entry for each branch of a forked identifier.
     public var knowledge: [Entry]
+    /// Logs before those that have been passed over, for their author was retired at them; nil for none.
+    public var holes: [Entry]?
     /// The files that its waiting logs need and that are not there, or cannot be used; nil for none.
     public var awaits: [AwaitedFile]?
     /// The migrations that the peer's schema has been through, in order.
@@ -42,6 +44,7 @@ public struct Receipt: Sendable, Hashable, Codable {
         self.peer = peer.description
         self.epoch = epoch
         self.knowledge = knowledge.listed
+        holes = knowledge.listedHoles
         self.awaits = awaits.isEmpty ? nil : awaits
         self.migrations = migrations
         device = ProcessInfo.processInfo.hostName
@@ -71,21 +74,35 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
 
     /// The knowledge that it states; entries that cannot be read are left out.
-    public var stated: Knowledge { Knowledge(stated: knowledge) }
+    public var stated: Knowledge { Knowledge(stated: knowledge, holes: holes) }
 }
 
 extension Knowledge {
     /// The knowledge that a file states; entries that cannot be read are left out.
-    init(stated entries: [Receipt.Entry]) {
+    init(stated entries: [Receipt.Entry], holes: [Receipt.Entry]?) {
         self.init()
-        for entry in entries {
-            guard let peer = PeerIdentifier(entry.peer), let hash = ContentHash(hexadecimal: entry.hash), entry.sequence > 0 else { continue }
-            insert(.init(sequence: entry.sequence, hash: hash), of: peer)
-        }
+        for (peer, position) in entries.compactMap(\.log) { insert(position, of: peer) }
+        for (peer, position) in (holes ?? []).compactMap(\.log) { insertHole(position, of: peer) }
     }
 
-    /// The entries that state it in a file.
-    var listed: [Receipt.Entry] {
-        entries.map { Receipt.Entry(peer: $0.peer.description, sequence: $0.position.sequence, hash: $0.position.hash.description) }
+    /// The entries that state its heads in a file.
+    var listed: [Receipt.Entry] { entries.map { Receipt.Entry($0.peer, $0.position) } }
+
+    /// The entries that state its holes in a file; nil where there are none.
+    var listedHoles: [Receipt.Entry]? {
+        let all = holes.sorted { $0.key < $1.key }.flatMap { peer, positions in positions.sorted().map { Receipt.Entry(peer, $0) } }
+        return all.isEmpty ? nil : all
+    }
+}
+
+extension Receipt.Entry {
+    fileprivate init(_ peer: PeerIdentifier, _ position: Knowledge.Position) {
+        self.init(peer: peer.description, sequence: position.sequence, hash: position.hash.description)
+    }
+
+    fileprivate var log: (peer: PeerIdentifier, position: Knowledge.Position)? {
+        guard let peer = PeerIdentifier(peer), let hash = ContentHash(hexadecimal: hash), (1...Knowledge.Position.lastSequence).contains(sequence)
+        else { return nil }
+        return (peer, .init(sequence: sequence, hash: hash))
     }
 }

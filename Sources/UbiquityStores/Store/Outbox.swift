@@ -47,9 +47,8 @@ enum Outbox {
     static func clear(through sequence: Int64, of peer: PeerIdentifier, _ db: Database) throws {
         try db.execute(
             sql: """
-                INSERT OR IGNORE INTO ubiquity_log
-                SELECT (SELECT number FROM ubiquity_peer WHERE name = ?), sequence, hash, time FROM ubiquity_outbox WHERE sequence <= ?
-                """, arguments: [peer.description, sequence])
+                INSERT OR IGNORE INTO ubiquity_log SELECT ?, sequence, hash, time FROM ubiquity_outbox WHERE sequence <= ?
+                """, arguments: [try StoreKnowledge.number(of: peer, db).rawValue, sequence])
         try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [sequence])
     }
 

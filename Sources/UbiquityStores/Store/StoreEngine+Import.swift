@@ -7,13 +7,14 @@ extension StoreEngine {
     func publish(all: Bool) throws {
         // With nothing to write there is no waiting for another process that writes.
         let (hasWork, hasLogs) = try file.pool.read { db in
-            let hasWork = try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db)
+            let hasWork =
+                try sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(file.shapes, db) || Retirements.areUntold(db)
             return (hasWork, try hasWork || !Outbox.isEmpty(db))
         }
         guard hasLogs || closing != nil else { return }
         closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
         Waypoint.publishCoalesced.pass()
-        _ = try publisher.publish(from: file.pool)
+        looseBytes += try publisher.publish(from: file.pool)
     }
 
     /// Seals what is noted, and lets go what is due; whether logs wait for more.
@@ -26,20 +27,28 @@ extension StoreEngine {
         }
         return try file.pool.write { db in
             try sealer.seal(db)
+            // It goes out before anything is passed over because of it: a log with both would be waited for by itself.
+            let hasTold = try Retirements.tell(by: sealer, db)
             let open = try Outbox.open(db)
-            guard isDue || open.bytes >= limit else { return open.count > 0 }
+            guard isDue || hasTold || open.bytes >= limit else { return open.count > 0 }
             if open.count > 0 { try Outbox.close(maximumSize: limit, db) }
             return false
         }
     }
 
-    func importAll() throws {
+    /// Joins what is ready, and baselines.
+    ///
+    /// - Parameter isEager: whether a baseline is joined at once that holds a little more than what is here.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func importAll(isEager: Bool) throws {
         let planner = ImportPlanner(
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
         let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
         var isFull = true
         var isFirst = true
+        // Whether logs at which their author was retired are passed over: only where nothing else helps, and until that has helped.
+        var isPassing = false
         defer { progress.update { $0.isImporting = false } }
         while isFull {
             // An error on the way lists anew: what had been planned is no longer in the inventory.
@@ -48,11 +57,13 @@ extension StoreEngine {
             if isFirst {
                 isFirst = false
                 waiting = []
-                if try joinBaseline(current, isFirst: true) { current = try listed() }
+                if try joinBaseline(current, isFirst: true, isEager: isEager) { current = try listed() }
             }
-            let plan = try file.pool.read { db in try planner.plan(&current, db) }
+            let plan = try file.pool.read { db in try planner.plan(&current, isPassing: isPassing, db) }
             waiting = plan.waiting
-            isFull = plan.isFull
+            isFull = plan.isFull || isPassing && !plan.ready.isEmpty
+            let hasPassed = isPassing
+            isPassing = false
             try quarantine(plan.quarantined.map { QuarantinedLog($0.name.description, of: $0.peer, $0.fault, since: now()) })
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
@@ -60,6 +71,7 @@ extension StoreEngine {
                 let outcome = try join(plan.ready, by: importer)
                 progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
+                looseBytes += plan.ready.prefix(outcome.joined).reduce(0) { $0 + $1.size }
                 if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
                 if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
                 if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
@@ -78,13 +90,17 @@ extension StoreEngine {
             if plan.isForked {
                 try takeNewIdentifier()
                 isFull = true
-            } else if !isFull, try joinBaseline(current, isFirst: false) {
+            } else if !isFull, try joinBaseline(current, isFirst: false, isEager: isEager) {
                 inventory = try listed()
                 isFull = true
+            } else if !isFull, !hasPassed, !waiting.isEmpty, later.values.allSatisfy({ $0 == nil }),
+                try file.pool.read({ db in try Holes(db).arePossible })
+            {
+                (isPassing, isFull) = (true, true)
             }
         }
         // An import seals foreign writes: out with them.
-        _ = try publisher.publish(from: file.pool)
+        looseBytes += try publisher.publish(from: file.pool)
     }
 
     /// Joins logs in one transaction; where one is refused, once more with each by itself.
@@ -141,15 +157,19 @@ extension StoreEngine {
     }
 
     func publishReceipt() throws {
-        let (state, knowledge) = try file.pool.read { db in
+        let (state, knowledge, quarantined, fact) = try file.pool.read { db in
             let state = try StoreState.read(db)
-            return (state, try StoreKnowledge.all(state, db))
+            return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db), try Retirements.all(db)[state.peer])
         }
-        let awaits = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
-        guard lastReceipt != knowledge || lastAwaits != awaits else { return }
+        let named = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
+        // The last log of its author is named by none.
+        let awaits = named + quarantined.compactMap(\.awaited).filter { file in !named.contains { ($0.peer, $0.hash) == (file.peer, file.hash) } }
+        // Whoever has been retired is back with a greater number.
+        let isRetired = fact?.isInForce(state.receipt) == true
+        guard lastReceipt != knowledge || lastAwaits != awaits || isRetired else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
         let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
-        if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
+        if lastReceipt == nil, !isRetired, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
             let receipt = Receipt(decoding: bytes), receipt.stated == knowledge, receipt.migrations == file.migrations, receipt.awaits ?? [] == awaits
         {
             (lastReceipt, lastAwaits) = (knowledge, awaits)
@@ -157,7 +177,7 @@ extension StoreEngine {
         }
         try files.makeDirectory(receipts)
         let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, awaits: awaits, migrations: file.migrations, time: now())
-        var number = max(state.receipt, there ?? 0) + 1
+        var number = max(state.receipt, there ?? 0, fact?.receipt ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
         (lastReceipt, lastAwaits) = (knowledge, awaits)
     }

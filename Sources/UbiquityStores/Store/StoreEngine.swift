@@ -35,8 +35,15 @@ actor StoreEngine {
     /// The baselines that hold nothing which this store does not.
     var contained: Set<BaselineID> = []
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
-    var maintenance: ContinuousClock.Instant?
+    var maintenance: ContinuousClock.Instant? = .now + StoreEngine.receiptDelay
     let baselines: BaselinePolicy?
+    /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
+    var looseBytes = 0
+    var hasMeasuredLoose = false
+    /// The baselines that hold a little more than this store, and until when it is waited for the logs themselves; nil of those for which it is not.
+    var later: [BaselineID: ContinuousClock.Instant?] = [:]
+    /// In seconds: how long a peer may be silent before it is retired; nil for as long as it likes.
+    let silenceLimit: TimeInterval?
     /// The baselines that are whole, and hold what this store cannot.
     var refused: Set<BaselineID> = []
     /// The baselines that have been read to the end, and are whole.
@@ -64,6 +71,7 @@ actor StoreEngine {
         now = context.now
         coalescing = context.options.coalescing
         baselines = context.options.baselines
+        silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
         peer = state.peer
@@ -81,7 +89,9 @@ actor StoreEngine {
     }
 
     /// When it is to be exchanged though nothing happens; nil for never.
-    var nextTime: ContinuousClock.Instant? { [closing, maintenance].compactMap { $0 }.min() }
+    ///
+    /// A store that is suspended waits for the container.
+    var nextTime: ContinuousClock.Instant? { suspended == nil ? ([closing, maintenance] + later.values).compactMap { $0 }.min() : nil }
 
     /// Makes waits for other processes end at once, for the store closes.
     nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
@@ -101,9 +111,9 @@ actor StoreEngine {
             return true
         case .created, .modified, .moved, .removed:
             if layout.receiptOwner(at: change.path).map({ $0 != peer }) == true {
-                // Many come one after another; each is a reason, and none is urgent.
-                if maintenance == nil { maintenance = .now + Self.receiptDelay }
-                return false
+                // Many come one after another; each is a reason, and none is urgent. The exchange sets the alarm.
+                defer { maintenance = maintenance ?? .now + Self.receiptDelay }
+                return maintenance == nil
             }
             let places = [change.path] + (change.from.map { [$0] } ?? [])
             guard places.contains(where: { layout.concerns($0) || $0.starts(with: container.markDirectory) }) else { return false }
@@ -119,6 +129,7 @@ actor StoreEngine {
             headers[id] = nil
             refused.remove(id)
             verified.remove(id)
+            if !isThere { later[id] = nil }
             if isThere { inventory!.baselines.insert(id) } else { inventory!.baselines.remove(id) }
         }
         if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
@@ -145,7 +156,7 @@ actor StoreEngine {
             try publish(all: all)
             try recheck()
             if inventory == nil { removeEnded() }
-            try importAll()
+            try importAll(isEager: all)
             try publishReceipt()
             try maintain(all: all)
         }

@@ -50,16 +50,19 @@ enum StoreKnowledge {
     static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
         var knowledge = try others(db)
         if let own = try Outbox.published(state, db) { knowledge.insert(own, of: state.peer) }
+        for (peer, position) in try Holes.all(db) { knowledge.insertHole(position, of: peer) }
         return knowledge
     }
 
     /// Takes in a log in this transaction; `Knowledge.take` in the store file.
-    static func take(_ position: Knowledge.Position, after predecessor: ContentHash?, of peer: PeerNumber, time: HybridTime, _ db: Database) throws {
+    static func take(
+        _ position: Knowledge.Position, after predecessor: ContentHash?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
+    ) throws {
         if let predecessor {
             try db.cachedStatement(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?")
                 .execute(arguments: [peer.rawValue, position.sequence - 1, Data(predecessor.bytes)])
         }
-        try setHead(position, of: peer, told: false, db)
+        if try !holes.close(position, of: peer) { try setHead(position, of: peer, told: false, db) }
         let statement = try RawStatement("INSERT OR IGNORE INTO ubiquity_log VALUES (?,?,?,?)", db)
         statement.bind(1, peer.rawValue)
         statement.bind(2, position.sequence)
@@ -78,6 +81,7 @@ enum StoreKnowledge {
     /// - Throws: GRDB's errors.
     static func join(_ knowledge: Knowledge, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
         let peers = try peers(db)
+        let holes = try Holes(db)
         try numbers.withFunctions(db) { here, _ in
             let passed = try RawStatement(
                 "SELECT 1 FROM \(BaselineJoiner.schema).log WHERE \(here("peer")) = ? AND sequence = ? AND hash = ?", db)
@@ -93,7 +97,8 @@ enum StoreKnowledge {
             }
             // A head that is known here is a head here too, or one of its branch is.
             for (peer, position) in knowledge.entries where peer != own {
-                if try time(of: peers[peer]!, position, db) == nil { try setHead(position, of: peers[peer]!, told: false, db) }
+                guard try time(of: peers[peer]!, position, db) == nil, try !holes.isFollowed(position, of: peers[peer]!) else { continue }
+                try setHead(position, of: peers[peer]!, told: false, db)
             }
             try db.execute(
                 sql: """
@@ -101,6 +106,13 @@ enum StoreKnowledge {
                     INSERT INTO ubiquity_seen SELECT \(here("author")), \(here("peer")), time
                     FROM \(BaselineJoiner.schema).seen WHERE true
                     ON CONFLICT (author, peer) DO UPDATE SET time = max(time, excluded.time);
+                    INSERT INTO ubiquity_retired SELECT \(here("peer")), receipt, sequence, 1 FROM \(BaselineJoiner.schema).retired WHERE true
+                    \(Retirements.taken);
+                    INSERT INTO ubiquity_hole SELECT \(here("peer")), sequence, hash, followed FROM \(BaselineJoiner.schema).hole WHERE true
+                    ON CONFLICT DO UPDATE SET followed = max(followed, excluded.followed);
+                    DELETE FROM ubiquity_knowledge WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_hole WHERE followed);
+                    DELETE FROM ubiquity_hole WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_log)
+                    OR peer = (SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer);
                     """)
         }
         for log in try QuarantinedLog.list(db) {

@@ -101,6 +101,12 @@ extension QuarantinedLog {
             since: Date(timeIntervalSince1970: row["since"]))
     }
 
+    /// The log that another peer could bring, by a baseline that holds it; nil of what is no log, and of one that would be refused again.
+    var awaited: AwaitedFile? {
+        guard kind == .damaged, let name = LogFileName(file) else { return nil }
+        return AwaitedFile(peer: peer, sequence: name.sequence, hash: name.hash.description, isDamaged: true)
+    }
+
     /// The files on a store's list.
     static func list(_ db: Database) throws -> [QuarantinedLog] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)

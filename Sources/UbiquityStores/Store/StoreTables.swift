@@ -23,6 +23,8 @@ enum StoreTables {
         // `open`: it has not been let go, and may become one with the next.
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, open INTEGER NOT NULL, bytes BLOB NOT NULL)",
         "CREATE TABLE ubiquity_adoption (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)",
+        Retirements.statement,
+        Holes.statement,
         LargeValues.statement,
         ConflictHistory.statement,
         ConflictRecorder.statement,
@@ -36,7 +38,7 @@ extension StoreTables {
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
-    ///   - keepingFacts: whether it stays known which records are one.
+    ///   - keepingFacts: whether it stays known which records are one, and which peers are retired.
     ///   - db: with foreign keys off.
     /// - Throws: GRDB's errors.
     static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
@@ -48,7 +50,8 @@ extension StoreTables {
                 for table in tables + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
             }
         }
-        for table in ["knowledge", "log", "seen", "broken", "quarantine"] { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
+        let others = ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"])
+        for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
     }
 }
 

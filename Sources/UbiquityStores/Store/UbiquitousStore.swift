@@ -37,6 +37,10 @@ public final class UbiquitousStore: Sendable {
         public var attachedDatabases: [AttachedDatabase] = []
         /// When all that the store holds is written down as a baseline; nil for never, so that no logs are trimmed.
         public var baselines: BaselinePolicy? = BaselinePolicy()
+        /// How long a peer may leave logs unread before it is retired, so that it no longer holds up the removal of logs; nil, as at first, for ever.
+        ///
+        /// A peer that returns is active again by itself, and has lost nothing.
+        public var silenceLimit: Duration?
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -213,6 +217,23 @@ public final class UbiquitousStore: Sendable {
     public func rollBaseline() async throws -> Int64? {
         try await engine.rollNow()
     }
+
+    /// The other peers of the content.
+    ///
+    /// - Returns: each that has a directory of this epoch, by identifier; none where the content is not there.
+    /// - Throws: `Errno` where the container cannot be read, or GRDB's errors.
+    public func peers() async throws -> [StorePeer] { try await engine.peers() }
+
+    /// Says to all devices that a peer is not expected back: nobody keeps logs for it any more.
+    ///
+    /// Where it returns it is active again by itself, joins a baseline instead of logs that have gone, and loses nothing that it had not sent.
+    ///
+    /// - Parameters:
+    ///   - peer: another peer of the content.
+    ///   - sequence: where logs of that peer are lost for good, the last of them: logs that follow these are joined without them. They stay named in
+    ///     ``StoreStatus/knowledge`` as holes, which close when a log or a baseline that holds it turns up after all. 0 for none.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` where nobody has heard of that peer, or it is this store's own; `suspended` where the container is gone.
+    public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await engine.retire(peer, at: sequence) }
 
     /// The values that lost against others, written apart from them, oldest first.
     ///

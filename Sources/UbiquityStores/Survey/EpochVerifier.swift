@@ -42,6 +42,8 @@ struct EpochVerifier {
     private var awaited: [Awaited: Set<LogID>] = [:]
     /// Logs that are not there though a receipt says that they have been read.
     private var claims: [(log: LogID, receipt: FilePath)] = []
+    /// For each peer that was retired at one of its logs, the last that is passed over.
+    private var passable: [PeerIdentifier: Int64] = [:]
     /// The large values that logs name.
     private var named: Set<ContentHash> = []
     /// Of the logs that are asked for, those that a baseline holds.
@@ -115,11 +117,16 @@ struct EpochVerifier {
         if let predecessor = log.log.header.predecessor {
             needed.append(LogID(peer: log.peer, name: LogFileName(sequence: log.name.sequence - 1, hash: predecessor)))
         }
+        note(log.contents.retired)
         for other in needed where !isThere(other) { awaited[.log(other), default: []].insert(id) }
         for (value, peers) in log.values {
             named.insert(value.hash)
             if !peers.contains(where: { isThere(path(of: value.hash, $0)) }) { awaited[.value(value.hash, author: log.peer), default: []].insert(id) }
         }
+    }
+
+    private mutating func note(_ retired: [PeerIdentifier: Retirement]) {
+        for (peer, fact) in retired { passable[peer] = max(passable[peer] ?? 0, fact.sequence) }
     }
 
     private func isThere(_ log: LogID) -> Bool { logs[log.peer]?.contains(log.name) == true }
@@ -199,6 +206,7 @@ struct EpochVerifier {
                 let id = BaselineID(peer: peer, name: BaselineName(entry)!)
                 let header = try reader.header(of: id, clock: clock)
                 try reader.verify(id, header)
+                note(header.retired)
                 var logs: Set<LogID> = []
                 try reader.forEachLog(of: id, header) { peer, name in
                     let log = LogID(peer: peer, name: name)
@@ -224,7 +232,15 @@ struct EpochVerifier {
         for (file, logs) in awaited {
             switch file {
             case .log(let log):
-                if !held.contains(log) { gaps.append((path(of: log), "log \(log.name.sequence) of \(log.peer)", logs.sorted())) }
+                if log.name.sequence <= passable[log.peer] ?? 0 {
+                    guard !held.contains(log), !isThere(path(of: log)) else { continue }
+                    found.findings.report(
+                        .remark, path(of: log),
+                        "log \(log.name.sequence) of \(log.peer) is nowhere; its author was retired at it, and logs behind it are joined without it",
+                        "nothing; if it turns up after all, what it held comes back")
+                } else if !held.contains(log) {
+                    gaps.append((path(of: log), "log \(log.name.sequence) of \(log.peer)", logs.sorted()))
+                }
             case .value(let hash, let author):
                 let waiting = logs.subtracting(held)
                 if !waiting.isEmpty { gaps.append((path(of: hash, author), "a large value of \(author)", waiting.sorted())) }

@@ -32,6 +32,19 @@ public struct LogReport: Sendable, Codable {
     /// The records that its author found to be one.
     public var same: [Same]
 
+    /// The peers that its author retired.
+    public var retired: [Retired]
+
+    /// A peer that is not expected back.
+    public struct Retired: Sendable, Codable {
+        /// Its identifier.
+        public var peer: String
+        /// The number of its newest receipt then.
+        public var receipt: Int64
+        /// The last of its logs that nobody is to wait for; 0 for none.
+        public var sequence: Int64
+    }
+
     /// Two records that are one for as long as they are in these lives.
     public struct Same: Sendable, Codable {
         /// The table.
@@ -112,6 +125,9 @@ public struct LogReport: Sendable, Codable {
         changes = []
         same = []
         let contents = try LogBody.decode(log)
+        retired = contents.retired.sorted { $0.key < $1.key }.map {
+            Retired(peer: $0.key.description, receipt: $0.value.receipt, sequence: $0.value.sequence)
+        }
         for group in contents.groups {
             for rows in group.rows {
                 let table = contents.tables[rows.table]

@@ -161,9 +161,7 @@ extension StoreCheck {
         for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             for name in try files.namesIfThere(in: layout.baselines(of: peer, epoch: state.epoch)).compactMap({ BaselineName($0) }) {
                 guard let header = try? reader.header(of: BaselineID(peer: peer, name: name), clock: state.clock) else { continue }
-                for head in header.knowledge.heads[state.peer] ?? [] where try register.contains(head, of: state.peer) {
-                    last = max(last, head.sequence)
-                }
+                last = max(last, try header.knowledge.passed(state.peer) { try register.contains($0, of: state.peer) })
             }
         }
         return last

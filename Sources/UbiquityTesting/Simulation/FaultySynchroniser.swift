@@ -33,6 +33,8 @@ public struct FaultySynchroniser {
     private var carried: [String: Bool] = [:]
     /// Files that have not arrived whole, by root.
     private var partial: [Set<String>]
+    /// The devices that are gone for good.
+    private var gone: Set<Int> = []
 
     /// Connects devices.
     ///
@@ -62,6 +64,13 @@ public struct FaultySynchroniser {
         partial.append(partial[original])
     }
 
+    /// Parts a device from the others for good: what it has not sent is lost.
+    ///
+    /// - Parameter device: its place among the devices.
+    public mutating func disconnect(_ device: Int) { gone.insert(device) }
+
+    private var present: [Int] { roots.indices.filter { !gone.contains($0) } }
+
     /// Delivers up to some files from one device to another, with faults.
     ///
     /// - Parameters:
@@ -70,6 +79,7 @@ public struct FaultySynchroniser {
     ///   - count: how many files at most.
     /// - Throws: Foundation's error where a file cannot be written.
     public mutating func deliver(from source: Int, to target: Int, count: Int) throws {
+        guard gone.isDisjoint(with: [source, target]) else { return }
         try removeDeleted(files(of: target), from: source, at: target)
         let missing = try files(of: source).filter { partial[target].contains($0) || !exists($0, at: target) }.sorted()
         for file in missing.shuffled(using: &random).prefix(count) where !partial[source].contains(file) {
@@ -88,12 +98,13 @@ public struct FaultySynchroniser {
     /// - Throws: Foundation's error where a file cannot be written.
     public mutating func deliverAll() throws {
         let before = try roots.indices.map { try files(of: $0) }
-        for source in roots.indices {
-            for target in roots.indices where target != source { try removeDeleted(before[target], from: source, at: target) }
+        let devices = present
+        for source in devices {
+            for target in devices where target != source { try removeDeleted(before[target], from: source, at: target) }
         }
-        for source in roots.indices {
+        for source in devices {
             for file in before[source].sorted() where !partial[source].contains(file) && exists(file, at: source) {
-                for target in roots.indices where target != source && (partial[target].contains(file) || !exists(file, at: target)) {
+                for target in devices where target != source && (partial[target].contains(file) || !exists(file, at: target)) {
                     try send(file, from: source, to: target, fault: .none)
                 }
             }
@@ -105,10 +116,10 @@ public struct FaultySynchroniser {
     /// - Throws: Foundation's error where a directory cannot be read.
     public var isPending: Bool {
         mutating get throws {
-            if partial.contains(where: { !$0.isEmpty }) { return true }
-            for source in roots.indices {
+            if present.contains(where: { !partial[$0].isEmpty }) { return true }
+            for source in present {
                 let all = try files(of: source)
-                for target in roots.indices where all.contains(where: { !exists($0, at: target) }) { return true }
+                for target in present where all.contains(where: { !exists($0, at: target) }) { return true }
             }
             return false
         }
@@ -173,7 +184,7 @@ public struct FaultySynchroniser {
             try FileManager.default.moveItem(atPath: temporary.string, toPath: destination.string)
             partial[target].remove(file)
         case .truncated:
-            try content.prefix(Int.random(in: 0...content.count, using: &random)).write(to: URL(filePath: destination.string))
+            try content.prefix(Int.random(in: 0..<max(1, content.count), using: &random)).write(to: URL(filePath: destination.string))
             partial[target].insert(file)
         case .temporary:
             try content.prefix(content.count / 2).write(to: URL(filePath: directory.appending(".syncthing.\(name).tmp").string))

@@ -68,15 +68,18 @@ public struct SimulatedDevice: Sendable {
     ///   - exchangesAutomatically: whether changes come and go by themselves; without it, call `settled()`.
     ///   - conflictRetention: how long values that lost a conflict are kept, by this device's clock.
     ///   - baselines: when a baseline is written; nil for never.
+    ///   - silenceLimit: how long a peer may leave logs unread before it is retired; nil for ever.
     /// - Returns: the store.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public func openStore(
         contentName: String = "Store", schema: SyncedSchema, exchangesAutomatically: Bool = false,
-        conflictRetention: ConflictRetention = ConflictRetention(), baselines: BaselinePolicy? = BaselinePolicy()
+        conflictRetention: ConflictRetention = ConflictRetention(), baselines: BaselinePolicy? = BaselinePolicy(),
+        silenceLimit: Duration? = nil
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
         options.conflictRetention = conflictRetention
         options.baselines = baselines
+        options.silenceLimit = silenceLimit
         return try await UbiquitousStore.open(
             at: directory.appending("app").appending("\(contentName).sqlite"), options: options, in: container(), schema: schema,
             now: { [clock] in clock.now })

@@ -1,0 +1,63 @@
+internal import GRDB
+internal import UbiquityContainers
+
+/// The peers that have been retired in this epoch: `ubiquity_retired`, one row a peer.
+enum Retirements {
+    /// `told`: whether a log has said so.
+    static let statement =
+        "CREATE TABLE ubiquity_retired (peer INTEGER PRIMARY KEY, receipt INTEGER NOT NULL, sequence INTEGER NOT NULL, told INTEGER NOT NULL)"
+
+    static func all(_ db: Database) throws -> [PeerIdentifier: Retirement] { try facts("SELECT * FROM ubiquity_retired", db) }
+
+    private static func facts(_ selection: String, _ db: Database) throws -> [PeerIdentifier: Retirement] {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(sql: "SELECT name, receipt, sequence FROM (\(selection)) JOIN ubiquity_peer ON number = peer"))
+        return rows.reduce(into: [:]) { all, row in
+            if let peer = PeerIdentifier(row["name"] as String) { all[peer] = Retirement(receipt: row["receipt"], sequence: row["sequence"]) }
+        }
+    }
+
+    /// Takes in what a log says.
+    static func enter(_ fact: Retirement, of peer: PeerNumber, _ db: Database) throws {
+        try db.execute(sql: "INSERT INTO ubiquity_retired VALUES (?,?,?,1) \(taken)", arguments: [peer.rawValue, fact.receipt, fact.sequence])
+    }
+
+    /// What becomes of a fact that is known when another arrives: nothing is left to tell where that one says as much.
+    static let taken = """
+        ON CONFLICT (peer) DO UPDATE SET told = told OR excluded.receipt >= receipt AND excluded.sequence >= sequence,
+        receipt = max(receipt, excluded.receipt), sequence = max(sequence, excluded.sequence)
+        """
+
+    /// Retires a peer; the next exchange puts that into a log.
+    static func retire(_ peer: PeerIdentifier, _ fact: Retirement, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO ubiquity_retired VALUES (?,?,?,0)
+                ON CONFLICT (peer) DO UPDATE SET told = told AND receipt >= excluded.receipt AND sequence >= excluded.sequence,
+                receipt = max(receipt, excluded.receipt), sequence = max(sequence, excluded.sequence)
+                """, arguments: [try StoreKnowledge.number(of: peer, db).rawValue, fact.receipt, fact.sequence])
+    }
+
+    /// Whether there is something that no log has said.
+    static func areUntold(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_retired WHERE NOT told)"))!
+    }
+
+    /// For each peer the last of its logs that need not be there: as far as a log says so, for the logs that follow are to lie behind that one.
+    static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
+        try facts("SELECT * FROM ubiquity_retired WHERE told AND sequence > 0", db).mapValues(\.sequence)
+    }
+
+    /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.
+    static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
+        let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
+        guard !untold.isEmpty else { return false }
+        var state = try StoreState.read(db)
+        var body = LogBodyBuilder()
+        for (peer, fact) in untold { body.add(fact, of: peer) }
+        state.clock = HybridTime.next(after: state.clock, wall: HybridTime(sealer.now()))
+        try sealer.post(body, at: state.clock, state: &state, db)
+        try db.execute(sql: "UPDATE ubiquity_retired SET told = 1")
+        return true
+    }
+}

@@ -1,0 +1,154 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// What a peer has said of itself last.
+struct PeerReceipt {
+    /// The highest number of its receipts; 0 for none.
+    var number: Int64
+    /// The newest that can be read; nil for none.
+    var receipt: Receipt?
+}
+
+extension ContentLayout {
+    /// The newest receipt of each other peer that has a directory of an epoch.
+    ///
+    /// - Parameters:
+    ///   - own: the peer that is left out.
+    ///   - epoch: the epoch.
+    ///   - files: the file system.
+    /// - Returns: the receipts, by peer.
+    /// - Throws: `Errno`.
+    func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
+        var receipts: [PeerIdentifier: PeerReceipt] = [:]
+        for name in try files.namesIfThere(in: directory) {
+            guard let other = PeerIdentifier(name), other != own, try files.kind(of: logs(of: other, epoch: epoch)) == .directory else { continue }
+            let directory = self.receipts(of: other, epoch: epoch)
+            let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+            let newest = numbers.lazy.compactMap { number in
+                (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
+            }.first
+            receipts[other] = PeerReceipt(number: numbers.first ?? 0, receipt: newest)
+        }
+        return receipts
+    }
+}
+
+extension StorePeer {
+    /// Says how a peer stands by its receipt and by what this store knows.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - newest: its receipt.
+    ///   - fact: whether it is retired.
+    ///   - author: whose logs count that it has not read; nil for all.
+    ///   - db: the store.
+    /// - Throws: GRDB's errors.
+    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
+        let authors = try StoreKnowledge.peers(db).all.filter { author == nil || $0.peer == author }
+        let stated = newest.receipt?.stated ?? Knowledge()
+        self.init(
+            peer: peer.description, device: newest.receipt?.device, app: newest.receipt?.app, seen: newest.receipt?.time, receipt: newest.number,
+            behind: 0, waitsSince: nil, isRetired: fact?.isInForce(newest.number) ?? false, passable: fact?.sequence ?? 0)
+        for (number, author) in authors where author != peer {
+            let passed = stated.passed(author)
+            let unread = try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT (SELECT max(sequence) FROM ubiquity_log WHERE peer = ?1) AS last,
+                        (SELECT time FROM ubiquity_log WHERE peer = ?1 AND sequence > ?2 ORDER BY sequence LIMIT 1) AS time
+                        """), arguments: [number.rawValue, passed])!
+            guard let last = unread["last"] as Int64?, last > passed else { continue }
+            behind += last - passed
+            let written = HybridTime(rawValue: unread["time"] ?? 0).date
+            waitsSince = min(waitsSince ?? written, written)
+        }
+    }
+}
+
+extension StoreEngine {
+    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try layout.receipts(besides: peer, epoch: epoch, files: files) }
+
+    /// Those of the peers that are not retired.
+    func active(_ receipts: [PeerIdentifier: PeerReceipt]) throws -> [PeerIdentifier: PeerReceipt] {
+        let retired = try file.pool.read { db in try Retirements.all(db) }
+        return receipts.filter { retired[$0.key]?.isInForce($0.value.number) != true }
+    }
+
+    /// The other peers of the content.
+    func peers() throws -> [StorePeer] {
+        let receipts = try receipts()
+        return try file.pool.read { db in
+            let facts = try Retirements.all(db)
+            return try receipts.sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, facts[$0.key], db) }
+        }
+    }
+
+    /// Retires a peer, and does what becomes possible by that.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `suspended` where the container is gone; GRDB's errors.
+    func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
+        var isPlaced = false
+        try leased { state in
+            isPlaced = true
+            let awaits = waiting.flatMap { if case .files(let files) = $0.reason { files } else { [AwaitedFile]() } }
+            try file.pool.write { db in
+                try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: awaits, db)
+            }
+        }
+        guard isPlaced else { throw suspension }
+        try exchange(all: true)
+    }
+
+    /// Retires the peers that have been silent for longer than the app wants to wait; whether there were any.
+    func retireSilent(_ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
+        guard let limit = silenceLimit else { return false }
+        let now = now()
+        let silent = try file.pool.read { db in
+            // Logs of others may have come just now, however old they are; and who has no receipt has just come itself.
+            try receipts.filter { peer, newest in
+                guard newest.receipt != nil else { return false }
+                let since = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: now)
+                return since.map { $0 + limit < now } ?? false
+            }
+        }
+        guard !silent.isEmpty else { return false }
+        try file.pool.write { db in
+            for (peer, newest) in silent { try Retirements.retire(peer, Retirement(receipt: newest.number), db) }
+        }
+        return true
+    }
+}
+
+extension Retirements {
+    /// The same by hand, where it makes sense.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - state: the store's state.
+    ///   - receipts: the receipts of the other peers.
+    ///   - awaits: what this store waits for.
+    ///   - db: in a transaction.
+    /// - Throws: `UbiquitousStoreError` with `unsupported`.
+    static func retire(
+        _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile],
+        _ db: Database
+    ) throws {
+        guard sequence >= 0 else { throw UbiquitousStoreError(.unsupported, "Sequences begin at 1: a peer cannot be retired at log \(sequence).") }
+        guard peer != state.peer else {
+            throw UbiquitousStoreError(.unsupported, "\(peer) is this store's own identifier; another store can retire it.")
+        }
+        let isNamed = try StoreKnowledge.peers(db)[peer] != nil || awaits.contains { $0.peer == peer.description }
+        guard isNamed || receipts[peer] != nil else {
+            let known = receipts.keys.sorted().map(\.description).joined(separator: ", ")
+            throw UbiquitousStoreError(
+                .unsupported, "Nobody here has heard of \(peer); the other peers are \(known.isEmpty ? "none" : known).")
+        }
+        try retire(peer, Retirement(receipt: receipts[peer]?.number ?? 0, sequence: sequence), db)
+    }
+}

@@ -1,0 +1,57 @@
+internal import Foundation
+package import SystemPackage
+package import UbiquityContainers
+
+extension StoreInspection {
+    /// The other peers of a store's content, as their directories in the container tell.
+    ///
+    /// - Parameter container: the container's directory.
+    /// - Returns: the peers, by identifier.
+    /// - Throws: `UbiquitousStoreError` where the content is not there, `Errno`, or GRDB's errors.
+    package func peers(in container: FilePath) throws -> [StorePeer] {
+        try read { db in
+            let state = try StoreState.read(db)
+            let facts = try Retirements.all(db)
+            return try receipts(state, container).sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, facts[$0.key], db) }
+        }
+    }
+
+    /// Retires a peer; that goes out with the app's next exchange.
+    ///
+    /// - Parameters:
+    ///   - name: its identifier, or the beginning of its UUID where only one begins so.
+    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - container: the container's directory.
+    /// - Returns: the peer.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `Errno`, or GRDB's errors.
+    package func retire(_ name: String, at sequence: Int64, in container: FilePath) throws -> PeerIdentifier {
+        try write { db in
+            let state = try StoreState.read(db)
+            let receipts = try receipts(state, container)
+            let own = ContentLayout(container: container, contentName: state.content).receipts(of: state.peer, epoch: state.epoch)
+            let files = LinuxFileLayer()
+            let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max()
+            let awaits =
+                newest.flatMap { try? files.read(own.appending(String($0)), limit: 16 << 20) }.flatMap { Receipt(decoding: $0)?.awaits } ?? []
+            let found = receipts.keys.filter { $0.uuid.uuidString.lowercased().hasPrefix(name.lowercased()) }
+            guard let peer = PeerIdentifier(name) ?? (found.count == 1 && !name.isEmpty ? found[0] : nil) else {
+                let list = (found.isEmpty ? Array(receipts.keys) : found).sorted().map { "\n  \($0)" }.joined()
+                throw UbiquitousStoreError(
+                    .unsupported,
+                    "“\(name)” names \(found.isEmpty ? "no peer" : "\(found.count) peers"); name one of these:\(list.isEmpty ? " none" : list)")
+            }
+            try Retirements.retire(peer, at: sequence, state, receipts: receipts, awaits: awaits, db)
+            return peer
+        }
+    }
+
+    private func receipts(_ state: StoreState, _ container: FilePath) throws -> [PeerIdentifier: PeerReceipt] {
+        let layout = ContentLayout(container: container, contentName: state.content)
+        let files = LinuxFileLayer()
+        guard try files.kind(of: layout.directory) == .directory else {
+            throw UbiquitousStoreError(
+                .suspended, "\(layout.directory) is not there: name the container that the store is of with --container.", path: layout.directory)
+        }
+        return try layout.receipts(besides: state.peer, epoch: state.epoch, files: files)
+    }
+}
