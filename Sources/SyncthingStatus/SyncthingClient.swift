@@ -12,6 +12,15 @@ package struct SyncthingClient: Sendable {
     package let timeout: Duration
     private static let longestAnswer = 64 << 20
 
+    /// One for the process, which never ends it: a port where nobody listens is told of at once, and not tried again behind our back.
+    private static let http: HTTPClient = {
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.redirectConfiguration = .disallow
+        configuration.httpVersion = .http1Only
+        return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+    }()
+
     package init(_ endpoint: SyncthingEndpoint, timeout: Duration) {
         self.endpoint = endpoint
         self.timeout = timeout
@@ -37,11 +46,12 @@ package struct SyncthingClient: Sendable {
     /// What the indices say of an item; nil where none names it.
     package func file(_ name: String, in folder: String) async throws -> FileAnswer? {
         do {
-            return try await ask("db/file", ["folder": folder, "file": name]) as FileAnswer
-        } catch let error as Missing {
-            // Another 404 than this means that the folder is paused or gone.
-            if error.text.contains("No such object") { return nil }
-            throw unexpected("db/file", nil)
+            return try await answer("db/file", ["folder": folder, "file": name]) as FileAnswer
+        } catch let error as Missing where error.text.contains("No such object") {
+            return nil
+        } catch is Missing {
+            // The folder is paused, or gone.
+            throw unexpected("db/file (404)", nil)
         }
     }
 
@@ -97,6 +107,16 @@ package struct SyncthingClient: Sendable {
     private struct Missing: Error { var text: String }
 
     private func ask<Answer: Decodable & Sendable>(_ path: String, _ query: [String: String] = [:], wait: Duration = .zero) async throws -> Answer {
+        do {
+            return try await answer(path, query, wait: wait)
+        } catch is Missing {
+            throw unexpected("\(path) (404)", nil)
+        }
+    }
+
+    private func answer<Answer: Decodable & Sendable>(
+        _ path: String, _ query: [String: String], wait: Duration = .zero
+    ) async throws -> Answer {
         let (status, bytes) = try await fetch(path, query, timeout: timeout + wait)
         switch status {
         case 200: break
@@ -132,7 +152,7 @@ package struct SyncthingClient: Sendable {
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    let response = try await HTTPClient.shared.execute(sent, deadline: .distantFuture)
+                    let response = try await Self.http.execute(sent, deadline: .distantFuture)
                     let body = try await response.body.collect(upTo: Self.longestAnswer)
                     return (Int(response.status.code), [UInt8](body.readableBytesView))
                 }

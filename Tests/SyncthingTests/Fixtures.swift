@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import SyncthingStatus
 import SystemPackage
 import Testing
@@ -35,21 +36,23 @@ struct SyncthingPair: Sendable {
     }
 
     /// Signs both devices in to an account that no other test uses.
-    func members() async throws -> (a: Member, b: Member) {
+    func members() async throws -> Members {
         let account = "account\(UUID().uuidString.prefix(8).lowercased())"
         let members = [a, b].map { Member(account: account, home: directory.appending("\(account)-\($0.name)"), device: $0) }
         for member in members {
             try await member.tool("ubcontrol", "sign-in", account, "--containers", member.device.folder.string)
         }
-        return (members[0], members[1])
+        return Members(a: members[0], b: members[1])
     }
 
     /// Cuts the devices off from each other, or lets them meet again.
     func pause(_ isPaused: Bool) async throws {
         try await a.post("system/\(isPaused ? "pause" : "resume")?device=\(b.identifier)")
         try await until("the devices are \(isPaused ? "apart" : "connected")") {
-            let one = try await a.client.connections().connected.contains(b.identifier)
-            return try await b.client.connections().connected.contains(a.identifier) != isPaused && one != isPaused
+            for (one, other) in [(a, b), (b, a)] where try await one.client.connections().connected.contains(other.identifier) == isPaused {
+                return false
+            }
+            return true
         }
     }
 }
@@ -140,6 +143,26 @@ struct Member: Sendable {
     }
 
     func status(_ path: String) async throws -> ItemStatus { try await source.status(of: container.appending(path)) }
+}
+
+/// The two members of an account.
+struct Members: Sendable {
+    let a: Member
+    let b: Member
+
+    /// Whether `notes list` shows these titles on both, and no others.
+    func hold(_ titles: [String]) async throws -> Bool {
+        for member in [a, b] where try await member.titles() != titles.sorted() { return false }
+        return true
+    }
+
+    /// Whether items stand alike on both.
+    func are(_ status: ItemStatus, _ paths: String...) async throws -> Bool {
+        for member in [a, b] {
+            for path in paths where try await member.status(path) != status { return false }
+        }
+        return true
+    }
 }
 
 /// Starts a pair for a suite, and stops it behind the last test.

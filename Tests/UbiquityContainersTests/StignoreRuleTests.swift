@@ -30,9 +30,11 @@ struct StignoreRuleTests {
     func added(before: String?, after: String) async throws {
         try await withFolder(before) { folder, file in
             #expect(StignoreRule.ensure(above: folder.appending("alice"), files: LinuxFileLayer()) == .added(file))
-            #expect(try content(of: file) == after)
+            let once = try content(of: file)
+            #expect(once == after)
             #expect(StignoreRule.ensure(above: folder, files: LinuxFileLayer()) == .present(file))
-            #expect(try content(of: file) == after)
+            let twice = try content(of: file)
+            #expect(twice == after)
             #expect(try tree(below: folder) == [".stfolder", ".stignore"])
         }
     }
@@ -41,7 +43,8 @@ struct StignoreRuleTests {
     func present(before: String) async throws {
         try await withFolder(before) { folder, file in
             #expect(StignoreRule.ensure(above: folder, files: LinuxFileLayer()) == .present(file))
-            #expect(try content(of: file) == before)
+            let after = try content(of: file)
+            #expect(after == before)
         }
     }
 
