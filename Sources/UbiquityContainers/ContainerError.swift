@@ -11,10 +11,14 @@ public struct ContainerError: Error, CustomStringConvertible, Sendable {
 
         /// No account is signed in on this device.
         public static let signedOut = Code(description: "signedOut")
+        /// No container is declared, in code or in `config.json`, where none was named.
+        public static let notDeclared = Code(description: "notDeclared")
         /// An account name, container identifier or peer identifier has a form that is not allowed.
         public static let invalidName = Code(description: "invalidName")
         /// The containers root is missing or not a directory.
         public static let rootUnavailable = Code(description: "rootUnavailable")
+        /// There is an item already where one was to be put.
+        public static let fileExists = Code(description: "fileExists")
         /// A file or directory could not be read, written or created.
         public static let fileSystem = Code(description: "fileSystem")
         /// A file of the device home or a container does not hold what it should.

@@ -9,7 +9,8 @@ struct UbControl: AsyncParsableCommand {
         commandName: "ubcontrol",
         abstract: "Control accounts, containers, stores and file coordination on this device.",
         subcommands: [
-            SignInCommand.self, SignOutCommand.self, AccountCommand.self, StoreCommand.self, PeersCommand.self, KeptCommand.self, ClaimsCommand.self,
+            SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self, StoreCommand.self, PeersCommand.self,
+            KeptCommand.self, ClaimsCommand.self,
             PresentersCommand.self,
             WhyCommand.self, BrokerCommand.self,
         ]

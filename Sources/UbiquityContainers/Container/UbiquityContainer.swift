@@ -19,6 +19,8 @@ public struct UbiquityContainer: Sendable {
     /// The container's directory.
     public let path: FilePath
     package let files: any FileLayer
+    /// Notices another account for as long as the container is in use.
+    private let identity: IdentityMonitor?
 
     /// Finds the signed-in account's container, and creates it if this device has never seen it.
     ///
@@ -26,29 +28,39 @@ public struct UbiquityContainer: Sendable {
     /// container is ever created again: one that is gone is reported by `attachment()`, for it may have been wiped, or be late.
     ///
     /// - Parameters:
-    ///   - identifier: such as `org.example.notes`.
+    ///   - identifier: such as `org.example.notes`, which declares it by that; nil for the first of ``declared(in:)``.
     ///   - home: the user's own unless given.
-    /// - Throws: `ContainerError`: `signedOut`, `invalidName`, `rootUnavailable`, or `fileSystem`.
-    public init(_ identifier: String, home: DeviceHome? = nil) async throws(ContainerError) {
-        try await self.init(identifier, home: home, files: LinuxFileLayer())
+    /// - Throws: `ContainerError`: `signedOut`, `invalidName`, `notDeclared`, `rootUnavailable`, or `fileSystem`.
+    public init(_ identifier: String? = nil, home: DeviceHome? = nil) async throws(ContainerError) {
+        try await self.init(identifier, home: home, files: LinuxFileLayer(), isWatching: true)
     }
 
-    /// The same on a file layer of the caller's.
-    package init(_ identifier: String, home: DeviceHome?, files: any FileLayer) async throws(ContainerError) {
+    /// The same on a file layer of the caller's, and without a look at who signs in later.
+    package init(_ identifier: String?, home: DeviceHome?, files: any FileLayer, isWatching: Bool = false) async throws(ContainerError) {
         do {
-            self = try await blocking { try UbiquityContainer(finding: identifier, home: home, files: files) }
+            self = try await blocking { try UbiquityContainer(finding: identifier, home: home, files: files, isWatching: isWatching) }
         } catch let error as ContainerError {
             throw error
         } catch {
-            throw ContainerError(.fileSystem, "The container \(identifier) cannot be found.", cause: error)
+            throw ContainerError(.fileSystem, "The container \(identifier ?? "that is declared first") cannot be found.", cause: error)
         }
     }
 
     /// The same, blocking.
-    private init(finding identifier: String, home given: DeviceHome?, files: any FileLayer) throws(ContainerError) {
+    private init(finding name: String?, home given: DeviceHome?, files: any FileLayer, isWatching: Bool) throws(ContainerError) {
         let home: DeviceHome
         if let given { home = given } else { home = try DeviceHome.standard() }
-        let identifier = try ContainerIdentifier(identifier)
+        let identifier: ContainerIdentifier
+        if let name {
+            identifier = try ContainerIdentifier(name)
+        } else if let first = try Self.declared(in: home).first {
+            identifier = first
+        } else {
+            throw ContainerError(
+                .notDeclared, "No container is declared: name one, or list it in \(HomeFiles(home: home).configurationFile).", path: home.path)
+        }
+        // Somebody who looks while signed out wants to hear of a sign-in no less.
+        let identity = isWatching ? try? IdentityMonitor.shared(for: home) : nil
         guard let (account, record) = try home.signedIn else {
             throw ContainerError(
                 .signedOut, "No account is signed in at \(home.path); sign in with: ubcontrol sign-in ACCOUNT --home \(home.path)", path: home.path)
@@ -63,12 +75,14 @@ public struct UbiquityContainer: Sendable {
         let peer = try homeFiles.locked { () throws(ContainerError) in
             try Self.attach(identifier, account: account, root: root, homeFiles: homeFiles, files: files)
         }
-        self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files)
+        self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files, identity: identity)
     }
 
     private init(
-        identifier: ContainerIdentifier, account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer
+        identifier: ContainerIdentifier, account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer,
+        identity: IdentityMonitor?
     ) {
+        self.identity = identity
         self.identifier = identifier
         self.account = account
         self.peer = peer
@@ -98,9 +112,11 @@ public struct UbiquityContainer: Sendable {
         attachment(of: peer)
     }
 
-    package func attachment(of peer: PeerIdentifier) -> ContainerAttachment {
+    package func attachment(of peer: PeerIdentifier) -> ContainerAttachment { Self.attachment(of: peer, at: path, files) }
+
+    static func attachment(of peer: PeerIdentifier, at path: FilePath, _ files: any FileLayer) -> ContainerAttachment {
         do {
-            if try files.kind(of: markDirectory.appending(peer.description)) == .file { return .attached }
+            if try files.kind(of: path.appending(markDirectoryName).appending(peer.description)) == .file { return .attached }
             if try files.kind(of: path) == .directory { return .detached(.markGone) }
             if try files.kind(of: path.removingLastComponent().removingLastComponent()) == .directory { return .detached(.containerGone) }
             return .detached(.rootGone)

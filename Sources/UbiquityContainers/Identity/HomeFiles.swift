@@ -10,6 +10,7 @@ struct HomeFiles {
 
     var accountFile: FilePath { home.path.appending("account.json") }
     var accounts: FilePath { home.path.appending("accounts") }
+    var configurationFile: FilePath { home.path.appending("config.json") }
     func recordFile(of name: AccountName) -> FilePath { accounts.appending("\(name).json") }
 
     /// Creates the home with its ancestors.

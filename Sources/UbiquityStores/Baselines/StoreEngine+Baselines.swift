@@ -167,7 +167,9 @@ extension StoreEngine {
             try publish(all: true)
             others = try active(others)
         }
-        looseBytes = try measureLoose(current)
+        if let policy = baselines, !hasMeasuredLoose || looseBytes >= policy.bytes {
+            (looseBytes, hasMeasuredLoose) = (try measureLoose(current), true)
+        }
         if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)

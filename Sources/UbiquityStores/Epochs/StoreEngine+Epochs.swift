@@ -71,7 +71,7 @@ extension StoreEngine {
     /// Takes the store's identifier and epoch; what was known of another epoch's files is forgotten.
     func begin(_ state: StoreState) {
         if epoch != state.epoch {
-            (inventory, lastReceipt, lastAwaits, maintenance) = (nil, nil, [], nil)
+            (inventory, lastReceipt, lastAwaits, maintenance, looseBytes) = (nil, nil, [], nil, 0)
             (waiting, arrivals, headers, contained, verified, refused, later) = ([], [], [:], [], [], [], [:])
         }
         (peer, epoch) = (state.peer, state.epoch)

@@ -1,3 +1,5 @@
+internal import UbiquityContainers
+
 /// How far an import has come.
 public struct ImportProgress: Sendable, Hashable {
     /// Whether logs are being joined now.

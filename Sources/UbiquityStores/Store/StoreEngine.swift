@@ -37,8 +37,9 @@ actor StoreEngine {
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant?
     let baselines: BaselinePolicy?
-    /// About how many bytes the logs have that no baseline holds.
+    /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
     var looseBytes = 0
+    var hasMeasuredLoose = false
     /// The baselines that hold a little more than this store, and until when it is waited for the logs themselves; nil of those for which it is not.
     var later: [BaselineID: ContinuousClock.Instant?] = [:]
     /// In seconds: how long a peer may be silent before it is retired; nil for as long as it likes.

@@ -1,3 +1,5 @@
+internal import UbiquityContainers
+
 /// The notices of a store, for any number of observers.
 ///
 /// A late one first hears that the store is suspended, if it is.

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Hands values to any number of observers, each in the same order.
-final class Broadcast<Element: Sendable>: Sendable {
+package final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
         /// What a new observer hears first.
         var present: Element?
@@ -18,13 +18,13 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// - Parameters:
     ///   - present: what a new observer hears first.
     ///   - buffering: what a slow observer misses.
-    init(present: Element? = nil, buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) {
+    package init(present: Element? = nil, buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) {
         state = Mutex(State(present: present))
         self.buffering = buffering
     }
 
     /// Begins to observe; what comes ends when the broadcast is closed.
-    func subscribe() -> AsyncStream<Element> {
+    package func subscribe() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
         let number: Int? = state.withLock { state in
             if let present = state.present { continuation.yield(present) }
@@ -46,14 +46,14 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// Tells the observers something.
     ///
     /// - Parameter value: makes it; may change what later observers hear first, and is called under a lock.
-    func post(_ value: (_ present: inout Element?) -> Element?) {
+    package func post(_ value: (_ present: inout Element?) -> Element?) {
         state.withLock { state in
             guard let value = value(&state.present) else { return }
             for observer in state.observers.values { observer.yield(value) }
         }
     }
 
-    func close() {
+    package func close() {
         let observers = state.withLock { state in
             state.isClosed = true
             defer { state.observers = [:] }

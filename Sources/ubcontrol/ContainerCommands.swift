@@ -1,0 +1,125 @@
+import ArgumentParser
+import Foundation
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Groups what is about containers.
+struct ContainerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "container",
+        abstract: "List, make and copy the signed-in account's containers.",
+        subcommands: [ContainerListCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self],
+        defaultSubcommand: ContainerListCommand.self
+    )
+}
+
+/// Runs `ubcontrol container list`.
+struct ContainerListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the containers of the signed-in account.",
+        discussion:
+            "One line a container: its identifier, how this device stands to it, its stores, and where it lies. Exit status 1 while signed out."
+    )
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object a line: identifier, path, peer, state, isDeclared, stores.")
+    var json = false
+
+    func run() async throws {
+        for finding in try KnownContainer.list(in: try home.deviceHome) {
+            let stores = (try? ContainerSurvey(of: finding.path).stores.map(\.name)) ?? []
+            if json {
+                try printJSON(
+                    Report(
+                        identifier: finding.identifier.description, path: finding.path.string, peer: finding.peer?.description,
+                        state: finding.state.description, isDeclared: finding.isDeclared, stores: stores))
+            } else {
+                print("\(finding.identifier)  \(finding.state)\(stores.isEmpty ? "" : "; stores \(stores.joined(separator: ", "))"); \(finding.path)")
+            }
+        }
+    }
+
+    private struct Report: Encodable {
+        var identifier: String
+        var path: String
+        var peer: String?
+        var state: String
+        var isDeclared: Bool
+        var stores: [String]
+    }
+}
+
+/// Runs `ubcontrol container create`.
+struct ContainerCreateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a container, as an app's first use of it does.",
+        discussion: "Where it is there already nothing changes; where it was there and is gone, it is not made again, and the exit status is 1."
+    )
+
+    @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
+    var identifier: String
+
+    @OptionGroup var home: HomeOptions
+
+    func run() async throws {
+        let container = try await UbiquityContainer(identifier, home: try home.deviceHome)
+        let state = container.attachment()
+        print("\(container.path): \(state)")
+        if state != .attached { throw ExitCode(1) }
+    }
+}
+
+/// Runs `ubcontrol container copy`.
+struct ContainerCopyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "copy",
+        abstract: "Copy a container as it lies there, such as for a bug report.",
+        discussion: """
+            Nobody is asked or waited for, and nothing is downloaded or changed. What is not in the copy is listed: folders named .nosync, what a \
+            synchroniser is still writing, what cannot be read. Contents are copied as they are: mind whom you give them to.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The container: its identifier, or its directory.", valueName: "container"), completion: .directory)
+    var container: String
+
+    @Option(name: .customLong("to"), help: ArgumentHelp("Where the copy is to be: a directory that is not there.", valueName: "dir"))
+    var destination: String
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object: files, bytes, leftOut (path, reason).")
+    var json = false
+
+    func run() async throws {
+        let isShown = isatty(STDERR_FILENO) == 1
+        var count = 0
+        let copy = try ContainerCopy.make(of: try source, at: FilePath(destination)) { _ in
+            count += 1
+            if isShown, count.isMultiple(of: 100) { FileHandle.standardError.write(Data("\r\(count) entries".utf8)) }
+        }
+        if isShown, count >= 100 { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if json {
+            try printJSON(copy)
+        } else {
+            for entry in copy.leftOut { print("left out: \(entry.path): \(entry.reason)") }
+            print("Copied \(copy.files) \(copy.files == 1 ? "file" : "files"), \(copy.bytes.formatted(.byteCount(style: .file))), to \(destination).")
+        }
+    }
+
+    private var source: FilePath {
+        get throws {
+            guard !container.contains("/"), let identifier = try? ContainerIdentifier(container) else { return FilePath(container) }
+            let deviceHome = try home.deviceHome
+            guard let found = try KnownContainer.list(in: deviceHome).first(where: { $0.identifier == identifier }) else {
+                throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`, or name its directory.")
+            }
+            return found.path
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// Containers as the tool lists, makes and copies them.
+struct ContainerToolTests {
+    private struct Listed: Decodable {
+        var identifier: String
+        var peer: String?
+        var state: String
+        var isDeclared: Bool
+        var stores: [String]
+    }
+
+    private struct Copied: Decodable {
+        struct LeftOut: Decodable {
+            var path: String
+            var reason: String
+        }
+
+        var files: Int
+        var leftOut: [LeftOut]
+    }
+
+    private func list(_ device: ToolDevice) async throws -> [Listed] {
+        let outcome = try await device.run("ubcontrol", "container", "list", "--json")
+        #expect(outcome.status == 0, "\(outcome)")
+        return try outcome.output.split(separator: "\n").map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    }
+
+    @Test("ubcontrol container lists what is there, was there or is declared, makes one, and makes none again that is gone")
+    func listAndCreate() async throws {
+        try await withDevices(2) { devices in
+            let (first, second) = (devices[0], devices[1])
+            #expect(try await list(first).isEmpty)
+            #expect(try await first.run("notes", "add", "a").status == 0)
+            let made = try await first.run("ubcontrol", "container", "create", "org.example.empty")
+            #expect(made.status == 0 && made.output.hasSuffix("org.example.empty: attached\n"), "\(made)")
+            try Data(#"{"format":1,"containers":["org.example.declared"]}"#.utf8).write(to: URL(filePath: first.home.appending("config.json").string))
+            let listed = try await list(first)
+            #expect(listed.map(\.identifier) == ["org.example.declared", "org.example.empty", "org.example.notes"])
+            #expect(listed.map(\.state) == ["declared, and not made yet", "attached", "attached"])
+            #expect(listed.map(\.stores) == [[], [], ["Notes"]] && listed.map(\.isDeclared) == [true, false, false])
+            #expect(try await list(second).map(\.state) == ["not used on this device yet", "not used on this device yet"])
+
+            try FileManager.default.removeItem(atPath: first.root.appending("alice/org.example.empty").string)
+            #expect(try await list(first).map(\.state)[1] == "the container's directory is gone")
+            #expect(try await first.run("ubcontrol", "container", "create", "org.example.empty").status == 1)
+            #expect(!FileManager.default.fileExists(atPath: first.root.appending("alice/org.example.empty").string))
+            #expect(try await first.run("ubcontrol", "sign-out").status == 0)
+            #expect(try await first.run("ubcontrol", "container", "list").status == 1)
+        }
+    }
+
+    @Test("S-135: a container is copied as it lies there, and what is left out is listed with the reason")
+    func copy() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "a").status == 0)
+            let documents = device.container.appending("Documents")
+            for directory in [documents, documents.appending("cache.nosync")] {
+                try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+            }
+            for name in ["Letter.txt", ".syncthing.Big.tmp", "cache.nosync/x"] {
+                try Data("text".utf8).write(to: URL(filePath: documents.appending(name).string))
+            }
+            try FileManager.default.createSymbolicLink(atPath: documents.appending("out").string, withDestinationPath: "/etc/passwd")
+            let copy = device.home.removingLastComponent().appending("reports/copy")
+            let outcome = try await device.run("ubcontrol", "container", "copy", "org.example.notes", "--to", copy.string, "--json")
+            #expect(outcome.status == 0, "\(outcome)")
+            let copied = try JSONDecoder().decode(Copied.self, from: Data(outcome.output.utf8))
+            #expect(
+                copied.leftOut.map(\.path).filter { $0.hasPrefix("Documents") } == [
+                    "Documents/.syncthing.Big.tmp", "Documents/cache.nosync", "Documents/out",
+                ])
+            #expect(copied.leftOut.allSatisfy { $0.path.hasPrefix("Documents") || $0.path.hasSuffix(".nosync") }, "\(copied.leftOut)")
+            #expect(try String(contentsOfFile: copy.appending("Documents/Letter.txt").string, encoding: .utf8) == "text")
+            let subpaths = try FileManager.default.subpathsOfDirectory(atPath: copy.string)
+            #expect(subpaths.contains { $0.hasSuffix(".ublog") } && !subpaths.contains { $0.contains(".nosync") || $0.hasSuffix("/out") })
+            #expect(try await Tool.run("ubwatch", ["verify", copy.string]).status == 0)
+
+            let again = try await device.run("ubcontrol", "container", "copy", "org.example.notes", "--to", copy.string)
+            #expect(again.status == 1 && again.errors.contains("is there already"), "\(again)")
+            let inside = try await device.run("ubcontrol", "container", "copy", device.container.string, "--to", documents.appending("x").string)
+            #expect(inside.status == 1 && inside.errors.contains("lies in the container itself"), "\(inside)")
+            #expect(try await device.run("ubcontrol", "container", "copy", "org.example.other", "--to", copy.string).status == 64)
+        }
+    }
+}
