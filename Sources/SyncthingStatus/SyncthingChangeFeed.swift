@@ -20,6 +20,8 @@ actor SyncthingChangeFeed {
     private let clock: any Clock<Duration>
     private var pending: ArraySlice<ItemStatusChange>
     private var connection: (folder: SharedFolder, last: Int)?
+    /// How often it has not answered since it last did.
+    private var failures = 0
     private var pause = Duration.seconds(1)
 
     init(_ status: SyncthingStatus, clock: any Clock<Duration>) {
@@ -39,9 +41,10 @@ actor SyncthingChangeFeed {
                 }
             } catch {
                 if Task.isCancelled { return nil }
-                if connection != nil {
-                    connection = nil
-                    // Unknown from now on.
+                failures = connection == nil ? failures + 1 : 0
+                connection = nil
+                // A Syncthing that is going drops its readers first, and may still answer then: all is unknown once it does not.
+                if failures < 2 {
                     pending = [.below(status.container)]
                 } else {
                     do { try await clock.sleep(for: pause) } catch { return nil }
@@ -56,6 +59,7 @@ actor SyncthingChangeFeed {
         // First the number, so that no change falls between.
         let last = try await status.client.events(Self.types, after: 0, wait: .zero, limit: 1).last?.id ?? 0
         connection = (try await status.folder(), last)
+        failures = 0
         pause = .seconds(1)
         pending = [.below(status.container)]
     }

@@ -61,6 +61,7 @@ struct SyncthingPair: Sendable {
 struct PairDevice: Sendable {
     struct Description: Decodable {
         var name, address, key, device, home, folder: String
+        var process: Int32
     }
 
     let name: String
@@ -70,6 +71,7 @@ struct PairDevice: Sendable {
     /// Syncthing's own directory.
     let home: FilePath
     let folder: FilePath
+    private let process: Int32
 
     init(_ description: Description) {
         name = description.name
@@ -78,10 +80,18 @@ struct PairDevice: Sendable {
         address = description.address
         home = FilePath(description.home)
         folder = FilePath(description.folder)
+        process = description.process
     }
 
     var endpoint: SyncthingEndpoint { get throws { try SyncthingEndpoint(address, key: key) } }
     var client: SyncthingClient { get throws { SyncthingClient(try endpoint, timeout: .seconds(10)) } }
+
+    /// Ends this Syncthing and waits until it has let go of its database.
+    func shutDown() async throws {
+        try await post("system/shutdown")
+        // Of a process that nobody has waited for, the command line is empty.
+        try await until("it has ended") { (try? Data(contentsOf: URL(filePath: "/proc/\(process)/cmdline")))?.isEmpty ?? true }
+    }
 
     func post(_ path: String) async throws { try await send("POST", path, "") }
 
@@ -183,11 +193,13 @@ struct Overdue: Error, CustomStringConvertible {
 }
 
 /// Waits for what another program does without saying so.
-func until(_ what: String, within limit: Duration = .seconds(90), _ condition: () async throws -> Bool) async throws {
+func until(
+    _ what: String, within limit: Duration = .seconds(90), _ found: () throws -> String = { "" }, _ condition: () async throws -> Bool
+) async throws {
     let clock = ContinuousClock()
     let deadline = clock.now + limit
     while try await !condition() {
-        guard clock.now < deadline else { throw Overdue(description: "After \(limit) it is not so that \(what).") }
+        guard clock.now < deadline else { throw Overdue(description: "After \(limit) it is not so that \(what). \(try found())") }
         try await clock.sleep(for: .milliseconds(100))
     }
 }

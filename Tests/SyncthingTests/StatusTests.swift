@@ -141,7 +141,7 @@ struct AbsenceTests {
             }
             defer { reading.cancel() }
             try await within(.seconds(30), "the status is current") { for await status in statuses where status == .current { break } }
-            try await b.device.post("system/shutdown")
+            try await b.device.shutDown()
             try await within(.seconds(30), "the status is unknown") { for await status in statuses where status == .unknown { break } }
             let again = try await RunningTool(
                 "/usr/bin/syncthing", ["serve", "--home=\(b.device.home)", "--no-browser", "--no-restart", "--no-upgrade"])

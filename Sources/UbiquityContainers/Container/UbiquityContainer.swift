@@ -97,14 +97,6 @@ public struct UbiquityContainer: Sendable {
     /// The container's directory as a URL.
     public var url: URL { URL(filePath: path.string, directoryHint: .isDirectory) }
 
-    /// Whether an item is meant for the user's other devices, which does not say that it has reached them.
-    ///
-    /// - Parameter item: an absolute path; nothing need be there.
-    /// - Returns: false outside this container, and in or below a `*.nosync`.
-    public func isUbiquitous(_ item: FilePath) -> Bool {
-        (try? ItemPath.resolve(item, in: path)) != nil && !ItemPath.isExcluded(item, in: path)
-    }
-
     /// Whether this peer is still attached: its mark and the container are there.
     ///
     /// - Returns: what is missing if not. Blocks for a system call or two.
