@@ -110,7 +110,8 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "FuzzDecoders", dependencies: ["UbiquityContainers", "UbiquityStores"], path: "Tools/Fuzz/Decoders", swiftSettings: settings),
+            name: "FuzzDecoders", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], path: "Tools/Fuzz/Decoders",
+            swiftSettings: settings),
         .executableTarget(name: "ubiquity-fuzz", dependencies: ["FuzzDecoders"], path: "Tools/Fuzz/Program", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),

@@ -10,7 +10,8 @@ struct FuzzTests {
     func finds(decoder: FuzzDecoder) throws {
         for seed in decoder.seeds {
             decoder.read(seed)
-            for count in 0..<seed.count { decoder.read(Array(seed.prefix(count))) }
+            // A baseline has thousands of bytes.
+            for count in stride(from: 0, to: seed.count, by: max(1, seed.count / 200)) { decoder.read(Array(seed.prefix(count))) }
         }
         for file in try FileManager.default.contentsOfDirectory(atPath: Self.finds.path) where file.hasPrefix("\(decoder.rawValue)-") {
             decoder.read([UInt8](try Data(contentsOf: Self.finds.appending(path: file))))

@@ -24,6 +24,8 @@ struct BaselineHeader: Sendable {
     var knowledge: Knowledge
     /// The peers that are retired.
     var retired: [PeerIdentifier: Retirement]
+    /// How many logs it holds.
+    var logs: Int64
     var tables: [Table]
 }
 

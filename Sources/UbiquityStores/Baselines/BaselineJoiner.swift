@@ -24,6 +24,19 @@ struct BaselineJoiner {
         }.first
     }
 
+    /// Why this store cannot hold what a baseline says, where that is what an error comes to.
+    ///
+    /// - Parameter error: what joining it has thrown.
+    /// - Returns: the reason, in words; nil for an error that is not the baseline's.
+    static func refusal(_ error: any Error) -> String? {
+        switch error {
+        case let fault as LogFault: fault.description
+        case let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode):
+            "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        default: nil
+        }
+    }
+
     /// Joins it.
     ///
     /// - Parameters:
@@ -52,6 +65,7 @@ struct BaselineJoiner {
         for (table, mapping) in mapped {
             if !outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
+                importer.lastLife = BaselineRows.lastLife
                 try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &outcome.notice, db)
             }
             if let related { try enterFacts(of: table, related, mapping.shape, db) }
@@ -59,7 +73,12 @@ struct BaselineJoiner {
         }
         try StoreKnowledge.join(header.knowledge, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
         state.clock = max(state.clock, header.clock)
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        do {
+            if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        } catch let error as UbiquitousStoreError where error.code == .malformed {
+            // The store was sound before.
+            throw LogFault.damaged("it holds records that this store's schema cannot show")
+        }
         try state.update(db)
         outcome.conflicts = conflicts.count
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
@@ -82,13 +101,6 @@ struct BaselineJoiner {
             try header.peers.mapValues { try StoreKnowledge.number(of: $0, in: &peers, db).rawValue })
     }
 
-    private static func isEmpty(_ shape: TableShape, _ db: Database) throws -> Bool {
-        for table in [shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.asideTable] {
-            guard try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table))")! else { return false }
-        }
-        return true
-    }
-
     // MARK: As a whole
 
     /// Fills the tables that are empty; returns their names.
@@ -98,71 +110,92 @@ struct BaselineJoiner {
         _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ numbers: PeerNumbers, _ db: Database
     ) throws -> Set<String> {
         guard header.schema == migrations.last ?? "" else { return [] }
+        func isFilled(_ table: BaselineHeader.Table, _ shape: TableShape) throws -> Bool {
+            guard try table.table == shape.logTable && Self.isEmpty(shape, db) else { return false }
+            return try fill(shape, from: table.number, numbers, db)
+        }
         var filled: Set<String> = []
-        func fillAll(_ isRelated: Bool) throws -> Bool {
-            let part = tables.filter { $0.mapping.shape.isRelated == isRelated }
-            for (table, mapping) in part where try table.table == mapping.shape.logTable && Self.isEmpty(mapping.shape, db) {
-                if try fill(mapping.shape, from: table.number, numbers, db) { filled.insert(mapping.shape.name) }
-            }
-            return part.allSatisfy { filled.contains($0.mapping.shape.name) }
+        for (table, mapping) in tables where try !mapping.shape.isRelated && isFilled(table, mapping.shape) { filled.insert(mapping.shape.name) }
+        let related = tables.filter(\.mapping.shape.isRelated)
+        guard related.count == shapes.count(where: \.isRelated) else { return filled }
+        for (index, (table, mapping)) in related.enumerated() where try !isFilled(table, mapping.shape) {
+            for (_, mapping) in related[..<index] { try CaptureTriggers(mapping.shape).suspended(db) { try Self.empty(mapping.shape, db) } }
+            return filled
         }
-        _ = try fillAll(false)
-        let plain = filled
-        try db.inSavepoint {
-            if try fillAll(true) { return .commit }
-            filled = plain
-            return .rollback
-        }
-        return filled
+        // The writer has shown no row without its parent, but anybody may be the writer.
+        for (_, mapping) in related { try RelationTables(shape: mapping.shape).markOrphans(db) }
+        return filled.union(related.map(\.mapping.shape.name))
     }
 
     /// Fills an empty table; false where a rule of the schema stands in the way, so that nothing was filled.
+    ///
+    /// A savepoint would keep a copy of each page that was in use before the transaction; a table that was empty is emptied.
     private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {
-        var isFilled = false
-        try numbers.withFunctions(db) { peer, others in
-            let source = Self.schema
-            let keys = shape.ownKeyColumns
-            let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
-            let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
+        let source = Self.schema
+        let keys = shape.ownKeyColumns
+        let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
+        let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
+        // The rows get the numbers that they have in the baseline, so that clocks follow without a look at them.
+        let rowid = shape.hasRowid && !shape.isRowidKey ? "rowid, " : ""
+        let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
+        let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
+        let defaults = shape.localColumns.map { _ in ", ?" }.joined()
+        let onConflict = try TableImporter.onConflict(shape.name, db)
+        return try numbers.withFunctions(db) { peer, others in
             let clock = "life, time, \(peer("peer")), columns, \(others("others"))"
-            // The rows get the numbers that they have in the baseline, so that clocks follow without a look at them.
-            let rowid = shape.hasRowid && !shape.isRowidKey ? ("rowid, ", "rowid, ") : ("", "")
-            let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
-            do {
-                try db.inSavepoint {
-                    // They would note nothing, and be asked for each row.
-                    let triggers = CaptureTriggers(shape).triggers
-                    for statement in triggers where statement.hasPrefix("DROP") { try db.execute(sql: statement) }
+            return try CaptureTriggers(shape).suspended(db) {
+                do {
                     try db.execute(
                         sql: """
-                            INSERT INTO main.\(shape.name.quotedIdentifier) (\(rowid.0)\(names))
-                            SELECT \(rowid.1)\(keys)\(values) FROM \(source).record_\(number) ORDER BY rowid;
-                            INSERT INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source).record_\(number) ORDER BY rowid;
-                            INSERT INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source).dead_\(number) ORDER BY rowid;
+                            INSERT\(onConflict) INTO main.\(shape.name.quotedIdentifier) (\(rowid)\(names))
+                            SELECT \(rowid)\(keys)\(values) FROM \(source).record_\(number) ORDER BY rowid;
+                            INSERT OR FAIL INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source).record_\(number) ORDER BY rowid;
+                            INSERT OR FAIL INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source).dead_\(number) ORDER BY rowid;
                             """)
-                    let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
-                    let defaults = shape.localColumns.map { _ in ", ?" }.joined()
                     let aside = try RawStatement(
                         """
-                        INSERT INTO main.\(shape.asideTable) (\(keys), life, time, peer, columns, others\(values)\(local), \(RelationTables(shape: shape).list("s")), held)
+                        INSERT OR FAIL INTO main.\(shape.asideTable) (\(keys), life, time, peer, columns, others\(values)\(local), \(RelationTables(shape: shape).list("s")), held)
                         SELECT \(keys), \(clock)\(values)\(defaults), \(keys), '' FROM \(source).other_\(number)
                         """, db)
                     for (index, value) in shape.localDefaults.enumerated() { aside.bind(index + 1, value) }
                     try aside.run()
-                    for statement in triggers { try db.execute(sql: statement) }
-                    try db.execute(
-                        sql: """
-                            INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
-                            INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(RelationTables(shape: shape).list("a")) FROM main.\(shape.sameTable);
-                            """)
-                    return .commit
+                    guard try shape.hasRowid || Self.hasClocks(shape, db) else {
+                        try Self.empty(shape, db)
+                        return false
+                    }
+                } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                    // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
+                    try Self.empty(shape, db)
+                    return false
                 }
-                isFilled = true
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-                // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
+                try db.execute(
+                    sql: """
+                        INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
+                        INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(RelationTables(shape: shape).list("a")) FROM main.\(shape.sameTable);
+                        """)
+                return true
             }
         }
-        return isFilled
+    }
+
+    private static func isEmpty(_ shape: TableShape, _ db: Database) throws -> Bool {
+        try tables(of: shape).allSatisfy { table in try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table))")! }
+    }
+
+    /// Whether each row has its clock, where both are found by the key: a column's type may have changed that in the row.
+    private static func hasClocks(_ shape: TableShape, _ db: Database) throws -> Bool {
+        let isClock = shape.keyColumns.enumerated().map { "c.k\($0) = t.\($1.quotedIdentifier)" }.joined(separator: " AND ")
+        let hasNone = "NOT EXISTS (SELECT 1 FROM main.\(shape.clockTable) c WHERE \(isClock))"
+        return try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.name.quotedIdentifier) t WHERE \(hasNone))")!
+    }
+
+    private static func empty(_ shape: TableShape, _ db: Database) throws {
+        for table in tables(of: shape) { try db.execute(sql: "DELETE FROM main.\(table)") }
+    }
+
+    /// What holds a table's records.
+    private static func tables(of shape: TableShape) -> [String] {
+        [shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.asideTable]
     }
 
     // MARK: Record by record
@@ -278,7 +311,7 @@ struct PeerNumbers {
     }
 
     /// Runs a body with the expressions that give a column of peers, and one of packed stamps, as they are here.
-    func withFunctions(_ db: Database, _ body: (_ peer: (String) -> String, _ others: (String) -> String) throws -> Void) throws {
+    func withFunctions<Result>(_ db: Database, _ body: (_ peer: (String) -> String, _ others: (String) -> String) throws -> Result) throws -> Result {
         guard !isIdentity else { return try body({ $0 }, { $0 }) }
         let peer = DatabaseFunction("ubiquity_peer_here", argumentCount: 1) { values in
             Int64.fromDatabaseValue(values[0]).map { numbers[$0] ?? 0 }
@@ -292,7 +325,7 @@ struct PeerNumbers {
         }
         for function in [peer, others] { db.add(function: function) }
         defer { for function in [peer, others] { db.remove(function: function) } }
-        try body({ "ubiquity_peer_here(\($0))" }, { "ubiquity_others_here(\($0))" })
+        return try body({ "ubiquity_peer_here(\($0))" }, { "ubiquity_others_here(\($0))" })
     }
 }
 
@@ -302,7 +335,7 @@ extension RecordClock {
 
     /// The columns by their stamps, those without one last.
     func byStamp(count: Int) -> [(stamp: Stamp, columns: ColumnSet)] {
-        let all = ColumnSet(rawValue: count == 0 ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - count)))
+        let all = ColumnSet(first: count)
         var found: [(stamp: Stamp, columns: ColumnSet)] = []
         if !columns.isEmpty, stamp != .least { found.append((stamp, columns)) }
         var rest = all.subtracting(stamp == .least ? [] : columns)

@@ -1,5 +1,7 @@
+internal import Dispatch
 internal import Foundation
 internal import GRDB
+internal import Synchronization
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -41,25 +43,39 @@ struct BaselineReader {
     ///   - header: what it says of itself.
     /// - Throws: `LogFault`, or `Errno`.
     func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
-        guard try ContentHash(ofFile: layout.baseline(id, epoch: epoch)) == id.name.hash else {
-            throw LogFault.damaged("its bytes are not those that its name says")
+        let path = layout.baseline(id, epoch: epoch)
+        // Each goes through the whole file, and the hash takes as long as all the rest.
+        let found = Mutex<(hash: Result<ContentHash, any Error>?, contents: Result<Void, any Error>?)>((nil, nil))
+        DispatchQueue.concurrentPerform(iterations: 2) { part in
+            if part == 0 {
+                let hash = Result { try ContentHash(ofFile: path) }
+                found.withLock { $0.hash = hash }
+            } else {
+                let contents = Result { try open(id) { db in try verify(header, db) } }
+                found.withLock { $0.contents = contents }
+            }
         }
-        try open(id) { db in
-            let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
-            guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
-            try verifyLogs(header, db)
-            for table in header.tables { try verify(table, header, db) }
-        }
+        let (hash, contents) = found.withLock { $0 }
+        guard try hash!.get() == id.name.hash else { throw LogFault.damaged("its bytes are not those that its name says") }
+        try contents!.get()
+    }
+
+    private func verify(_ header: BaselineHeader, _ db: Database) throws {
+        let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
+        guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
+        try verifyLogs(header, db)
+        let rows = BaselineRows(header: header)
+        for table in header.tables { try rows.verify(table, db) }
     }
 
     /// Whether its list of logs is one, and its knowledge is of these.
     private func verifyLogs(_ header: BaselineHeader, _ db: Database) throws {
         let peers = header.peers.keys.map(String.init).joined(separator: ",")
-        let isTime = "typeof(time) = 'integer' AND time >= 0"
+        let isTime = "typeof(time) = 'integer' AND time BETWEEN 0 AND \(header.clock.rawValue)"
         for (condition, what) in [
             (
                 """
-                SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence > 0
+                SELECT 1 FROM log WHERE (peer IN (\(peers)) AND typeof(sequence) = 'integer' AND sequence BETWEEN 1 AND \(Knowledge.Position.lastSequence)
                 AND typeof(hash) = 'blob' AND length(hash) = 32 AND \(isTime)) IS NOT TRUE
                 """, "a log in its list is malformed"
             ),
@@ -72,7 +88,14 @@ struct BaselineReader {
                 "its knowledge names a log that it does not list"
             ),
             ("SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log", "it lists a log that it says it lacks"),
-            ("SELECT 1 FROM hole WHERE (typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE", "a log that it lacks is malformed"),
+            (
+                "SELECT 1 FROM hole WHERE (typeof(hash) = 'blob' AND length(hash) = 32 AND typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE",
+                "a log that it lacks is malformed"
+            ),
+            (
+                "SELECT peer, sequence + 1 FROM hole WHERE followed EXCEPT SELECT peer, sequence FROM log",
+                "it does not list the log that follows one that it lacks"
+            ),
             (
                 """
                 SELECT 1 FROM retired WHERE (peer IN (\(peers)) AND typeof(receipt) = 'integer' AND receipt BETWEEN 0 AND \(Retirement.limit)
@@ -118,27 +141,6 @@ struct BaselineReader {
         var position: Knowledge.Position
     }
 
-    /// Whether records can be what they say.
-    private func verify(_ table: BaselineHeader.Table, _ header: BaselineHeader, _ db: Database) throws {
-        let keys = table.table.keyColumns.indices
-        let peers = (header.peers.keys + [PeerNumber.nobody.rawValue]).map(String.init).joined(separator: ",")
-        let count = table.table.columns.count
-        let mask = count == 0 ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - count))
-        func hasNull(_ letter: String) -> String { keys.map { "\(letter)\($0) IS NULL" }.joined(separator: " OR ") }
-        func isNotAlive(_ life: String) -> String { "typeof(\(life)) <> 'integer' OR \(life) < 1 OR \(life) % 2 = 0" }
-        let isWrong = """
-            \(hasNull("k")) OR \(isNotAlive("life")) OR typeof(time) <> 'integer' OR time < 0
-            OR (peer IN (\(peers))) IS NOT TRUE OR typeof(columns) <> 'integer' OR columns & ~\(mask)
-            OR typeof(others) NOT IN ('null', 'blob') OR length(others) % \(RecordClock.otherSize)
-            """
-        for (name, condition) in [
-            ("record", isWrong), ("other", isWrong), ("dead", "\(hasNull("k")) OR typeof(life) <> 'integer' OR life < 2 OR life % 2"),
-            ("same", "\(hasNull("a")) OR \(hasNull("b")) OR \(isNotAlive("la")) OR \(isNotAlive("lb"))"),
-        ] where try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(name)_\(table.number) WHERE \(condition))")! {
-            throw LogFault.damaged("a record of “\(table.table.name)” is malformed")
-        }
-    }
-
     private func open<Result>(_ id: BaselineID, _ body: (Database) throws -> Result) throws -> Result {
         let path = layout.baseline(id, epoch: epoch)
         guard try LinuxFileLayer().kind(of: path) == .file else {
@@ -176,10 +178,11 @@ struct BaselineReader {
             else { throw LogFault.damaged("it describes a table that cannot be") }
             return BaselineHeader.Table(number: number, table: LogBody.Table(name: name, keyColumns: keys, columns: columns))
         }
+        guard Set(tables.map(\.table.name)).count == tables.count else { throw LogFault.damaged("it describes a table twice") }
         guard found.sorted() == BaselineSchema.statements(tables).sorted() else { throw LogFault.damaged("it has other tables than a baseline") }
         var peers: [Int64: PeerIdentifier] = [:]
         for row in try Row.fetchAll(db, sql: "SELECT number, name FROM peer") {
-            guard let number = Int64.fromDatabaseValue(row["number"]), number > 0,
+            guard let number = Int64.fromDatabaseValue(row["number"]), (1...Self.lastPeer).contains(number),
                 let peer = String.fromDatabaseValue(row["name"]).flatMap({ PeerIdentifier($0) })
             else { throw LogFault.damaged("it names a peer that cannot be") }
             peers[number] = peer
@@ -200,15 +203,22 @@ struct BaselineReader {
             else { throw LogFault.damaged("a peer that it retires is malformed") }
             retired[peer] = Retirement(receipt: receipt, sequence: sequence)
         }
+        let logs = try Int64.fetchOne(db, sql: "SELECT count(*) FROM log")!
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM baseline"), let content = String.fromDatabaseValue(row["content"]),
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
             let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
-            let created = Double.fromDatabaseValue(row["created"]), let clock = Int64.fromDatabaseValue(row["clock"]), clock >= 0
+            let created = Double.fromDatabaseValue(row["created"]), let clock = Int64.fromDatabaseValue(row["clock"]), clock >= 0,
+            (0...Self.lastSecond).contains(created), peers.values.contains(peer)
         else { throw LogFault.damaged("what it says of itself is malformed") }
         return BaselineHeader(
             contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: created),
-            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, tables: tables)
+            clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, logs: logs, tables: tables)
     }
+
+    /// A store gives its peers numbers from 1 on, and goes on from those that it takes from a baseline.
+    private static let lastPeer: Int64 = 1 << 32
+    /// In the year 8919, as in a log: what is later is no date that a calendar takes.
+    private static let lastSecond = Double(1 << 48) / 1000
 
     private static func list(_ value: DatabaseValue) -> [String]? {
         String.fromDatabaseValue(value).flatMap { try? JSONDecoder().decode([String].self, from: Data($0.utf8)) }
@@ -218,7 +228,8 @@ struct BaselineReader {
 extension BaselineReader.Log {
     fileprivate init?(_ row: Row, _ peers: [Int64: PeerIdentifier]) {
         guard let peer = Int64.fromDatabaseValue(row["peer"]).flatMap({ peers[$0] }), let sequence = Int64.fromDatabaseValue(row["sequence"]),
-            sequence > 0, let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
+            (1...Knowledge.Position.lastSequence).contains(sequence),
+            let hash = Data.fromDatabaseValue(row["hash"]).flatMap({ ContentHash(bytes: $0) })
         else { return nil }
         self.init(peer: peer, position: .init(sequence: sequence, hash: hash))
     }

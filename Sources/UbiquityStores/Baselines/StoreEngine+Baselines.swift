@@ -73,10 +73,9 @@ extension StoreEngine {
         let reason: String
         do {
             return try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
-        } catch let fault as LogFault {
-            reason = fault.description
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
-            reason = "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        } catch {
+            guard let refusal = BaselineJoiner.refusal(error) else { throw error }
+            reason = refusal
         }
         refused.insert(id)
         try quarantine([
@@ -118,7 +117,7 @@ extension StoreEngine {
         let logs = header.knowledge.count(beyond: knowledge)
         if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
         let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
-            .filter { header.knowledge.covers($0.position.sequence, $0.position.hash, of: $0.peer) }
+            .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
         if !holes.isEmpty, try reader.holds(holes, id, header) { return (logs, false) }
         contained.insert(id)
         later[id] = nil
@@ -184,14 +183,16 @@ extension StoreEngine {
         return loose >= policy.logs
     }
 
-    /// How many bytes the logs have that are here and in no baseline.
+    /// How many bytes the logs have that are joined and in no baseline.
     private func measureLoose(_ inventory: ContentInventory) throws -> Int {
         let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id)?.knowledge : nil }
         var bytes = 0
         for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             let directory = layout.logs(of: author, epoch: epoch)
-            let covered = usable.map { $0.passed(author) }.max() ?? 0
-            for log in try files.namesIfThere(in: directory).compactMap({ LogFileName($0) }) where log.sequence > covered {
+            let loose = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+                .filter { log in !usable.contains { $0.covers(log.sequence, of: author) } }
+            let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: loose, of: author) })
+            for log in loose where !unknown.contains(log) {
                 bytes += (try? files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
             }
         }
@@ -201,22 +202,28 @@ extension StoreEngine {
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
     private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
         guard baselines != nil, let knowledge = lastReceipt else { return false }
-        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id) : nil }
-        return receipts.values.contains { newest in
-            let awaited = (newest.receipt?.awaits ?? []).map { ($0.peer, $0.sequence, $0.hash, $0.isDamaged) }
-            let holes = (newest.receipt?.holes ?? []).map { ($0.peer, Optional($0.sequence), Optional($0.hash), false) }
-            return (awaited + holes).contains { peer, sequence, hash, isDamaged in
-                let hash = hash.flatMap { ContentHash(hexadecimal: $0) }
-                guard let author = PeerIdentifier(peer), let sequence, knowledge.covers(sequence, hash, of: author),
-                    !usable.contains(where: { $0.knowledge.covers(sequence, hash, of: author) })
-                else { return false }
-                return isDamaged || !hasLog(sequence, of: author)
+        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id).map { (id: id, header: $0) } : nil }
+        return try receipts.values.compactMap(\.receipt).contains { receipt in
+            try receipt.needs(besides: knowledge).contains { need in
+                let isHere: Bool
+                if let position = need.position {
+                    isHere = try file.pool.read { db in try LogRegister(own: peer, db).contains(position, of: need.author) }
+                } else {
+                    isHere = knowledge.covers(need.sequence, of: need.author)
+                }
+                guard isHere, need.isDamaged || !hasLog(need.sequence, need.position?.hash, of: need.author) else { return false }
+                return try !usable.contains { id, header in
+                    guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
+                    return try reader.holds([(need.author, position)], id, header)
+                }
             }
         }
     }
 
-    private func hasLog(_ sequence: Int64, of author: PeerIdentifier) -> Bool {
-        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).contains { LogFileName($0)?.sequence == sequence }
+    private func hasLog(_ sequence: Int64, _ hash: ContentHash?, of author: PeerIdentifier) -> Bool {
+        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
+            $0.sequence == sequence && (hash == nil || $0.hash == hash)
+        }
     }
 
     /// Publishes, and writes a baseline.
@@ -357,7 +364,7 @@ extension Knowledge {
         return other.heads.allSatisfy { peer, positions in
             guard let own = heads[peer] else { return false }
             if own == positions { return true }
-            return all.heads[peer]?.count == 1 && sequence(of: peer) > other.sequence(of: peer)
+            return all.heads[peer]?.count == 1 && positions.allSatisfy { sequence(of: peer) >= $0.sequence && covers($0.sequence, of: peer) }
         }
     }
 }

@@ -36,11 +36,9 @@ extension StoreEngine {
 
     /// The baseline that holds most, whole.
     private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
-        let nothing = Knowledge()
         let usable = try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
             .filter { joiner.obstacle(to: $0.header) == nil }
-        return try usable.sorted { ($0.header.knowledge.count(beyond: nothing), $0.id) > ($1.header.knowledge.count(beyond: nothing), $1.id) }
-            .first { try verify($0.id, $0.header) }
+        return try usable.sorted { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) }.first { try verify($0.id, $0.header) }
     }
 
     private func rebuild(_ content: inout ContentInventory, from baseline: BaselineHeader?, _ db: Database) throws {

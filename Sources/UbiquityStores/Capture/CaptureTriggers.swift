@@ -62,6 +62,22 @@ package struct CaptureTriggers {
             return ["DROP TRIGGER IF EXISTS \(name)", "CREATE TRIGGER \(name) \(trigger.body)"]
         }
     }
+
+    /// Does something to the whole table of which nothing is to be noted.
+    ///
+    /// Triggers are asked for each row, whether they note it or not, and keep SQLite from emptying a table at once (sqlite.org/lang_delete.html#truncateopt).
+    ///
+    /// - Parameters:
+    ///   - db: in a transaction that is undone where the body throws.
+    ///   - body: what to do.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws, or GRDB's errors.
+    func suspended<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
+        for statement in triggers where statement.hasPrefix("DROP") { try db.execute(sql: statement) }
+        let result = try body()
+        for statement in triggers { try db.execute(sql: statement) }
+        return result
+    }
 }
 
 extension CaptureTriggers {

@@ -41,22 +41,27 @@ struct UnsentLogs {
 
     private func write(_ given: KeptEntry) throws -> Outcome {
         let read = try lastRead()
-        let sealed = try Outbox.names(db).filter { $0.sequence > read }
+        let sealed = try Outbox.names(db).filter { $0.sequence > read }.filter { try hasContent(try Outbox.bytes($0.sequence, db)) }
         let published = try published(after: read)
         let draft = KeptDraft(kept: kept, id: given.id, files: files)
         guard try !sealed.isEmpty || !published.isEmpty || draft.exists() else { return Outcome() }
         try draft.begin()
         var there = try draft.logs()
+        var empty: Set<LogFileName> = []
         for name in sealed where there.insert(name).inserted { try draft.add(try Outbox.bytes(name.sequence, db), as: name) }
         for name in published where !there.contains(name) {
             guard let bytes = try? files.read(layout.logs(of: state.peer, epoch: state.epoch).appending(name.description), limit: LogFile.limit),
                 ContentHash(of: bytes) == name.hash
             else { continue }
+            guard try hasContent(bytes) else {
+                empty.insert(name)
+                continue
+            }
             try draft.add(bytes, as: name)
             there.insert(name)
         }
         var entry = given
-        entry.missing = published.count { !there.contains($0) }
+        entry.missing = published.count { !there.contains($0) && !empty.contains($0) }
         guard !there.isEmpty else {
             try draft.discard()
             return Outcome(missing: entry.missing)
@@ -75,6 +80,12 @@ struct UnsentLogs {
         }
         try draft.finish(entry)
         return Outcome(entry: entry, missing: entry.missing)
+    }
+
+    /// Whether a log says something of records: that a peer is retired ends with the epoch.
+    private func hasContent(_ bytes: [UInt8]) throws -> Bool {
+        guard let log = try? LogFile(decoding: bytes), let contents = try? LogBody.decode(log) else { return true }
+        return contents.groups.contains { !$0.rows.isEmpty || !$0.same.isEmpty }
     }
 
     /// The sequence of this peer's last log that one of those had taken in, and with it all before; 0 for none.

@@ -25,7 +25,7 @@ struct ImportPlanner {
         let state = try StoreState.read(db)
         var planning = Planning(
             reader: reader, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock,
-            passable: isPassing ? try Retirements.all(db).mapValues(\.sequence) : [:])
+            passable: isPassing ? try Retirements.passable(db) : [:])
         var isProgressing = true
         while isProgressing, !planning.plan.isFull {
             isProgressing = false

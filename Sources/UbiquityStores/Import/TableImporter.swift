@@ -30,7 +30,9 @@ final class TableImporter {
     /// Lives up to here are taken as they come.
     ///
     /// Above, a log may only go on from what is known, so that one forged life stops nobody.
-    private static let soundLife: Int64 = 1 << 32
+    static let soundLife: Int64 = 1 << 32
+    /// The same for what is joined here.
+    var lastLife = soundLife
 
     init(_ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database) throws {
         let shape = mapping.shape
@@ -65,7 +67,7 @@ final class TableImporter {
     ///
     /// With ABORT a statement that has triggers keeps a journal of every page it touches; what FAIL leaves behind is undone with its log. But
     /// a policy of the statement takes the place of those in triggers (sqlite.org/lang_createtrigger.html), and an app's are its own.
-    private static func onConflict(_ table: String, _ db: Database) throws -> String {
+    static func onConflict(_ table: String, _ db: Database) throws -> String {
         let hasTriggers = try Bool.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -137,7 +139,7 @@ final class TableImporter {
     func outcome(
         of change: LogBody.Change, stamp: Stamp, _ local: RecordClock?, value: (Int) throws -> RecordValue
     ) throws -> RecordJoin {
-        guard change.life <= max(Self.soundLife, (local?.life ?? 0) + 2) else {
+        guard change.life <= max(lastLife, (local?.life ?? 0) + 2) else {
             throw LogFault.damaged("it holds a record of more lives than can have been lived")
         }
         return try RecordJoin.join(
@@ -163,6 +165,8 @@ final class TableImporter {
         }
     }
 
+    private static let changedKey = LogFault.damaged("it holds a key that this store's schema does not keep")
+
     func remove(_ place: Place) throws {
         place.bind(to: delete)
         try delete.run()
@@ -173,7 +177,10 @@ final class TableImporter {
         for (index, value) in key.enumerated() { find.bind(index + 1, value) }
         defer { find.reset() }
         guard try find.step() else { return nil }
-        return shape.hasRowid ? .rowid(find.integer(0)) : .key(shape.keyColumns.indices.map { find.value($0) })
+        if shape.hasRowid { return .rowid(find.integer(0)) }
+        // A column's affinity may have changed its type: then clock and row would have two keys.
+        guard shape.keyColumns.indices.allSatisfy({ find.value($0) == key[$0] }) else { throw Self.changedKey }
+        return .key(key.map(\.detached))
     }
 
     private func renumber(_ change: inout LogBody.Change) {
@@ -216,8 +223,7 @@ final class TableImporter {
         }
         try insert.run()
         guard shape.hasRowid else {
-            // As it is stored: a column's affinity may have changed its type.
-            guard let place = try place(of: change.key) else { throw LogFault.damaged("it holds a key that this store's schema does not keep") }
+            guard let place = try place(of: change.key) else { throw Self.changedKey }
             return place
         }
         return .rowid(sqlite3_last_insert_rowid(db.sqliteConnection))

@@ -63,14 +63,20 @@ public struct Knowledge: Hashable, Sendable {
     /// - Returns: its sequence.
     /// - Throws: what `isMeant` throws.
     func passed(_ peer: PeerIdentifier, where isMeant: (Position) throws -> Bool) rethrows -> Int64 {
-        let hole = holes[peer]?.lazy.map(\.sequence).min() ?? .max
-        return try heads[peer]?.filter { try $0.sequence < hole && isMeant($0) }.map(\.sequence).max() ?? 0
+        try certainHeads(of: peer).filter(isMeant).map(\.sequence).max() ?? 0
     }
 
-    /// Whether a log has been taken in, as far as sequences tell.
-    func covers(_ sequence: Int64, _ hash: ContentHash?, of peer: PeerIdentifier) -> Bool {
-        guard self.sequence(of: peer) >= sequence else { return false }
-        return holes[peer]?.contains { $0.sequence == sequence && (hash == nil || $0.hash == hash) } != true
+    /// The heads of a peer before any hole.
+    func certainHeads(of peer: PeerIdentifier) -> Set<Position> {
+        let hole = holes[peer]?.lazy.map(\.sequence).min() ?? .max
+        return heads[peer]?.filter { $0.sequence < hole } ?? []
+    }
+
+    /// Whether a log has been taken in, as far as sequences tell: nothing between it and a head may be missing, for what lies before a hole need not be named.
+    func covers(_ sequence: Int64, of peer: PeerIdentifier) -> Bool {
+        heads[peer]?.contains { head in
+            head.sequence >= sequence && holes[peer]?.contains { (sequence..<head.sequence).contains($0.sequence) } != true
+        } ?? false
     }
 
     /// Takes in a log, which goes on from its predecessor where that is a head, and branches off where it is not.

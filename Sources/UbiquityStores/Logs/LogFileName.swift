@@ -31,6 +31,8 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
 
 extension Knowledge.Position {
     private static let digits = 12
+    /// The last that has a name.
+    static let lastSequence: Int64 = 999_999_999_999
 
     /// Reads `<sequence>.<content hash><suffix>`; nil for anything but the one spelling.
     init?(fileName name: some StringProtocol, suffix: String) {

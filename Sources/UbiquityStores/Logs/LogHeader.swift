@@ -128,7 +128,8 @@ extension LogHeader {
             }
         }
         guard format <= Self.format else { throw LogFault.newer("its header has format \(format)") }
-        guard let bodyVersion, let peer, let contentName, let epoch, let sequence, epoch > 0, sequence > 0 else {
+        guard let bodyVersion, let peer, let contentName, let epoch, let sequence, epoch > 0, (1...Knowledge.Position.lastSequence).contains(sequence)
+        else {
             throw LogFault.damaged("its header lacks a field")
         }
         guard (sequence == 1) == (predecessor == nil) else { throw LogFault.damaged("its predecessor does not fit its sequence") }
@@ -150,7 +151,9 @@ extension LogHeader {
             default: break
             }
         }
-        guard let peer, let sequence, sequence > 0, let hash else { throw LogFault.damaged("its knowledge is malformed") }
+        guard let peer, let sequence, (1...Knowledge.Position.lastSequence).contains(sequence), let hash else {
+            throw LogFault.damaged("its knowledge is malformed")
+        }
         return (peer, .init(sequence: sequence, hash: hash))
     }
 }

@@ -101,7 +101,8 @@ extension Receipt.Entry {
     }
 
     fileprivate var log: (peer: PeerIdentifier, position: Knowledge.Position)? {
-        guard let peer = PeerIdentifier(peer), let hash = ContentHash(hexadecimal: hash), sequence > 0 else { return nil }
+        guard let peer = PeerIdentifier(peer), let hash = ContentHash(hexadecimal: hash), (1...Knowledge.Position.lastSequence).contains(sequence)
+        else { return nil }
         return (peer, .init(sequence: sequence, hash: hash))
     }
 }

@@ -3,6 +3,8 @@ package struct ColumnSet: OptionSet, Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
     package init(column: Int) { rawValue = 1 << Int64(column) }
+    /// The first columns, as many as that.
+    package init(first count: Int) { rawValue = (1 << Int64(count)) &- 1 }
 
     /// The most columns that a synced table can have: SQLite's integers have 64 bits, and the sign stays out of it.
     package static let capacity = 63

@@ -8,10 +8,10 @@ public struct Retirement: Hashable, Sendable, Codable {
     /// The last of its logs that need not be there for those that follow to be joined; 0 for none.
     public var sequence: Int64
 
-    /// No number in one is greater: there is always a next one.
-    static let limit: Int64 = 1 << 62
+    /// No number in one is greater: there is always a next one of twelve digits.
+    static let limit = Knowledge.Position.lastSequence - 1
 
-    /// A fact; numbers beyond 2⁶² are taken for that.
+    /// A fact; greater numbers than have twelve digits are taken for the greatest.
     ///
     /// - Parameters:
     ///   - receipt: the number of the peer's newest receipt.

@@ -43,15 +43,21 @@ enum Retirements {
         try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_retired WHERE NOT told)"))!
     }
 
-    /// Puts what no log has said into one, in the transaction that it is called in.
-    static func tell(by sealer: Sealer, _ db: Database) throws {
+    /// For each peer the last of its logs that need not be there: as far as a log says so, for the logs that follow are to lie behind that one.
+    static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
+        try facts("SELECT * FROM ubiquity_retired WHERE told AND sequence > 0", db).mapValues(\.sequence)
+    }
+
+    /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.
+    static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
         let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
-        guard !untold.isEmpty else { return }
+        guard !untold.isEmpty else { return false }
         var state = try StoreState.read(db)
         var body = LogBodyBuilder()
         for (peer, fact) in untold { body.add(fact, of: peer) }
         state.clock = HybridTime.next(after: state.clock, wall: HybridTime(sealer.now()))
         try sealer.post(body, at: state.clock, state: &state, db)
         try db.execute(sql: "UPDATE ubiquity_retired SET told = 1")
+        return true
     }
 }

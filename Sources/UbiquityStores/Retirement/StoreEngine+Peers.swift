@@ -37,8 +37,16 @@ extension ContentLayout {
 
 extension StorePeer {
     /// Says how a peer stands by its receipt and by what this store knows.
-    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, _ db: Database) throws {
-        let authors = try StoreKnowledge.peers(db).all
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - newest: its receipt.
+    ///   - fact: whether it is retired.
+    ///   - author: whose logs count that it has not read; nil for all.
+    ///   - db: the store.
+    /// - Throws: GRDB's errors.
+    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
+        let authors = try StoreKnowledge.peers(db).all.filter { author == nil || $0.peer == author }
         let stated = newest.receipt?.stated ?? Knowledge()
         self.init(
             peer: peer.description, device: newest.receipt?.device, app: newest.receipt?.app, seen: newest.receipt?.time, receipt: newest.number,
@@ -101,8 +109,10 @@ extension StoreEngine {
         guard let limit = silenceLimit else { return false }
         let now = now()
         let silent = try file.pool.read { db in
+            // Logs of others may have come just now, however old they are; and who has no receipt has just come itself.
             try receipts.filter { peer, newest in
-                let since = try StorePeer(peer, newest, nil, db).silentSince(now: now)
+                guard newest.receipt != nil else { return false }
+                let since = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: now)
                 return since.map { $0 + limit < now } ?? false
             }
         }

@@ -88,7 +88,7 @@ package struct TableShape: Sendable, Hashable {
     package var captureTable: String { "ubiquity_capture_\(number)" }
 
     /// Every column that syncs.
-    var allColumns: ColumnSet { ColumnSet(rawValue: columns.isEmpty ? 0 : Int64(bitPattern: UInt64.max >> UInt64(64 - columns.count))) }
+    var allColumns: ColumnSet { ColumnSet(first: columns.count) }
 
     /// The number of a column by a name that it has or had; nil where there is none.
     func number(of column: String) -> Int? { columns.firstIndex(of: column) ?? formerColumns[column].flatMap { columns.firstIndex(of: $0) } }

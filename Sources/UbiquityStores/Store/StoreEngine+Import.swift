@@ -27,9 +27,10 @@ extension StoreEngine {
         }
         return try file.pool.write { db in
             try sealer.seal(db)
-            try Retirements.tell(by: sealer, db)
+            // It goes out before anything is passed over because of it: a log with both would be waited for by itself.
+            let hasTold = try Retirements.tell(by: sealer, db)
             let open = try Outbox.open(db)
-            guard isDue || open.bytes >= limit else { return open.count > 0 }
+            guard isDue || hasTold || open.bytes >= limit else { return open.count > 0 }
             if open.count > 0 { try Outbox.close(maximumSize: limit, db) }
             return false
         }
@@ -92,7 +93,9 @@ extension StoreEngine {
             } else if !isFull, try joinBaseline(current, isFirst: false, isEager: isEager) {
                 inventory = try listed()
                 isFull = true
-            } else if !isFull, !hasPassed, !waiting.isEmpty, try file.pool.read({ db in try Holes(db).arePossible }) {
+            } else if !isFull, !hasPassed, !waiting.isEmpty, later.values.allSatisfy({ $0 == nil }),
+                try file.pool.read({ db in try Holes(db).arePossible })
+            {
                 (isPassing, isFull) = (true, true)
             }
         }
@@ -154,17 +157,19 @@ extension StoreEngine {
     }
 
     func publishReceipt() throws {
-        let (state, knowledge, quarantined) = try file.pool.read { db in
+        let (state, knowledge, quarantined, fact) = try file.pool.read { db in
             let state = try StoreState.read(db)
-            return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db))
+            return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db), try Retirements.all(db)[state.peer])
         }
         let named = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
         // The last log of its author is named by none.
         let awaits = named + quarantined.compactMap(\.awaited).filter { file in !named.contains { ($0.peer, $0.hash) == (file.peer, file.hash) } }
-        guard lastReceipt != knowledge || lastAwaits != awaits else { return }
+        // Whoever has been retired is back with a greater number.
+        let isRetired = fact?.isInForce(state.receipt) == true
+        guard lastReceipt != knowledge || lastAwaits != awaits || isRetired else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
         let there = try files.names(in: receipts).compactMap(Receipt.number(ofFile:)).max()
-        if lastReceipt == nil, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
+        if lastReceipt == nil, !isRetired, let there, let bytes = try? files.read(receipts.appending(String(there)), limit: 16 << 20),
             let receipt = Receipt(decoding: bytes), receipt.stated == knowledge, receipt.migrations == file.migrations, receipt.awaits ?? [] == awaits
         {
             (lastReceipt, lastAwaits) = (knowledge, awaits)
@@ -172,7 +177,7 @@ extension StoreEngine {
         }
         try files.makeDirectory(receipts)
         let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, awaits: awaits, migrations: file.migrations, time: now())
-        var number = max(state.receipt, there ?? 0) + 1
+        var number = max(state.receipt, there ?? 0, fact?.receipt ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
         (lastReceipt, lastAwaits) = (knowledge, awaits)
     }

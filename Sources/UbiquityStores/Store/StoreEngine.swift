@@ -35,7 +35,7 @@ actor StoreEngine {
     /// The baselines that hold nothing which this store does not.
     var contained: Set<BaselineID> = []
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
-    var maintenance: ContinuousClock.Instant?
+    var maintenance: ContinuousClock.Instant? = .now + StoreEngine.receiptDelay
     let baselines: BaselinePolicy?
     /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
     var looseBytes = 0
@@ -111,9 +111,9 @@ actor StoreEngine {
             return true
         case .created, .modified, .moved, .removed:
             if layout.receiptOwner(at: change.path).map({ $0 != peer }) == true {
-                // Many come one after another; each is a reason, and none is urgent.
-                if maintenance == nil { maintenance = .now + Self.receiptDelay }
-                return false
+                // Many come one after another; each is a reason, and none is urgent. The exchange sets the alarm.
+                defer { maintenance = maintenance ?? .now + Self.receiptDelay }
+                return maintenance == nil
             }
             let places = [change.path] + (change.from.map { [$0] } ?? [])
             guard places.contains(where: { layout.concerns($0) || $0.starts(with: container.markDirectory) }) else { return false }

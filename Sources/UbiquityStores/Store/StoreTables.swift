@@ -43,10 +43,12 @@ extension StoreTables {
     /// - Throws: GRDB's errors.
     static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
-            for table in [
-                shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable,
-                shape.unresolvedTable,
-            ] + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
+            let tables = [
+                shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable, shape.unresolvedTable,
+            ]
+            try CaptureTriggers(shape).suspended(db) {
+                for table in tables + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
+            }
         }
         let others = ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"])
         for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }

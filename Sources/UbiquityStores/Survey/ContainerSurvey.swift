@@ -107,7 +107,7 @@ extension ContainerSurvey {
             let known = peers[index].stated
             peers[index].peer.knowledge = Set(authors.keys).union(known.heads.keys.map(\.description)).subtracting([own]).sorted().map { other in
                 guard let identifier = PeerIdentifier(other) else { return Lag(peer: other, read: 0, behind: 0) }
-                return Lag(peer: other, read: known.sequence(of: identifier), behind: authors[other]?.behind(known.heads[identifier] ?? []) ?? 0)
+                return Lag(peer: other, read: known.sequence(of: identifier), behind: authors[other]?.behind(known.certainHeads(of: identifier)) ?? 0)
             }
         }
         return Self.store(name, epoch: epoch, peers.map(\.peer))

@@ -64,9 +64,7 @@ extension StoreInspection {
             var check = StoreCheck(
                 file: file.string, account: state.account, container: state.container, content: state.content, peer: state.peer.description)
             for line in try String.fetchAll(db, sql: "PRAGMA quick_check") where line != "ok" { check.report(.database, file.string, line) }
-            for row in try Row.fetchAll(db, sql: "SELECT number, name, key FROM ubiquity_table ORDER BY name") {
-                try check.compareClocks(number: row["number"], table: row["name"], keys: (row["key"] as String).components(separatedBy: "\n"), db)
-            }
+            try check.compareTables(db)
             try check.followOutbox(state, db)
             if let container { try check.comparePublished(state, container, db) }
             return check
@@ -77,6 +75,13 @@ extension StoreInspection {
 extension StoreCheck {
     fileprivate mutating func report(_ kind: Problem.Kind, _ subject: String, _ detail: String) {
         problems.append(Problem(kind: kind, subject: subject, detail: detail))
+    }
+
+    /// Compares each table with what is kept of its records.
+    mutating func compareTables(_ db: Database) throws {
+        for row in try Row.fetchAll(db, sql: "SELECT number, name, key FROM ubiquity_table ORDER BY name") {
+            try compareClocks(number: row["number"], table: row["name"], keys: (row["key"] as String).components(separatedBy: "\n"), db)
+        }
     }
 
     /// Each row has a clock of an odd life, and each clock a row; no key is among the dead and the living.
@@ -156,9 +161,7 @@ extension StoreCheck {
         for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             for name in try files.namesIfThere(in: layout.baselines(of: peer, epoch: state.epoch)).compactMap({ BaselineName($0) }) {
                 guard let header = try? reader.header(of: BaselineID(peer: peer, name: name), clock: state.clock) else { continue }
-                for head in header.knowledge.heads[state.peer] ?? [] where try register.contains(head, of: state.peer) {
-                    last = max(last, head.sequence)
-                }
+                last = max(last, try header.knowledge.passed(state.peer) { try register.contains($0, of: state.peer) })
             }
         }
         return last

@@ -21,6 +21,7 @@ extension FuzzDecoder {
                 "{\"attached\":\"2026-11-21T10:00:00Z\",\"device\":\"d\",\"format\":1,\"peer\":\"\(Self.peer)\"}",
             ].map { Array($0.utf8) }
         case .wire: [Self.sampleValues, Array(repeating: 7, count: 34)]
+        case .baseline: BaselineStores.seeds + BaselineScript.seeds
         }
     }
 

@@ -12,6 +12,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case mark
     /// Wire values, stamps, and the order of values.
     case wire
+    /// Baselines, and what joining them does to a store.
+    case baseline
 
     /// Reads bytes, and traps where a decoder takes what it should not.
     ///
@@ -22,6 +24,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .receipt: Self.readReceipt(bytes)
         case .mark: Self.readMark(bytes)
         case .wire: Self.readWire(bytes)
+        case .baseline: BaselineStores.read(bytes)
         }
     }
 

@@ -1,0 +1,68 @@
+internal import GRDB
+
+/// Finds out whether the rows of a baseline can be what they say.
+///
+/// Each is looked at once, and by hand: there may be millions, and SQL that asks for types takes twice as long.
+struct BaselineRows {
+    let header: BaselineHeader
+
+    /// Lives up to here are taken from a baseline.
+    ///
+    /// A log may name half of that, and from there a record is not lived on so far.
+    static let lastLife = 2 * TableImporter.soundLife
+
+    /// Reads the rows of a table.
+    ///
+    /// - Parameters:
+    ///   - table: the table.
+    ///   - db: the baseline.
+    /// - Throws: `LogFault`, or GRDB's errors.
+    func verify(_ table: BaselineHeader.Table, _ db: Database) throws {
+        let (number, keys) = (table.number, table.table.keyColumns.count)
+        let columns = ColumnSet(first: table.table.columns.count)
+        func list(_ letter: String) -> String { (0..<keys).map { "\(letter)\($0)" }.joined(separator: ", ") }
+        func each(_ sql: String, isSound: (RawStatement) -> Bool) throws {
+            let rows = try RawStatement("SELECT \(sql)_\(number)", db)
+            defer { rows.reset() }
+            while try rows.step() {
+                guard isSound(rows) else { throw LogFault.damaged("a record of “\(table.table.name)” is malformed") }
+            }
+        }
+        for name in ["record", "other"] {
+            try each("\(list("k")), life, time, peer, columns, others FROM \(name)") { row in
+                isNode(row, at: 0, keys, isAlive: true) && isClock(row, at: keys + 1, columns)
+            }
+        }
+        try each("\(list("k")), life FROM dead") { row in isNode(row, at: 0, keys, isAlive: false) }
+        try each("\(list("a")), la, \(list("b")), lb FROM same") { row in
+            isNode(row, at: 0, keys, isAlive: true) && isNode(row, at: keys + 1, keys, isAlive: true)
+        }
+    }
+
+    /// Whether there is a key and a life.
+    private func isNode(_ row: RawStatement, at start: Int, _ keys: Int, isAlive: Bool) -> Bool {
+        for key in start..<start + keys where row.isNull(key) { return false }
+        guard row.isInteger(start + keys) else { return false }
+        let life = row.integer(start + keys)
+        return life > 0 && life <= Self.lastLife && life.isMultiple(of: 2) != isAlive
+    }
+
+    /// Whether there is a stamp, the columns that have it, and the stamps of others.
+    private func isClock(_ row: RawStatement, at start: Int, _ columns: ColumnSet) -> Bool {
+        guard row.isInteger(start), row.isInteger(start + 1), row.isInteger(start + 2),
+            isStamp(Stamp(HybridTime(rawValue: row.integer(start)), PeerNumber(rawValue: row.integer(start + 1))))
+        else { return false }
+        var rest = columns
+        guard rest.isSuperset(of: ColumnSet(rawValue: row.integer(start + 2))) else { return false }
+        if row.isNull(start + 3) { return true }
+        guard row.isBlob(start + 3), let others = RecordClock.unpack(row.bytes(start + 3)) else { return false }
+        rest.subtract(ColumnSet(rawValue: row.integer(start + 2)))
+        // Each column has one stamp.
+        return others.allSatisfy { rest.remove(ColumnSet(column: $0.column)) != nil && isStamp($0.stamp) }
+    }
+
+    /// Whether a stamp is one that the baseline's writer may have seen.
+    private func isStamp(_ stamp: Stamp) -> Bool {
+        stamp.time >= .least && stamp.time <= header.clock && (stamp.peer == .nobody || header.peers[stamp.peer.rawValue] != nil)
+    }
+}

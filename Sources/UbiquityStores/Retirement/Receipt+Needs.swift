@@ -1,0 +1,30 @@
+internal import UbiquityContainers
+
+extension Receipt {
+    /// A log that the receipt's writer lacks and cannot do without, or has passed over.
+    struct Need {
+        var author: PeerIdentifier
+        var sequence: Int64
+        /// The log itself, where the receipt names it.
+        var position: Knowledge.Position?
+        var isDamaged = false
+    }
+
+    /// The logs with which its writer could be helped.
+    ///
+    /// - Parameter knowledge: what the helper has: before a hole there may be more that its writer lacks and cannot name, which the helper can.
+    /// - Returns: the logs.
+    func needs(besides knowledge: Knowledge) -> [Need] {
+        let stated = stated
+        let awaited = (awaits ?? []).compactMap { file -> Need? in
+            guard let author = PeerIdentifier(file.peer), let sequence = file.sequence else { return nil }
+            let hash = file.hash.flatMap { ContentHash(hexadecimal: $0) }
+            return Need(author: author, sequence: sequence, position: hash.map { .init(sequence: sequence, hash: $0) }, isDamaged: file.isDamaged)
+        }
+        let holes = stated.holes.flatMap { author, positions in
+            let unnamed = (knowledge.heads[author] ?? []).filter { !stated.covers($0.sequence, of: author) }
+            return positions.union(unnamed).map { Need(author: author, sequence: $0.sequence, position: $0) }
+        }
+        return awaited + holes
+    }
+}
