@@ -19,6 +19,9 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
 let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
@@ -31,6 +34,7 @@ let package = Package(
         .library(name: "FileCoordination", targets: ["FileCoordination"]),
         .library(name: "UbiquityContainers", targets: ["UbiquityContainers"]),
         .library(name: "UbiquityStores", targets: ["UbiquityStores"]),
+        .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
         .executable(name: "ubwatch", targets: ["ubwatch"]),
         .executable(name: "ubcontrol", targets: ["ubcontrol"]),
@@ -43,6 +47,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/onevcat/Rainbow", from: "4.2.2"),
@@ -60,6 +66,8 @@ let package = Package(
             name: "UbiquityStores",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", grdb, sqlite, crypto, system, logging],
             swiftSettings: settings),
+        .target(
+            name: "SyncthingStatus", dependencies: ["UbiquityContainers", http, nio, nioHTTP, system], swiftSettings: settings),
         .target(
             name: "Ubiquity",
             dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores"], swiftSettings: settings),
@@ -119,6 +127,10 @@ let package = Package(
             name: "UbiquityStoresTests",
             dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system],
             exclude: ["FuzzFinds"], swiftSettings: settings),
+        .testTarget(
+            name: "SyncthingTests",
+            dependencies: ["ToolProcesses", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system], swiftSettings: settings
+        ),
         .testTarget(
             name: "ToolTests",
             dependencies: [

@@ -23,6 +23,10 @@ public struct ContainerError: Error, CustomStringConvertible, Sendable {
         public static let fileSystem = Code(description: "fileSystem")
         /// A file of the device home or a container does not hold what it should.
         public static let malformed = Code(description: "malformed")
+        /// The path does not lie in the container.
+        public static let notInContainer = Code(description: "notInContainer")
+        /// Nothing on this device can do it: no transfer agent runs here.
+        public static let notAvailable = Code(description: "notAvailable")
         /// A file was written by a newer version of this package.
         public static let newerFormat = Code(description: "newerFormat")
     }

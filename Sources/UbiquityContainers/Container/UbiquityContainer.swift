@@ -156,6 +156,8 @@ public struct UbiquityContainer: Sendable {
             }
             return peer
         }
+        // Before anything is there that must not leave the device. What hinders it is for the doctor to tell: the container works without.
+        StignoreRule.ensure(above: root, files: files)
         for directory in [container.removingLastComponent(), container, container.appending(markDirectoryName)] {
             try makeDirectory(directory, files)
         }

@@ -1,0 +1,61 @@
+internal import Foundation
+package import SystemPackage
+
+/// The folder of Syncthing's in which a container lies.
+package struct SharedFolder: Sendable {
+    package var id: String
+    /// The folder's own path, without symbolic links.
+    package var path: FilePath
+    package var isPaused: Bool
+    /// The other devices that share it.
+    package var others: [String]
+
+    /// Finds the innermost folder that holds a container.
+    ///
+    /// - Parameters:
+    ///   - container: the container's directory, which need not exist.
+    ///   - folders: Syncthing's.
+    ///   - status: whose identifier is left out of `others`, and what `~` stands for.
+    package init?(of container: FilePath, among folders: [FolderConfiguration], status: SystemStatus) {
+        let container = Self.real(container)
+        let found = folders.map { folder in
+            let text = folder.path.hasPrefix("~/") && !status.tilde.isEmpty ? status.tilde + folder.path.dropFirst() : folder.path
+            return (folder, Self.real(FilePath(text)))
+        }
+        .filter { container.starts(with: $0.1) }.max { $0.1.length < $1.1.length }
+        guard let (folder, path) = found else { return nil }
+        self.init(
+            id: folder.id, path: path, isPaused: folder.isPaused, others: folder.devices.filter { $0 != status.device })
+    }
+
+    package init(id: String, path: FilePath, isPaused: Bool, others: [String]) {
+        self.id = id
+        self.path = path
+        self.isPaused = isPaused
+        self.others = others
+    }
+
+    /// An item's name in the folder; nil for the folder itself, and for what lies outside.
+    package func name(of item: FilePath) -> String? {
+        // The item itself may be a link, its directory is where it is.
+        guard let last = item.lastComponent else { return nil }
+        var path = Self.real(item.removingLastComponent()).appending(last)
+        guard path.removePrefix(self.path), !path.isEmpty else { return nil }
+        return path.string
+    }
+
+    /// The path without symbolic links, as far as it exists.
+    private static func real(_ path: FilePath) -> FilePath {
+        var path = path.lexicallyNormalized()
+        var missing: [FilePath.Component] = []
+        while true {
+            if let real = realpath(path.string, nil) {
+                defer { free(real) }
+                return missing.reversed().reduce(FilePath(platformString: real)) { $0.appending($1) }
+            }
+            guard let last = path.lastComponent else { return path }
+            missing.append(last)
+            path.removeLastComponent()
+        }
+    }
+}

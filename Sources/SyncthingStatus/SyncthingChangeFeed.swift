@@ -1,0 +1,107 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// One reader's turn of Syncthing's events.
+///
+/// It asks only when its reader does: Syncthing keeps the events meanwhile, and where it has dropped some, their numbers tell.
+actor SyncthingChangeFeed {
+    /// What may change a status.
+    ///
+    /// All readers use one choice, since Syncthing keeps a buffer for each.
+    static let types = [
+        "LocalIndexUpdated", "RemoteIndexUpdated", "ItemStarted", "ItemFinished", "RemoteDownloadProgress", "FolderCompletion", "StateChanged",
+        "FolderPaused", "FolderResumed", "DeviceConnected", "DeviceDisconnected", "ConfigSaved",
+    ]
+    /// How long Syncthing holds a question for which there is no event.
+    private static let wait = Duration.seconds(60)
+    private static let longestPause = Duration.seconds(30)
+
+    private let status: SyncthingStatus
+    private let clock: any Clock<Duration>
+    private var pending: ArraySlice<ItemStatusChange>
+    private var connection: (folder: SharedFolder, last: Int)?
+    /// How often it has not answered since it last did.
+    private var failures = 0
+    private var pause = Duration.seconds(1)
+
+    init(_ status: SyncthingStatus, clock: any Clock<Duration>) {
+        self.status = status
+        self.clock = clock
+        pending = [.below(status.container)]
+    }
+
+    func next() async -> ItemStatusChange? {
+        while !Task.isCancelled {
+            if let change = pending.popFirst() { return change }
+            do {
+                if let (folder, last) = connection {
+                    try await read(folder, after: last)
+                } else {
+                    try await connect()
+                }
+            } catch {
+                if Task.isCancelled { return nil }
+                failures = connection == nil ? failures + 1 : 0
+                connection = nil
+                // A Syncthing that is going drops its readers first, and may still answer then: all is unknown once it does not.
+                if failures < 2 {
+                    pending = [.below(status.container)]
+                } else {
+                    do { try await clock.sleep(for: pause) } catch { return nil }
+                    pause = min(pause * 2, Self.longestPause)
+                }
+            }
+        }
+        return nil
+    }
+
+    private func connect() async throws {
+        // First the number, so that no change falls between.
+        let last = try await status.client.events(Self.types, after: 0, wait: .zero, limit: 1).last?.id ?? 0
+        connection = (try await status.folder(), last)
+        failures = 0
+        pause = .seconds(1)
+        pending = [.below(status.container)]
+    }
+
+    private func read(_ folder: SharedFolder, after last: Int) async throws {
+        let events = try await status.client.events(Self.types, after: last, wait: Self.wait)
+        guard let first = events.first, let newest = events.last else { return }
+        connection = (folder, newest.id)
+        let hasGap = first.id != last + 1
+        let isConfigured = events.contains { $0.type == "ConfigSaved" }
+        // The folder may lie elsewhere now, or be shared with others.
+        if isConfigured { connection = nil }
+        pending = hasGap || isConfigured ? [.below(status.container)] : changes(events, in: folder)[...]
+    }
+
+    private func changes(_ events: [SyncthingEvent], in folder: SharedFolder) -> [ItemStatusChange] {
+        var items: [ItemStatusChange] = []
+        var seen: Set<ItemStatusChange> = []
+        for event in events where event.folder.isEmpty || event.folder == folder.id {
+            let names = event.filenames + (event.item.map { [$0] } ?? [])
+            if names.isEmpty, event.type != "RemoteDownloadProgress" {
+                // Only what a folder's state begins or ends with says something of items.
+                if event.type == "StateChanged", !["idle", "error"].contains(event.to) { continue }
+                return [.below(status.container)]
+            }
+            for name in names {
+                let path = folder.path.pushing(FilePath(name))
+                guard let item = item(path, in: folder), seen.insert(.item(item)).inserted else { continue }
+                items.append(.item(item))
+            }
+        }
+        return items
+    }
+
+    /// An item of the container, as its reader spells the path; a conflict copy stands for what it is a copy of.
+    private func item(_ path: FilePath, in folder: SharedFolder) -> FilePath? {
+        var relative = path
+        let container = folder.name(of: status.container).map { folder.path.appending($0) } ?? folder.path
+        guard relative.removePrefix(container) else { return nil }
+        if let name = relative.lastComponent?.string, let original = ItemPath.original(ofConflictCopy: name) {
+            relative = relative.removingLastComponent().appending(original)
+        }
+        return status.container.pushing(relative)
+    }
+}

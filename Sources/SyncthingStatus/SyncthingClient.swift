@@ -1,0 +1,176 @@
+internal import AsyncHTTPClient
+internal import Foundation
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Asks one Syncthing over its REST interface.
+///
+/// Each call ends with its task: cancelled, it throws `CancellationError` at once.
+package struct SyncthingClient: Sendable {
+    package let endpoint: SyncthingEndpoint
+    /// The longest that an answer may take, a long poll's own time apart.
+    package let timeout: Duration
+    private static let longestAnswer = 64 << 20
+
+    /// One for the process, which never ends it: a port where nobody listens is told of at once, and not tried again behind our back.
+    private static let http: HTTPClient = {
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.redirectConfiguration = .disallow
+        configuration.httpVersion = .http1Only
+        return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+    }()
+
+    package init(_ endpoint: SyncthingEndpoint, timeout: Duration) {
+        self.endpoint = endpoint
+        self.timeout = timeout
+    }
+
+    package func systemStatus() async throws -> SystemStatus {
+        let status: SystemStatus = try await ask("system/status")
+        guard !status.device.isEmpty else { throw unexpected("system/status", nil) }
+        return status
+    }
+
+    package func folders() async throws -> [FolderConfiguration] {
+        let folders: [Lossy<FolderConfiguration>] = try await ask("config/folders")
+        return folders.compactMap(\.value)
+    }
+
+    package func connections() async throws -> Connections { try await ask("system/connections") }
+
+    package func state(of folder: String) async throws -> FolderState { try await ask("db/status", ["folder": folder]) }
+
+    package func ignores(of folder: String) async throws -> Ignores { try await ask("db/ignores", ["folder": folder]) }
+
+    /// What the indices say of an item; nil where none names it.
+    package func file(_ name: String, in folder: String) async throws -> FileAnswer? {
+        do {
+            return try await answer("db/file", ["folder": folder, "file": name]) as FileAnswer
+        } catch let error as Missing where error.text.contains("No such object") {
+            return nil
+        } catch is Missing {
+            // The folder is paused, or gone.
+            throw unexpected("db/file (404)", nil)
+        }
+    }
+
+    package func completion(of device: String, in folder: String) async throws -> Completion {
+        try await ask("db/completion", ["folder": folder, "device": device])
+    }
+
+    /// The names that this device lacks, or has in an older version.
+    package func need(in folder: String) async throws -> NeedPage { try await pages("db/need", ["folder": folder]) }
+
+    /// The names that another device lacks, as far as is known of it.
+    package func need(of device: String, in folder: String) async throws -> NeedPage {
+        try await pages("db/remoteneed", ["folder": folder, "device": device])
+    }
+
+    /// Waits for events.
+    ///
+    /// - Parameters:
+    ///   - types: which ones; Syncthing numbers the events of each choice apart.
+    ///   - last: the greatest number seen.
+    ///   - wait: how long Syncthing waits where there is none, in whole seconds.
+    ///   - limit: the newest that many; nil for all that it remembers.
+    /// - Returns: in their order; none where the time has passed.
+    /// - Throws: `SyncthingError`, `CancellationError`.
+    package func events(_ types: [String], after last: Int, wait: Duration, limit: Int? = nil) async throws -> [SyncthingEvent] {
+        var query = ["events": types.joined(separator: ","), "since": String(last), "timeout": String(wait.components.seconds)]
+        if let limit { query["limit"] = String(limit) }
+        let events: [Lossy<SyncthingEvent>]? = try await ask("events", query, wait: wait)
+        return events?.compactMap(\.value) ?? []
+    }
+
+    // MARK: -
+
+    private func pages(_ path: String, _ query: [String: String]) async throws -> NeedPage {
+        let length = 10_000
+        var whole: NeedPage?
+        var number = 1
+        while true {
+            let page: NeedPage = try await ask(path, query.merging(["page": String(number), "perpage": String(length)]) { old, _ in old })
+            whole =
+                whole.map { whole in
+                    var whole = whole
+                    whole.progress += page.progress
+                    whole.waiting += page.waiting
+                    return whole
+                } ?? page
+            if page.progress.count + page.waiting.count < length { return whole! }
+            number += 1
+        }
+    }
+
+    /// Syncthing's 404, which often says something.
+    private struct Missing: Error { var text: String }
+
+    private func ask<Answer: Decodable & Sendable>(_ path: String, _ query: [String: String] = [:], wait: Duration = .zero) async throws -> Answer {
+        do {
+            return try await answer(path, query, wait: wait)
+        } catch is Missing {
+            throw unexpected("\(path) (404)", nil)
+        }
+    }
+
+    private func answer<Answer: Decodable & Sendable>(
+        _ path: String, _ query: [String: String], wait: Duration = .zero
+    ) async throws -> Answer {
+        let (status, bytes) = try await fetch(path, query, timeout: timeout + wait)
+        switch status {
+        case 200: break
+        case 401, 403:
+            throw SyncthingError(
+                .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it anew from its settings (Actions, Settings, General).")
+        case 404: throw Missing(text: String(decoding: bytes.prefix(200), as: UTF8.self))
+        default: throw unexpected("\(path) (\(status))", nil)
+        }
+        do {
+            return try JSONDecoder().decode(Answer.self, from: Data(bytes))
+        } catch {
+            throw unexpected(path, error)
+        }
+    }
+
+    private func unexpected(_ path: String, _ cause: (any Error)?) -> SyncthingError {
+        SyncthingError(
+            .unexpectedAnswer, "What answers at \(endpoint) for \(path) is not what Syncthing 1.19 or newer says; check the address.", cause: cause)
+    }
+
+    private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
+        var components = URLComponents(url: endpoint.address.appending(path: "rest/\(path)"), resolvingAgainstBaseURL: false)!
+        // Of what a query may hold, Go reads `+` as a space and `;` not at all.
+        let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\0"..."\u{7F}")).union(CharacterSet(charactersIn: "-._~"))
+        if !query.isEmpty {
+            components.percentEncodedQuery = query.sorted { $0.key < $1.key }
+                .map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed)!)" }.joined(separator: "&")
+        }
+        var request = HTTPClientRequest(url: components.string!)
+        request.headers.add(name: "X-API-Key", value: endpoint.key)
+        let sent = request
+        do {
+            return try await withThrowingTaskGroup { group in
+                group.addTask {
+                    let response = try await Self.http.execute(sent, deadline: .distantFuture)
+                    let body = try await response.body.collect(upTo: Self.longestAnswer)
+                    return (Int(response.status.code), [UInt8](body.readableBytesView))
+                }
+                group.addTask {
+                    try await Task.sleep(for: timeout)
+                    throw SyncthingError(
+                        .timedOut, "Syncthing at \(endpoint) has not answered within \(timeout); see whether it hangs, or give it more time.")
+                }
+                defer { group.cancelAll() }
+                return try await group.next()!
+            }
+        } catch let error as SyncthingError {
+            throw error
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            throw SyncthingError(
+                .notReachable, "Syncthing does not answer at \(endpoint); see that it runs, and that its web interface has this address.",
+                cause: error)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+internal import Glibc
+package import SystemPackage
+
+/// What an item's path alone says, and what lies beside it.
+package enum ItemPath {
+    /// The ending of a name that is never synced, nor is anything below it.
+    package static let excludedSuffix = ".nosync"
+
+    /// An item's path in the container.
+    ///
+    /// - Parameters:
+    ///   - item: an absolute path.
+    ///   - container: the container's directory.
+    /// - Returns: the path without `.` and `..`, absolute.
+    /// - Throws: `ContainerError` with `notInContainer`.
+    package static func resolve(_ item: FilePath, in container: FilePath) throws(ContainerError) -> FilePath {
+        let path = item.lexicallyNormalized()
+        guard path.starts(with: container.lexicallyNormalized()) else {
+            throw ContainerError(
+                .notInContainer, "\(item) does not lie in the container \(container); give the absolute path of one of its items.", path: item)
+        }
+        return path
+    }
+
+    /// Whether an item lies in or below a `*.nosync` of its container.
+    package static func isExcluded(_ item: FilePath, in container: FilePath) -> Bool {
+        var relative = item.lexicallyNormalized()
+        guard relative.removePrefix(container.lexicallyNormalized()) else { return false }
+        return relative.components.contains { $0.string.hasSuffix(excludedSuffix) }
+    }
+
+    /// The name of the item that a conflict copy is of: `Letter.txt` for `Letter.sync-conflict-20260102-030405-ABCDEFG.txt`.
+    ///
+    /// - Parameter name: any name.
+    /// - Returns: nil for a name that no synchroniser gives to a copy.
+    package static func original(ofConflictCopy name: String) -> String? {
+        guard let mark = name.range(of: /\.sync-conflict-[0-9]{8}-[0-9]{6}(-[A-Z0-9]{7})?(?=\.|$)/) else { return nil }
+        return String(name[..<mark.lowerBound] + name[mark.upperBound...])
+    }
+
+    /// The items of a directory beside which conflict copies lie.
+    ///
+    /// - Parameters:
+    ///   - directory: an existing one or not.
+    ///   - files: where it lies.
+    /// - Returns: their names; of a directory that cannot be read, none.
+    package static func conflicted(in directory: FilePath, files: any FileLayer) -> Set<String> {
+        Set((try? files.names(in: directory))?.compactMap(original(ofConflictCopy:)) ?? [])
+    }
+}
+
+extension String {
+    /// Where a pattern first matches.
+    fileprivate func range(of pattern: some RegexComponent) -> Range<String.Index>? { firstMatch(of: pattern)?.range }
+}

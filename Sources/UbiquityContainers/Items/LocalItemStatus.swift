@@ -1,0 +1,85 @@
+public import SystemPackage
+internal import TreeWatching
+
+/// What can be told of a container's items without any transport.
+///
+/// - below a `*.nosync`: `excluded`
+/// - `*.sync-conflict-*` copies lie beside the item: `conflicted`
+/// - anything else: `unknown`. Without a transport there is no proof that anything is current.
+public struct LocalItemStatus: ItemStatusSource {
+    private let container: FilePath
+    private let files: any FileLayer
+
+    /// Tells of a container's items.
+    public init(_ container: UbiquityContainer) { self.init(container.path, files: container.files) }
+
+    package init(_ container: FilePath, files: any FileLayer = LinuxFileLayer()) {
+        self.container = container.lexicallyNormalized()
+        self.files = files
+    }
+
+    /// Tells how an item stands; reads its directory.
+    ///
+    /// - Parameter item: an absolute path in the container.
+    /// - Returns: `excluded`, `conflicted` or `unknown`.
+    /// - Throws: `ContainerError` with `notInContainer`; `CancellationError`.
+    public func status(of item: FilePath) async throws -> ItemStatus {
+        try Task.checkCancellation()
+        let path = try ItemPath.resolve(item, in: container)
+        if ItemPath.isExcluded(path, in: container) { return .excluded }
+        guard path != container, let name = path.lastComponent?.string else { return .unknown }
+        let directory = path.removingLastComponent()
+        let conflicted = try await blocking { [files] in ItemPath.conflicted(in: directory, files: files) }
+        return conflicted.contains(name) ? .conflicted : .unknown
+    }
+
+    /// Tells of items that come, go or get conflict copies, by watching the container's directory.
+    ///
+    /// - Returns: a sequence that ends early where there is no such directory.
+    public func changes() -> AsyncStream<ItemStatusChange> {
+        let reader = LocalChangeReader(container)
+        return AsyncStream { await reader.next() }
+    }
+}
+
+/// One reader's turn of the container's changes.
+private actor LocalChangeReader {
+    private let container: FilePath
+    private var batches: TreeChanges.AsyncIterator?
+    private var hasBegun = false
+    private var pending: ArraySlice<ItemStatusChange> = []
+
+    init(_ container: FilePath) { self.container = container }
+
+    func next() async -> ItemStatusChange? {
+        if !hasBegun {
+            hasBegun = true
+            batches = try? TreeWatcher(container).changes.makeAsyncIterator()
+            if batches == nil { return .below(container) }
+        }
+        while true {
+            if let change = pending.popFirst() { return change }
+            guard let batch = await batches?.next(isolation: self) else { return nil }
+            var seen: Set<ItemStatusChange> = []
+            pending = batch.flatMap(changes(of:)).filter { seen.insert($0).inserted }[...]
+        }
+    }
+
+    private func changes(of change: TreeChange) -> [ItemStatusChange] {
+        switch change.kind {
+        case .created, .removed: [item(change.path)]
+        case .moved: [change.from, change.path].compactMap { $0 }.map(item)
+        // The watch begins with the first or the third.
+        case .ready, .overflow, .rootLost, .rootBack, .rescanned: [.below(container)]
+        // Neither content nor mode says anything here.
+        case .modified, .attributes: []
+        }
+    }
+
+    /// A conflict copy changes what it is a copy of.
+    private func item(_ path: FilePath) -> ItemStatusChange {
+        let path = path.isAbsolute ? path : container.pushing(path)
+        guard let name = path.lastComponent?.string, let original = ItemPath.original(ofConflictCopy: name) else { return .item(path) }
+        return .item(path.removingLastComponent().appending(original))
+    }
+}

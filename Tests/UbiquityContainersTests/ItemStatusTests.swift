@@ -1,0 +1,97 @@
+import Foundation
+import SystemPackage
+import Testing
+import UbiquityContainers
+
+struct ItemStatusTests {
+    private func withContainer(_ body: (UbiquityContainer) async throws -> Void) async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: true)
+            try await body(container)
+        }
+    }
+
+    @Test("U-70: what lies below a .nosync is not ubiquitous, yet by Cocoa's names current")
+    func ubiquitous() async throws {
+        try await withContainer { container in
+            let source = LocalItemStatus(container)
+            let draft = container.path.appending("Drafts.nosync/Letter.txt")
+            #expect(!container.isUbiquitousItem(at: URL(filePath: draft.string)))
+            let status = try await source.status(of: draft)
+            #expect(status == .excluded)
+            #expect(status.downloadingStatus(isHere: true) == "NSURLUbiquitousItemDownloadingStatusCurrent")
+        }
+    }
+
+    @Test(
+        "U-73: a status has the name of Cocoa's constant, and what is here but stale is Downloaded",
+        arguments: [
+            (ItemStatus.notDownloaded, false, "NSURLUbiquitousItemDownloadingStatusNotDownloaded"),
+            (.downloading, false, "NSURLUbiquitousItemDownloadingStatusNotDownloaded"),
+            (.downloading, true, "NSURLUbiquitousItemDownloadingStatusDownloaded"),
+            (.downloaded, true, "NSURLUbiquitousItemDownloadingStatusDownloaded"),
+            (.waitingToUpload, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.unknown, true, nil),
+        ] as [(ItemStatus, Bool, String?)])
+    func cocoaNames(status: ItemStatus, isHere: Bool, name: String?) {
+        #expect(status.downloadingStatus(isHere: isHere) == name)
+    }
+
+    @Test("the names of statuses in JSON stay as they are")
+    func stableNames() {
+        #expect(
+            ItemStatus.allCases.map(\.rawValue) == [
+                "current", "downloaded", "notDownloaded", "downloading", "uploading", "waitingToUpload", "excluded", "conflicted", "unknown",
+            ])
+    }
+
+    @Test("without a transport an item with a conflict copy beside it is conflicted, and nothing is ever current")
+    func conflicts() async throws {
+        try await withContainer { container in
+            let source = LocalItemStatus(container)
+            for name in ["Letter.txt", "Letter.sync-conflict-20260102-030405-ABCDEFG.txt", "Other.txt", "README.sync-conflict-20260102-030405"] {
+                try Data("text".utf8).write(to: URL(filePath: container.documents.appending(name).string))
+            }
+            let names = ["Letter.txt", "Other.txt", "README", "Missing.txt"]
+            let statuses = try await source.statuses(of: names.map(container.documents.appending))
+            #expect(names.map { statuses[container.documents.appending($0)]! } == [.conflicted, .unknown, .conflicted, .unknown])
+        }
+    }
+
+    @Test("a path outside the container is refused by name, one that leads out through .. too")
+    func outside() async throws {
+        try await withContainer { container in
+            let path = container.documents.appending("../../other/Letter.txt")
+            await #expect {
+                try await LocalItemStatus(container).status(of: path)
+            } throws: { ($0 as? ContainerError)?.code == .notInContainer && "\($0)".contains("\(path)") }
+        }
+    }
+
+    @Test("a conflict copy that comes and goes is a change of the item that it is a copy of")
+    func changes() async throws {
+        try await withContainer { container in
+            var changes = LocalItemStatus(container).changes().makeAsyncIterator()
+            #expect(await changes.next() == .below(container.path))
+            let copy = URL(filePath: container.documents.appending("Letter.sync-conflict-20260102-030405-ABCDEFG.txt").string)
+            try Data("text".utf8).write(to: copy)
+            let letter = ItemStatusChange.item(container.documents.appending("Letter.txt"))
+            #expect(await changes.next() == letter)
+            try FileManager.default.removeItem(at: copy)
+            #expect(await changes.next() == letter)
+        }
+    }
+
+    @Test("evicting and fetching need a transfer agent, whose absence is an error that says so")
+    func noTransferAgent() async throws {
+        try await withContainer { container in
+            let item = container.documents.appending("Letter.txt")
+            let agent: any TransferAgent = NoTransferAgent()
+            await #expect { try await agent.evict(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable && "\($0)".contains("\(item)") }
+            await #expect { try await agent.startDownloading(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable }
+        }
+    }
+}
