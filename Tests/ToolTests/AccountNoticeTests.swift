@@ -8,7 +8,7 @@ import UbiquityContainers
 /// What a running process hears of accounts.
 struct AccountNoticeTests {
     @Test(
-        "S-028: a sign-in, a switch and a sign-out by another process are each told to a running one, which finds the new token",
+        "U-66, S-028: a sign-in, a switch and a sign-out by another process are each told to a running one, which finds the new token",
         .timeLimit(.minutes(2)))
     func notices() async throws {
         try await withDevices(1) { devices in
