@@ -84,7 +84,7 @@ struct PairDevice: Sendable {
     }
 
     var endpoint: SyncthingEndpoint { get throws { try SyncthingEndpoint(address, key: key) } }
-    var client: SyncthingClient { get throws { SyncthingClient(try endpoint, timeout: .seconds(10)) } }
+    var client: SyncthingClient { get throws { SyncthingClient(try endpoint, timeout: .seconds(120)) } }
 
     /// Ends this Syncthing and waits until it has let go of its database.
     func shutDown() async throws {
@@ -194,7 +194,7 @@ struct Overdue: Error, CustomStringConvertible {
 
 /// Waits for what another program does without saying so.
 func until(
-    _ what: String, within limit: Duration = .seconds(90), _ found: () throws -> String = { "" }, _ condition: () async throws -> Bool
+    _ what: String, within limit: Duration = .seconds(600), _ found: () throws -> String = { "" }, _ condition: () async throws -> Bool
 ) async throws {
     let clock = ContinuousClock()
     let deadline = clock.now + limit

@@ -80,7 +80,7 @@ struct PairTests {
         try await b.add("Bread")
         try await until("both hold both notes") { try await both.hold(["Bread", "Milk"]) }
         // A receipt that is on its way would survive: what is new beats a removal.
-        try await until("nothing is on its way", within: .seconds(40), { "\(Set(try a.files()).symmetricDifference(try b.files()))" }) {
+        try await until("nothing is on its way", within: .seconds(600), { "\(Set(try a.files()).symmetricDifference(try b.files()))" }) {
             try a.files() == b.files()
         }
         try FileManager.default.removeItem(atPath: a.container.string)

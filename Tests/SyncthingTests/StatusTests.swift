@@ -70,7 +70,7 @@ extension PairTests {
         let source = try b.source
         let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
         let seen = Task {
-            try await within(.seconds(60), "the film has arrived") {
+            try await within(.seconds(600), "the film has arrived") {
                 var statuses: [ItemStatus] = []
                 for await change in source.changes() {
                     isReady.yield()
@@ -114,7 +114,7 @@ extension PairTests {
         let reading = Task { for await _ in source.changes() { isReady.yield() } }
         for await _ in ready { break }
         reading.cancel()
-        try await within(.seconds(30), "the sequence has ended") { await reading.value }
+        try await within(.seconds(600), "the sequence has ended") { await reading.value }
         let asking = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await source.status(of: a.container.appending("x"))
@@ -140,13 +140,13 @@ struct AbsenceTests {
                 }
             }
             defer { reading.cancel() }
-            try await within(.seconds(30), "the status is current") { for await status in statuses where status == .current { break } }
+            try await within(.seconds(600), "the status is current") { for await status in statuses where status == .current { break } }
             try await b.device.shutDown()
-            try await within(.seconds(30), "the status is unknown") { for await status in statuses where status == .unknown { break } }
+            try await within(.seconds(600), "the status is unknown") { for await status in statuses where status == .unknown { break } }
             let again = try await RunningTool(
                 "/usr/bin/syncthing", ["serve", "--home=\(b.device.home)", "--no-browser", "--no-restart", "--no-upgrade"])
             let result = await Result {
-                try await within(.seconds(60), "the status is current again") { for await status in statuses where status == .current { break } }
+                try await within(.seconds(600), "the status is current again") { for await status in statuses where status == .current { break } }
             }
             try await again.stop()
             try result.get()
