@@ -71,6 +71,11 @@ final class BrokerScene: Sendable {
 
     func broker() async throws -> Status.Broker { try #require(await status()) }
 
+    /// Returns once a claim waits: that a participant has been asked for one does not say that the broker has heard of it.
+    func isQueued() async throws {
+        while try await !control("claims", "--json").output.contains("queued") {}
+    }
+
     func control(_ arguments: String...) async throws -> Tool.Outcome { try await Tool.run("ubcontrol", arguments, environment: environment) }
 }
 

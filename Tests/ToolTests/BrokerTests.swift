@@ -58,6 +58,7 @@ import ToolProcesses
             try await players[0].say("write a \(scene.path("old")) moving")
             try await players[0].hears("granted a")
             try await players[1].say("read b \(scene.path("old"))")
+            try await scene.isQueued()
             #expect(try await players[1].saidSoFar().isEmpty)
             try await players[0].say("move a \(scene.path("old")) \(scene.path("new"))")
             try await players[0].say("end a")
@@ -120,6 +121,7 @@ import ToolProcesses
             try await players[0].say("write a \(scene.path("f"))")
             try await players[0].hears("granted a")
             try await players[1].say("read b \(scene.path("f")) purpose=org.example.reader")
+            try await scene.isQueued()
             #expect(try await players[1].saidSoFar().isEmpty)
             struct Claims: Decodable {
                 struct Claim: Decodable {

@@ -161,7 +161,9 @@ extension StoreEngine {
         guard try isDue || hasManyLoose() else { return }
         maintenance = nil
         var current = try inventory ?? listed()
-        var others = try active(receipts())
+        // A cry for help counts from whomever: who is stuck cannot even read that it is retired, and one baseline answers it for good.
+        let receipts = try receipts()
+        var others = try active(receipts)
         if try retireSilent(others) {
             try publish(all: true)
             others = try active(others)
@@ -169,7 +171,7 @@ extension StoreEngine {
         if let policy = baselines, !hasMeasuredLoose || looseBytes >= policy.bytes {
             (looseBytes, hasMeasuredLoose) = (try measureLoose(current), true)
         }
-        if try hasManyLoose() || isAwaited(current, others), let id = try roll(current) { current.baselines.insert(id) }
+        if try hasManyLoose() || isAwaited(current, receipts), let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)
     }

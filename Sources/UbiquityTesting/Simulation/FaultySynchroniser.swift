@@ -67,7 +67,16 @@ public struct FaultySynchroniser {
     /// Parts a device from the others for good: what it has not sent is lost.
     ///
     /// - Parameter device: its place among the devices.
-    public mutating func disconnect(_ device: Int) { gone.insert(device) }
+    public mutating func disconnect(_ device: Int) {
+        gone.insert(device)
+        // What it had sent in part, and nobody has whole, is a file like any other now.
+        let whole = present
+        for target in whole {
+            partial[target] = partial[target].filter { file in
+                whole.contains { $0 != target && !partial[$0].contains(file) && exists(file, at: $0) }
+            }
+        }
+    }
 
     private var present: [Int] { roots.indices.filter { !gone.contains($0) } }
 
