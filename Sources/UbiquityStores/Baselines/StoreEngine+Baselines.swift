@@ -176,18 +176,22 @@ extension StoreEngine {
         try trim(current, others)
     }
 
+    /// The baselines of which this store has everything.
+    private func containedBaselines(_ inventory: ContentInventory) throws -> [(id: BaselineID, header: BaselineHeader)] {
+        try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id).map { (id: id, header: $0) } : nil }
+    }
+
     /// Whether so many logs are in no baseline that one is due.
     private func hasManyLoose() throws -> Bool {
         guard let policy = baselines, let knowledge = lastReceipt else { return false }
         if looseBytes >= policy.bytes { return true }
-        let usable = try (inventory?.baselines ?? []).compactMap { id in try isContained(id) ? header(of: id) : nil }
-        let loose = usable.map { knowledge.count(beyond: $0.knowledge) }.min() ?? knowledge.count(beyond: Knowledge())
-        return loose >= policy.logs
+        let contained = try inventory.map(containedBaselines) ?? []
+        return (contained.map(\.header.knowledge) + [Knowledge()]).map { knowledge.count(beyond: $0) }.min()! >= policy.logs
     }
 
     /// How many bytes the logs have that are joined and in no baseline.
     private func measureLoose(_ inventory: ContentInventory) throws -> Int {
-        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id)?.knowledge : nil }
+        let usable = try containedBaselines(inventory).map(\.header.knowledge)
         var bytes = 0
         for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             let directory = layout.logs(of: author, epoch: epoch)
@@ -204,7 +208,7 @@ extension StoreEngine {
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
     private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
         guard baselines != nil, let knowledge = lastReceipt else { return false }
-        let usable = try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id).map { (id: id, header: $0) } : nil }
+        let usable = try containedBaselines(inventory)
         return try receipts.values.compactMap(\.receipt).contains { receipt in
             try receipt.needs(besides: knowledge).contains { need in
                 let isHere: Bool

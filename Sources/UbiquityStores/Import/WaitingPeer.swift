@@ -8,6 +8,9 @@ public struct WaitingPeer: Sendable, Hashable {
     public var reason: WaitingReason
     /// How many of its logs wait.
     public var logs: Int
+
+    /// The files that it waits for, as far as anything names them.
+    var awaited: [AwaitedFile] { if case .files(let files) = reason { files } else { [] } }
 }
 
 /// Why a log waits.

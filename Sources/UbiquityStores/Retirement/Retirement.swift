@@ -2,11 +2,11 @@
 ///
 /// It is about what was there of the peer then, so that whoever returns is active again by itself: with its next receipt, for the log that says this is
 /// news to it. Of several facts about one peer the greatest counts, in each part by itself, in whichever order they arrive.
-public struct Retirement: Hashable, Sendable, Codable {
+package struct Retirement: Hashable, Sendable, Codable {
     /// The number of the peer's newest receipt: logs are removed without regard to that, and to those before it.
-    public var receipt: Int64
+    package var receipt: Int64
     /// The last of its logs that need not be there for those that follow to be joined; 0 for none.
-    public var sequence: Int64
+    package var sequence: Int64
 
     /// No number in one is greater: there is always a next one of twelve digits.
     static let limit = Knowledge.Position.lastSequence - 1
@@ -16,7 +16,7 @@ public struct Retirement: Hashable, Sendable, Codable {
     /// - Parameters:
     ///   - receipt: the number of the peer's newest receipt.
     ///   - sequence: the last of its logs that others need not wait for; 0 for none.
-    public init(receipt: Int64, sequence: Int64 = 0) {
+    package init(receipt: Int64, sequence: Int64 = 0) {
         self.receipt = min(receipt, Self.limit)
         self.sequence = min(sequence, Self.limit)
     }

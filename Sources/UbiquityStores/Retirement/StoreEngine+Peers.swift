@@ -95,9 +95,8 @@ extension StoreEngine {
         var isPlaced = false
         try leased { state in
             isPlaced = true
-            let awaits = waiting.flatMap { if case .files(let files) = $0.reason { files } else { [AwaitedFile]() } }
             try file.pool.write { db in
-                try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: awaits, db)
+                try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: waiting.flatMap(\.awaited), db)
             }
         }
         guard isPlaced else { throw suspension }

@@ -161,7 +161,7 @@ extension StoreEngine {
             let state = try StoreState.read(db)
             return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db), try Retirements.all(db)[state.peer])
         }
-        let named = waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }
+        let named = waiting.flatMap(\.awaited)
         // The last log of its author is named by none.
         let awaits = named + quarantined.compactMap(\.awaited).filter { file in !named.contains { ($0.peer, $0.hash) == (file.peer, file.hash) } }
         // Whoever has been retired is back with a greater number.

@@ -28,8 +28,6 @@ public struct StoreStatus: Sendable {
     /// The files that logs wait for, as far as anything names them.
     public var awaited: [AwaitedFile] {
         var seen: Set<AwaitedFile> = []
-        return waiting.flatMap { peer in if case .files(let files) = peer.reason { files } else { [AwaitedFile]() } }.filter {
-            seen.insert($0).inserted
-        }
+        return waiting.flatMap(\.awaited).filter { seen.insert($0).inserted }
     }
 }
