@@ -8,8 +8,11 @@ import UbiquityStores
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "List, make and copy the signed-in account's containers.",
-        subcommands: [ContainerListCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self],
+        abstract: "List, make, copy and wipe the signed-in account's containers.",
+        subcommands: [
+            ContainerListCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self, ContainerWipeCommand.self, ContainerResumeCommand.self,
+            ContainerEventsCommand.self,
+        ],
         defaultSubcommand: ContainerListCommand.self
     )
 }

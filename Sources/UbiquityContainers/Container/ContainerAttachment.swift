@@ -17,6 +17,8 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         case rootGone
         /// A store's content below `CoreData` is gone.
         case contentGone
+        /// Many items were deleted at once, and nobody has said that this was meant: see ``UbiquityContainer/resume()``.
+        case massDeletion
         /// The container cannot be read.
         case unreadable(Errno)
     }
@@ -29,6 +31,8 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         case .detached(.containerGone): "the container's directory is gone"
         case .detached(.rootGone): "the containers root is gone"
         case .detached(.contentGone): "the store's content is gone from the container"
+        case .detached(.massDeletion):
+            "many items of the container were deleted at once; if that was meant, say so with: ubcontrol container resume"
         case .detached(.unreadable(let error)): "the container cannot be read (\(error))"
         }
     }

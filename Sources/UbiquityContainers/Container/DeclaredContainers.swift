@@ -45,7 +45,7 @@ extension DeviceHome {
             let container = try? await UbiquityContainer(name, home: self)
         else { return nil }
         switch container.attachment() {
-        case .attached, .detached(.markGone), .detached(.contentGone): return container.url
+        case .attached, .detached(.markGone), .detached(.contentGone), .detached(.massDeletion): return container.url
         case .detached: return nil
         }
     }

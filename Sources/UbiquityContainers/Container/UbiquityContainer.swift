@@ -20,7 +20,7 @@ public struct UbiquityContainer: Sendable {
     public let path: FilePath
     package let files: any FileLayer
     /// Notices another account for as long as the container is in use.
-    private let identity: IdentityMonitor?
+    let identity: IdentityMonitor?
 
     /// Finds the signed-in account's container, and creates it if this device has never seen it.
     ///
@@ -104,7 +104,10 @@ public struct UbiquityContainer: Sendable {
         attachment(of: peer)
     }
 
-    package func attachment(of peer: PeerIdentifier) -> ContainerAttachment { Self.attachment(of: peer, at: path, files) }
+    package func attachment(of peer: PeerIdentifier) -> ContainerAttachment {
+        let found = Self.attachment(of: peer, at: path, files)
+        return found == .attached && isSuspended ? .detached(.massDeletion) : found
+    }
 
     static func attachment(of peer: PeerIdentifier, at path: FilePath, _ files: any FileLayer) -> ContainerAttachment {
         do {

@@ -4,6 +4,9 @@ package struct HomeConfiguration: Codable, Sendable, HomeFormat {
     /// The containers that programs may look up without naming them, in order.
     package var containers: [String]?
 
+    /// From when on deletions look like an accident.
+    package var massDeletion: MassDeletionLimit?
+
     package init(containers: [String]? = nil) { self.containers = containers }
 }
 

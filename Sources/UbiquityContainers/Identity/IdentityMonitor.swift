@@ -10,6 +10,8 @@ final class IdentityMonitor: Sendable {
 
     let home: DeviceHome
     let states: Broadcast<State>
+    /// Tells that a container of the home has been suspended, or resumes.
+    let suspensions = Broadcast<Void>(buffering: .bufferingNewest(1))
     private let last: Mutex<State>
     private let watcher: TreeWatcher
 
@@ -57,6 +59,8 @@ final class IdentityMonitor: Sendable {
                 default: true
                 }
             }
+            let suspended = home.path.appending(HomeFiles.suspendedDirectoryName)
+            if batch.contains(where: { $0.path.starts(with: suspended) || $0.kind == .rescanned }) { self?.suspensions.post { _ in () } }
             // A file that is damaged is another's to report: who asks for the token is told.
             if concerns { DispatchQueue.global().async { [weak self] in _ = try? self?.check() } }
         }
@@ -65,6 +69,7 @@ final class IdentityMonitor: Sendable {
     deinit {
         watcher.close()
         states.close()
+        suspensions.close()
     }
 
     /// Looks whether the account is another than before, and tells everybody.

@@ -51,7 +51,7 @@ final class StoreBase: Sendable {
         try await engine.start()
         let runner: StoreRunner? =
             if options.exchangesAutomatically {
-                try await blocking { StoreRunner(engine: engine, container: container.path, storeDirectory: path.removingLastComponent()) }
+                try await blocking { StoreRunner(engine: engine, container: container, storeDirectory: path.removingLastComponent()) }
             } else {
                 nil
             }

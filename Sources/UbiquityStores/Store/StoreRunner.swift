@@ -2,6 +2,7 @@ internal import Foundation
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
+internal import UbiquityContainers
 
 /// Runs a store's engine whenever there is reason to: a save here, a save by another process, a change in the container.
 final class StoreRunner: Sendable {
@@ -10,12 +11,12 @@ final class StoreRunner: Sendable {
     private let watchers: [TreeWatcher]
     private let engine: StoreEngine
 
-    init(engine: StoreEngine, container: FilePath, storeDirectory: FilePath) {
+    init(engine: StoreEngine, container: UbiquityContainer, storeDirectory: FilePath) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
         self.engine = engine
         // A container that is gone is waited for above its place.
-        var watched = container
+        var watched = container.path
         while !watched.isEmpty, !FileManager.default.fileExists(atPath: watched.string) { watched.removeLastComponent() }
         var faults: [String] = []
         func watcher(_ directory: FilePath) -> TreeWatcher? {
@@ -47,6 +48,12 @@ final class StoreRunner: Sendable {
             running.append(
                 Task {
                     for await batch in store.changes where !batch.allSatisfy({ StoreLock.isLock($0.path) }) { continuation.yield() }
+                })
+        }
+        if let suspensions = container.suspensions {
+            running.append(
+                Task {
+                    for await _ in suspensions { continuation.yield() }
                 })
         }
         tasks.withLock { $0 = running }

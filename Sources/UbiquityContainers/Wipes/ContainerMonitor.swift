@@ -1,0 +1,251 @@
+internal import FileCoordination
+internal import Foundation
+internal import Synchronization
+internal import SystemPackage
+internal import TreeWatching
+
+/// Watches a container for what befalls it as a whole: one for each that a process asks about, for as long as somebody listens.
+actor ContainerMonitor {
+    nonisolated let events = Broadcast<ContainerEvent>()
+    private let container: UbiquityContainer
+    private let quiet: Duration
+    private let clock: any Clock<Duration>
+    private var detector: WipeDetector
+    private var watcher: TreeWatcher?
+    private var presenter: DeletionPresenter?
+    private var tasks: [Task<Void, Never>] = []
+    private var following: Task<Void, Never>?
+    private var settling: Task<Void, Never>?
+
+    /// How long nothing has to happen before it is told.
+    static let quiet = Duration.milliseconds(300)
+
+    /// Those that are in use, by container.
+    private static let monitors = Mutex<[FilePath: Weak]>([:])
+
+    private struct Weak: Sendable {
+        weak let monitor: ContainerMonitor?
+    }
+
+    /// The container's monitor.
+    ///
+    /// - Parameter container: the container.
+    /// - Returns: a running one, which ends when nobody holds it.
+    /// - Throws: `ContainerError` where the container cannot be watched.
+    static func shared(for container: UbiquityContainer) throws(ContainerError) -> ContainerMonitor {
+        if let monitor = monitors.withLock({ $0[container.path]?.monitor }) { return monitor }
+        let new = try ContainerMonitor(container)
+        let (monitor, isNew) = monitors.withLock { monitors in
+            if let other = monitors[container.path]?.monitor { return (other, false) }
+            monitors = monitors.filter { $0.value.monitor != nil }
+            monitors[container.path] = Weak(monitor: new)
+            return (new, true)
+        }
+        if isNew { new.begin() }
+        return monitor
+    }
+
+    /// Makes one that does not run yet.
+    ///
+    /// - Parameters:
+    ///   - container: the container.
+    ///   - quiet: how long nothing has to happen before it is told.
+    ///   - clock: what it waits by.
+    /// - Throws: `ContainerError` where `config.json` cannot be read.
+    init(_ container: UbiquityContainer, quiet: Duration = ContainerMonitor.quiet, clock: any Clock<Duration> = ContinuousClock()) throws(ContainerError) {
+        self.container = container
+        self.quiet = quiet
+        self.clock = clock
+        // A container that is not whole at the beginning is told of like one that is so later.
+        var whole = ContainerSighting(of: container)
+        (whole.attachment, whole.isSignedIn) = (.attached, true)
+        detector = WipeDetector(whole, limit: try container.home.configuration.massDeletion ?? MassDeletionLimit())
+    }
+
+    deinit {
+        watcher?.close()
+        if let presenter { FileCoordinator.removeFilePresenter(presenter) }
+        for task in tasks + [following, settling].compactMap({ $0 }) { task.cancel() }
+        events.close()
+    }
+
+    nonisolated func begin() { Task { await start() } }
+
+    /// Returns when the container is watched.
+    func ready() async {
+        start()
+        try? await watcher?.settled()
+    }
+
+    private func start() {
+        guard presenter == nil else { return }
+        let presenter = DeletionPresenter(of: container) { [weak self] path in await self?.announce(path) }
+        FileCoordinator.addFilePresenter(presenter)
+        self.presenter = presenter
+        if let changes = try? container.home.identityChanges {
+            tasks.append(
+                Task { [weak self] in
+                    for await _ in changes { await self?.disturb() }
+                })
+        }
+        watch()
+        // It may have gone before it was watched.
+        disturb()
+    }
+
+    // MARK: Watching
+
+    /// Watches the container, or where it is not there, the place in which it will be.
+    private func watch() {
+        var place = container.path
+        while !place.isEmpty, (try? container.files.kind(of: place)) != .directory { place.removeLastComponent() }
+        guard watcher?.root != place, let new = try? TreeWatcher(place) else { return }
+        watcher?.close()
+        following?.cancel()
+        watcher = new
+        let changes = new.changes
+        following = Task { [weak self] in
+            for await batch in changes { await self?.note(batch) }
+        }
+    }
+
+    private func note(_ batch: TreeChangeBatch) {
+        for change in batch {
+            switch change.kind {
+            case .attributes, .modified: continue
+            case .created: detector.appeared(change.path)
+            case .moved:
+                if let from = change.from, !change.isDirectory { vanish(from) }
+                detector.appeared(change.path)
+            case .removed: if !change.isDirectory { vanish(change.path) }
+            case .rootLost(let loss): if watcher?.root == container.path { detector.lost(loss) }
+            case .ready, .overflow, .rescanned, .rootBack: break
+            }
+            disturb()
+        }
+        if watcher?.root != container.path { watch() }
+    }
+
+    private func vanish(_ path: FilePath) {
+        guard concerns(path), detector.vanished(path) else { return }
+        // At once: what comes next may be the rest of the container.
+        suspend(removed: 0)
+    }
+
+    /// Whether a path is that of an item.
+    private func concerns(_ path: FilePath) -> Bool {
+        guard path.starts(with: container.path), path != container.path else { return false }
+        let names = path.components.dropFirst(container.path.components.count)
+        guard let first = names.first?.string, let last = names.last?.string else { return false }
+        return first != UbiquityContainer.markDirectoryName && first != "CoreData" && !ForeignNames.matches(last)
+    }
+
+    private func announce(_ path: FilePath) {
+        detector.announce(path)
+        disturb()
+    }
+
+    // MARK: Telling
+
+    /// Something has happened: looks when nothing more has for a while.
+    private func disturb() {
+        settling?.cancel()
+        settling = Task { [weak self, clock, quiet] in
+            guard (try? await clock.sleep(for: quiet)) != nil, !Task.isCancelled else { return }
+            await self?.settle()
+        }
+    }
+
+    /// Looks without waiting for quiet, behind all that has happened before the call.
+    func lookNow() async {
+        try? await watcher?.settled()
+        settling?.cancel()
+        settle()
+    }
+
+    private func settle() {
+        let sighting = ContainerSighting(of: container)
+        let verdict = detector.settle(sighting)
+        if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
+        // The container says itself what it lacks.
+        if !verdict.isGuarded, sighting.attachment != .attached, container.isSuspended { try? container.resume() }
+        watch()
+        guard let kind = verdict.kind else { return }
+        let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
+        events.post { present in
+            // Who comes late hears what is still so.
+            present = kind == .restored ? nil : event
+            return event
+        }
+    }
+
+    private func suspend(removed: Int) {
+        let suspension = ContainerSuspension(since: Date(), removed: removed, of: detector.settled.items)
+        try? HomeFiles(home: container.home).suspend(container.identifier, container.account, suspension)
+    }
+}
+
+/// Hears of deletions under coordination in a container.
+private final class DeletionPresenter: FilePresenter {
+    let presentedItemURL: URL?
+    private let announce: @Sendable (FilePath) async -> Void
+
+    init(of container: UbiquityContainer, _ announce: @escaping @Sendable (FilePath) async -> Void) {
+        presentedItemURL = container.url
+        self.announce = announce
+    }
+
+    func accommodatePresentedItemDeletion() async throws {
+        if let url = presentedItemURL { await announce(FilePath(url.path)) }
+    }
+
+    func accommodatePresentedSubitemDeletion(at url: URL) async throws { await announce(FilePath(url.path)) }
+
+    func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async { await announce(FilePath(oldURL.path)) }
+}
+
+/// What befalls a container as a whole, as it happens.
+///
+/// An iteration begins with the present state where the container is not whole, and ends with its task.
+public struct ContainerEvents: AsyncSequence, Sendable {
+    /// One event.
+    public typealias Element = ContainerEvent
+
+    let monitor: ContainerMonitor
+
+    /// Returns when the container is watched, and whatever befalls it from now on will be told.
+    package func ready() async throws { await monitor.ready() }
+
+    /// Begins to observe.
+    ///
+    /// - Returns: the iterator.
+    public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, base: monitor.events.subscribe().makeAsyncIterator()) }
+
+    /// Iterates over the events.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// Watches for as long as somebody iterates.
+        let monitor: ContainerMonitor
+        var base: AsyncStream<ContainerEvent>.Iterator
+
+        /// The next event.
+        ///
+        /// - Parameter actor: whose isolation it keeps to.
+        /// - Returns: nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> ContainerEvent? { await base.next(isolation: actor) }
+
+        /// The same.
+        public mutating func next() async -> ContainerEvent? { await base.next() }
+    }
+}
+
+extension UbiquityContainer {
+    /// What befalls the container as a whole: wipes, whoever makes them, their end, and another account.
+    ///
+    /// While somebody iterates, the container is watched and the guard against mass deletion is on: deletions without coordination that pass
+    /// ``MassDeletionLimit`` suspend stores in the container, at once and in all processes of this device, until ``resume()``.
+    ///
+    /// - Throws: `ContainerError` where the device home cannot be read.
+    public var events: ContainerEvents {
+        get throws(ContainerError) { ContainerEvents(monitor: try ContainerMonitor.shared(for: self)) }
+    }
+}

@@ -1,0 +1,132 @@
+internal import FileCoordination
+internal import Foundation
+internal import SystemPackage
+
+/// The deletion of everything in a container, on purpose: what iCloud's settings called “Delete Documents & Data”.
+///
+/// The container and its attachment marks stay, so that apps go on in it. A store in it loses its content, on every device that the synchroniser reaches, and
+/// suspends: its own file keeps everything. A store file that lies in the container itself, below a `.nosync` folder, goes with the rest.
+public struct ContainerWipe: Sendable, Codable, Hashable {
+    /// How many files were deleted.
+    public var files = 0
+    /// What is still there, by path.
+    public var left: [ContainerCopy.LeftOut] = []
+
+    /// Deletes everything in a container.
+    ///
+    /// First all stores lose their place at one moment, so that none writes into what is being deleted. Then each item is deleted under coordination: presenters
+    /// are asked and told, accesses that run are waited for. Whatever comes meanwhile is deleted too. Where it is cut short, what is left stays as it is, and the
+    /// next wipe goes on with it.
+    ///
+    /// - Parameters:
+    ///   - container: the container.
+    ///   - deadline: how long others are waited for, for each item.
+    ///   - progress: is told how many files have been deleted, as that grows.
+    /// - Returns: what was deleted, and what is still there for a reason.
+    /// - Throws: `ContainerError` with `rootUnavailable` or `fileSystem`; `CancellationError`.
+    public static func run(
+        _ container: UbiquityContainer, deadline: Duration = .seconds(30), progress: @escaping @Sendable (_ files: Int) -> Void = { _ in }
+    ) async throws -> ContainerWipe {
+        let wiping = Wiping(container: container, deadline: deadline, progress: progress)
+        try await blocking { try wiping.dropStores() }
+        var wipe = ContainerWipe()
+        var isGrowing = true
+        while isGrowing {
+            let before = wipe.files
+            wipe.left = []
+            for item in try await blocking({ try wiping.items() }) { try await wiping.delete(item, &wipe) }
+            isGrowing = wipe.files > before
+        }
+        return wipe
+    }
+}
+
+/// A wipe on its way.
+private struct Wiping {
+    let container: UbiquityContainer
+    let deadline: Duration
+    let progress: @Sendable (Int) -> Void
+
+    private var files: any FileLayer { container.files }
+
+    /// Takes `CoreData` away by one rename, to where no synchroniser looks and no store writes.
+    func dropStores() throws {
+        guard try files.kind(of: container.path) == .directory else {
+            throw ContainerError(.rootUnavailable, "The container \(container.path) is not there: there is nothing to delete.", path: container.path)
+        }
+        let stores = container.path.appending("CoreData")
+        do {
+            guard try files.kind(of: stores) != nil else { return }
+            try files.renameNew(stores, to: container.path.appending(".CoreData.\(UUID().uuidString).nosync"))
+            try files.syncDirectory(container.path)
+        } catch {
+            throw ContainerError(.fileSystem, "\(stores) cannot be removed; check the owner and mode of \(container.path).", path: stores, cause: error)
+        }
+    }
+
+    /// What is deleted as one each: the entries of the container, and those of `Documents` before it itself.
+    func items() throws -> [FilePath] {
+        func entries(of directory: FilePath) throws -> [FilePath] {
+            guard try files.kind(of: directory) == .directory else { return [] }
+            return try files.names(in: directory).sorted().map { directory.appending($0) }
+        }
+        do {
+            let marks = container.markDirectory
+            return try entries(of: container.documents) + entries(of: container.path).filter { $0 != marks }
+        } catch {
+            throw ContainerError(.fileSystem, "\(container.path) cannot be listed; check its owner and mode.", path: container.path, cause: error)
+        }
+    }
+
+    func delete(_ item: FilePath, _ wipe: inout ContainerWipe) async throws {
+        try Task.checkCancellation()
+        var removal = Removal(files: files, progress: { [progress, before = wipe.files] in progress(before + $0) })
+        do {
+            removal = try await FileCoordinator().write(
+                URL(filePath: item.string), options: .forDeleting, deadline: .after(deadline)
+            ) { [removal] _ in
+                try await blocking {
+                    var removal = removal
+                    removal.remove(item)
+                    return removal
+                }
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            removal.left.append((item, "others do not let go of it (\(error))"))
+        }
+        wipe.files += removal.removed
+        let prefix = container.path.components.count
+        wipe.left += removal.left.map { path, reason in
+            .init(path: FilePath(root: nil, path.components.dropFirst(prefix)).string, reason: reason)
+        }
+    }
+}
+
+/// The removal of a tree; what cannot be removed stays and is listed.
+private struct Removal: Sendable {
+    let files: any FileLayer
+    let progress: @Sendable (Int) -> Void
+    var removed = 0
+    var left: [(path: FilePath, reason: String)] = []
+
+    mutating func remove(_ path: FilePath) {
+        do {
+            switch try files.kind(of: path) {
+            case nil: return
+            case .directory:
+                let before = left.count
+                for name in try files.names(in: path) { remove(path.appending(name)) }
+                // Of a directory that cannot be emptied the entries say why.
+                if left.count == before { try files.removeDirectory(path) }
+            case .file, .other:
+                try files.remove(path)
+                removed += 1
+                progress(removed)
+            }
+        } catch {
+            left.append((path, "it cannot be removed (\(error))"))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import FileCoordination
+import Foundation
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import UbiquityContainers
+
+@Suite("What befalls a container", .timeLimit(.minutes(15)))
+struct ContainerEventTests {
+    /// A container in use, with items, and somebody who listens.
+    private func withContainer(
+        items: Int = 3, _ body: (UbiquityContainer, inout ContainerEvents.Iterator) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            let root = directory.appending("root")
+            try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+            try home.signIn(AccountName("alice"), containers: root)
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: false)
+            for index in 0..<items { try write(container.documents.appending("\(index).txt")) }
+            let events = try container.events
+            try await events.ready()
+            var iterator = events.makeAsyncIterator()
+            try await body(container, &iterator)
+        }
+    }
+
+    private func write(_ path: FilePath) throws { try Data("text".utf8).write(to: URL(filePath: path.string)) }
+    private func remove(_ path: FilePath) throws { try FileManager.default.removeItem(atPath: path.string) }
+    private func move(_ from: FilePath, _ to: FilePath) throws { try FileManager.default.moveItem(atPath: from.string, toPath: to.string) }
+
+    @Test("A container that is deleted, renamed away and put back is one event each, with what it still holds")
+    func wholes() async throws {
+        try await withContainer { container, events in
+            let aside = container.path.removingLastComponent().appending("aside")
+            try move(container.path, aside)
+            let moved = try #require(await events.next())
+            #expect(moved.kind == .containerMoved)
+            #expect(moved.held == .init())
+            try move(aside, container.path)
+            let back = try #require(await events.next())
+            #expect(back.kind == .restored)
+            #expect(back.held == .init(items: 3, stores: [], hasMark: true))
+            try remove(container.path)
+            #expect(await events.next()?.kind == .containerRemoved)
+            #expect(!FileManager.default.fileExists(atPath: container.path.string))
+        }
+    }
+
+    @Test("S-098: a wipe by any program is noticed, in a .nosync folder too, and nothing is made again")
+    func foreignWipe() async throws {
+        try await withContainer(items: 0) { container, events in
+            let local = container.path.appending("Cache.nosync")
+            try FileManager.default.createDirectory(atPath: local.string, withIntermediateDirectories: false)
+            for index in 0..<150 { try write(local.appending("\(index)")) }
+            // Until it is seen that the items are there they cannot be missed.
+            let monitor = try ContainerMonitor.shared(for: container)
+            await monitor.lookNow()
+            try remove(local)
+            let event = try #require(await events.next())
+            #expect(event.kind == .contentsRemoved)
+            #expect(event.held == .init(items: 0, stores: [], hasMark: true))
+            #expect(event.isSuspended)
+            #expect(!FileManager.default.fileExists(atPath: local.string))
+            #expect(container.attachment() == .detached(.massDeletion))
+        }
+    }
+
+    @Test("The guard against mass deletion suspends stores of every process until somebody says that it was meant")
+    func massDeletion() async throws {
+        try await withContainer(items: 300) { container, events in
+            for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
+            let event = try #require(await events.next())
+            #expect(event.kind == .massDeletion(removed: 200, of: 300))
+            #expect(event.held.items == 100)
+            #expect(event.isSuspended)
+            // Another process of the device reads the same.
+            let other = try await UbiquityContainer("org.example.notes", home: container.home)
+            #expect(other.attachment() == .detached(.massDeletion))
+            try other.resume()
+            #expect(container.attachment() == .attached)
+            #expect(!container.isSuspended)
+        }
+    }
+
+    @Test("Deletions under coordination do not trip the guard")
+    func coordinated() async throws {
+        try await withContainer(items: 300) { container, events in
+            let folder = container.documents
+            try await FileCoordinator().write(URL(filePath: folder.string), options: .forDeleting) { _ in
+                for index in 0..<200 { try remove(folder.appending("\(index).txt")) }
+            }
+            // The next event is of what comes next.
+            try remove(container.path.appending(".ubiquity"))
+            let event = try #require(await events.next())
+            #expect(event.kind == .markGone)
+            #expect(event.held.items == 100)
+            #expect(!event.isSuspended)
+        }
+    }
+
+    @Test("A mark that goes, a store's content that goes, and a removed content are told apart")
+    func parts() async throws {
+        try await withContainer { container, events in
+            let content = container.path.appending("CoreData/Notes")
+            try FileManager.default.createDirectory(atPath: content.appending("epochs").string, withIntermediateDirectories: true)
+            try write(content.appending("epochs/1.alice~x"))
+            let monitor = try ContainerMonitor.shared(for: container)
+            await monitor.lookNow()
+            try write(content.appending("epochs/2.alice~x"))
+            #expect(await events.next()?.kind == .storeContentRemoved(store: "Notes", epoch: 2))
+            try remove(content)
+            #expect(await events.next()?.kind == .storeContentGone(["Notes"]))
+            try remove(container.markDirectory.appending(container.peer.description))
+            #expect(await events.next()?.kind == .markGone)
+        }
+    }
+
+    @Test("U-79: a sign-out is told, nothing in the container goes, and the return of the account is told")
+    func signOut() async throws {
+        try await withContainer { container, events in
+            let before = try tree(below: container.path)
+            try container.home.signOut()
+            let event = try #require(await events.next())
+            #expect(event.kind == .signedOut)
+            #expect(event.held.items == 3)
+            #expect(try tree(below: container.path) == before)
+            try container.home.signIn(AccountName("bob"))
+            try container.home.signIn(AccountName("alice"))
+            #expect(await events.next()?.kind == .restored)
+        }
+    }
+
+    @Test("Who begins to listen when the container is gone already hears it, and who comes late hears what is still so")
+    func late() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            try remove(container.path)
+            let events = try container.events
+            var first = events.makeAsyncIterator()
+            #expect(await first.next()?.kind == .containerRemoved)
+            var second = events.makeAsyncIterator()
+            #expect(await second.next()?.kind == .containerRemoved)
+            // It is watched for above its place.
+            try FileManager.default.createDirectory(atPath: container.path.string, withIntermediateDirectories: false)
+            #expect(await first.next()?.kind == .markGone)
+        }
+    }
+
+    @Test("A container made anew by another program is not taken for the one that was attached")
+    func madeAnew() async throws {
+        try await withContainer { container, events in
+            try remove(container.path)
+            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: true)
+            try write(container.documents.appending("new.txt"))
+            #expect(await events.next()?.kind == .markGone)
+            #expect(container.attachment() == .detached(.markGone))
+        }
+    }
+}
+
+@Suite("Wiping a container on purpose", .timeLimit(.minutes(15)))
+struct ContainerWipeTests {
+    private final class Shown: FilePresenter {
+        let presentedItemURL: URL?
+        let isRefusing: Bool
+        let asked = Mutex(0)
+
+        init(_ path: FilePath, isRefusing: Bool = false) {
+            presentedItemURL = URL(filePath: path.string)
+            self.isRefusing = isRefusing
+        }
+
+        func accommodatePresentedItemDeletion() async throws {
+            asked.withLock { $0 += 1 }
+            if isRefusing { throw CocoaError(.userCancelled) }
+            // As an app does that closes what it shows.
+            FileCoordinator.removeFilePresenter(self)
+        }
+    }
+
+    private func withContainer(_ body: (UbiquityContainer) async throws -> Void) async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            for name in ["Documents/Sub", "CoreData/Notes/epochs", "Cache.nosync"] {
+                try FileManager.default.createDirectory(atPath: container.path.pushing(FilePath(name)).string, withIntermediateDirectories: true)
+            }
+            for name in ["Documents/a.txt", "Documents/Sub/b.txt", "CoreData/Notes/epochs/1.x", "Cache.nosync/c", "d.txt"] {
+                try Data("x".utf8).write(to: URL(filePath: container.path.pushing(FilePath(name)).string))
+            }
+            try FileManager.default.createSymbolicLink(
+                atPath: container.documents.appending("out").string, withDestinationPath: directory.appending("home").string)
+            try await body(container)
+        }
+    }
+
+    @Test("S-099, U-80: a wipe deletes each item under coordination with progress, leaves the attachment, and follows no link out")
+    func wipe() async throws {
+        try await withContainer { container in
+            let presenter = Shown(container.documents.appending("Sub/b.txt"))
+            FileCoordinator.addFilePresenter(presenter)
+            defer { FileCoordinator.removeFilePresenter(presenter) }
+            let told = Mutex<[Int]>([])
+            let wipe = try await ContainerWipe.run(container) { files in told.withLock { $0.append(files) } }
+            #expect(wipe == ContainerWipe(files: 6, left: []))
+            #expect(told.withLock { $0 } == Array(1...6))
+            #expect(presenter.asked.withLock { $0 } == 1)
+            #expect(try tree(below: container.path) == [".ubiquity", ".ubiquity/\(container.peer)"])
+            #expect(container.attachment() == .attached)
+            #expect(try container.home.account == container.account)
+            // Nothing makes it again by itself, and another wipe finds nothing.
+            #expect(try await ContainerWipe.run(container) == ContainerWipe())
+        }
+    }
+
+    @Test("A presenter that refuses keeps its item, which is listed, and the rest goes")
+    func refused() async throws {
+        try await withContainer { container in
+            let presenter = Shown(container.documents.appending("a.txt"), isRefusing: true)
+            FileCoordinator.addFilePresenter(presenter)
+            let wipe = try await ContainerWipe.run(container)
+            #expect(wipe.left.map(\.path).sorted() == ["Documents", "Documents/a.txt"])
+            #expect(try tree(below: container.path) == [".ubiquity", ".ubiquity/\(container.peer)", "Documents", "Documents/a.txt"])
+            FileCoordinator.removeFilePresenter(presenter)
+            #expect(try await ContainerWipe.run(container).left == [])
+        }
+    }
+
+    @Test("A container that is not there cannot be wiped, and is not made")
+    func missing() async throws {
+        try await withContainer { container in
+            try FileManager.default.removeItem(atPath: container.path.string)
+            await #expect(throws: ContainerError.self) { try await ContainerWipe.run(container) }
+            #expect(!FileManager.default.fileExists(atPath: container.path.string))
+        }
+    }
+}
