@@ -122,7 +122,8 @@ let package = Package(
         .testTarget(
             name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", system, logging], swiftSettings: settings),
         .testTarget(
-            name: "UbiquityContainersTests", dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", system], swiftSettings: settings),
+            name: "UbiquityContainersTests", dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", system], swiftSettings: settings
+        ),
         .testTarget(
             name: "UbiquityStoresTests",
             dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system],

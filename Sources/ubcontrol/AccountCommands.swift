@@ -25,7 +25,7 @@ struct SignInCommand: AsyncParsableCommand {
     func run() async throws {
         let home = try options.deviceHome
         let name = try AccountName(account)
-        let before = try home.signIn(name, containers: containers.map { FilePath($0) })
+        let before = try await home.signIn(name, containers: containers.map { FilePath($0) }, tellingWithin: .seconds(10))
         if let before { print("Signed out of \(before).") }
         print("Signed in to \(name); containers lie in \(try home.containersRoot?.string ?? "").")
     }
@@ -41,7 +41,7 @@ struct SignOutCommand: AsyncParsableCommand {
     @OptionGroup var options: HomeOptions
 
     func run() async throws {
-        if let name = try options.deviceHome.signOut() {
+        if let name = try await options.deviceHome.signOut(tellingWithin: .seconds(10)) {
             print("Signed out of \(name).")
         } else {
             print("No account was signed in.")

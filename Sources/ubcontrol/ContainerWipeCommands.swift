@@ -55,7 +55,9 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         let stores = (try? ContainerSurvey(of: container.path).stores.map(\.name)) ?? []
         let names = stores.isEmpty ? "" : ", the content of \(stores.joined(separator: ", ")) included"
         FileHandle.standardError.write(
-            Data("This deletes everything in \(container.path)\(names), on all devices that it is synchronised with.\nType its identifier to go on: ".utf8))
+            Data(
+                "This deletes everything in \(container.path)\(names), on all devices that it is synchronised with.\nType its identifier to go on: "
+                    .utf8))
         guard readLine() == container.identifier.description else {
             FileHandle.standardError.write(Data("That is not \(container.identifier): nothing is deleted.\n".utf8))
             throw ExitCode(1)
@@ -101,7 +103,10 @@ struct ContainerEventsCommand: AsyncParsableCommand {
 
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object a line: kind, date, items, stores, hasMark, isSuspended, description; the first, of kind “watching”, when it begins.")
+    @Flag(
+        help:
+            "Print a JSON object a line: kind, date, items, stores, hasMark, isSuspended, description; the first, of kind “watching”, when it begins."
+    )
     var json = false
 
     func run() async throws {
@@ -118,10 +123,13 @@ struct ContainerEventsCommand: AsyncParsableCommand {
         if json {
             try printJSON(
                 Line(
-                    kind: kind, date: event?.date ?? Date(), items: event?.held.items, stores: event?.held.stores.sorted(), hasMark: event?.held.hasMark,
+                    kind: kind, date: event?.date ?? Date(), items: event?.held.items, stores: event?.held.stores.sorted(),
+                    hasMark: event?.held.hasMark,
                     isSuspended: event?.isSuspended, description: description))
         } else {
-            let held = event.map { "; it holds \($0.held.items) \($0.held.items == 1 ? "item" : "items")\($0.isSuspended ? "; stores are suspended" : "")" }
+            let held = event.map {
+                "; it holds \($0.held.items) \($0.held.items == 1 ? "item" : "items")\($0.isSuspended ? "; stores are suspended" : "")"
+            }
             print("\((event?.date ?? Date()).formatted(.iso8601))  \(description)\(held ?? "")")
         }
         fflush(nil)

@@ -163,6 +163,56 @@ struct ContainerEventTests {
     }
 }
 
+@Suite("Signing out while items are shown", .timeLimit(.minutes(15)))
+struct SignOutTests {
+    /// Notes what it is told, and who is signed in then.
+    private final class Shown: FilePresenter {
+        let presentedItemURL: URL?
+        let home: DeviceHome
+        let isRefusing: Bool
+        let heard = Mutex<[AccountName?]>([])
+
+        init(_ path: FilePath, _ home: DeviceHome, isRefusing: Bool = false) {
+            presentedItemURL = URL(filePath: path.string)
+            self.home = home
+            self.isRefusing = isRefusing
+        }
+
+        func accommodatePresentedItemDeletion() async throws {
+            let account = try home.account
+            heard.withLock { $0.append(account) }
+            if isRefusing { throw CocoaError(.userCancelled) }
+        }
+    }
+
+    @Test("U-79: presenters inside are told as by a deletion, once, when the account is gone already, and nothing is deleted")
+    func told() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            let letter = container.path.appending("Letter.txt")
+            try Data("text".utf8).write(to: URL(filePath: letter.string))
+            let inside = Shown(letter, home)
+            let refusing = Shown(container.path, home, isRefusing: true)
+            let outside = Shown(directory.appending("Other.txt"), home)
+            for presenter in [inside, refusing, outside] { FileCoordinator.addFilePresenter(presenter) }
+            defer { for presenter in [inside, refusing, outside] { FileCoordinator.removeFilePresenter(presenter) } }
+            #expect(try await home.signOut(tellingWithin: .seconds(60))?.description == "alice")
+            #expect(inside.heard.withLock { $0 } == [nil])
+            #expect(refusing.heard.withLock { $0 } == [nil])
+            #expect(outside.heard.withLock { $0 } == [])
+            #expect(FileManager.default.fileExists(atPath: letter.string))
+            #expect(container.attachment() == .attached)
+            // Another account in its place is told of in the same way; signing in once more is nothing.
+            try home.signIn(AccountName("alice"))
+            try await home.signIn(AccountName("alice"), tellingWithin: .seconds(60))
+            try await home.signIn(AccountName("bob"), tellingWithin: .seconds(60))
+            #expect(try inside.heard.withLock { $0 } == [nil, AccountName("bob")])
+        }
+    }
+}
+
 @Suite("Wiping a container on purpose", .timeLimit(.minutes(15)))
 struct ContainerWipeTests {
     private final class Shown: FilePresenter {

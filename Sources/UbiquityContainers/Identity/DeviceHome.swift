@@ -1,3 +1,4 @@
+internal import FileCoordination
 public import Foundation
 public import SystemPackage
 
@@ -95,6 +96,55 @@ public struct DeviceHome: Sendable, Hashable {
         guard let name = try account else { return nil }
         try files.locked { () throws(ContainerError) in try files.removeAccountFile() }
         return name
+    }
+
+    /// Signs out, and tells presenters of items in the account's containers as by a deletion, in every process of this device (U-79).
+    ///
+    /// They are asked to accommodate the deletion, so that they close what they show; an objection is passed over, and nothing is deleted. They find the account
+    /// signed out already.
+    ///
+    /// - Parameter deadline: how long presenters are waited for, in each container.
+    /// - Returns: the account that was signed in, if any.
+    /// - Throws: `ContainerError`.
+    @discardableResult
+    public func signOut(tellingWithin deadline: Duration) async throws(ContainerError) -> AccountName? {
+        let before = try? signedIn
+        let name = try signOut()
+        if let before { await tellPresenters(of: before, within: deadline) }
+        return name
+    }
+
+    /// Signs in as ``signIn(_:containers:)`` does, and tells presenters in containers of the account that was signed in before as by a deletion (U-79).
+    ///
+    /// - Parameters:
+    ///   - name: the account.
+    ///   - containers: where its containers lie; nil keeps the root that it had.
+    ///   - deadline: how long presenters are waited for, in each container.
+    /// - Returns: the account that was signed in before, if any.
+    /// - Throws: `ContainerError`; nothing has changed then.
+    @discardableResult
+    public func signIn(
+        _ name: AccountName, containers: FilePath? = nil, tellingWithin deadline: Duration
+    ) async throws(ContainerError) -> AccountName? {
+        let before = try? signedIn
+        let replaced = try signIn(name, containers: containers)
+        if let before, replaced != nil { await tellPresenters(of: before, within: deadline) }
+        return replaced
+    }
+
+    private func tellPresenters(of account: (name: AccountName, record: AccountRecord), within deadline: Duration) async {
+        let root = root(of: account.record)
+        await withTaskGroup(of: Void.self) { group in
+            for identifier in account.record.peers.keys.compactMap({ try? ContainerIdentifier($0) }) {
+                let path = UbiquityContainer.path(root: root, account: account.name, identifier: identifier)
+                group.addTask {
+                    // A claim to delete, as which nothing is done: what its presenters answer changes nothing.
+                    try? await FileCoordinator().write(
+                        URL(filePath: path.string, directoryHint: .isDirectory), options: .forDeleting, deadline: .after(deadline)
+                    ) { _ in }
+                }
+            }
+        }
     }
 
     /// The signed-in account's name and record.

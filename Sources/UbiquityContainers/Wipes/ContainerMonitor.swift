@@ -52,7 +52,9 @@ actor ContainerMonitor {
     ///   - quiet: how long nothing has to happen before it is told.
     ///   - clock: what it waits by.
     /// - Throws: `ContainerError` where `config.json` cannot be read.
-    init(_ container: UbiquityContainer, quiet: Duration = ContainerMonitor.quiet, clock: any Clock<Duration> = ContinuousClock()) throws(ContainerError) {
+    init(
+        _ container: UbiquityContainer, quiet: Duration = ContainerMonitor.quiet, clock: any Clock<Duration> = ContinuousClock()
+    ) throws(ContainerError) {
         self.container = container
         self.quiet = quiet
         self.clock = clock

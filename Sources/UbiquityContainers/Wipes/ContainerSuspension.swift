@@ -26,14 +26,17 @@ extension HomeFiles {
                 try files.makeDirectory(directory)
             }
         } catch {
-            throw ContainerError(.fileSystem, "\(file) cannot be written; check its directory's owner, mode and free space.", path: file, cause: error)
+            throw ContainerError(
+                .fileSystem, "\(file) cannot be written; check its directory's owner, mode and free space.", path: file, cause: error)
         }
         try write(suspension, to: file)
     }
 }
 
 extension UbiquityContainer {
-    /// Whether the guard against mass deletion keeps stores from exchanging in the container. Blocks for a system call.
+    /// Whether the guard against mass deletion keeps stores from exchanging in the container.
+    ///
+    /// Blocks for a system call.
     public var isSuspended: Bool { (try? files.kind(of: suspensionFile)) == .file }
 
     /// Says that what was deleted was meant to be, or has been put back: stores exchange again, in all processes of this device.

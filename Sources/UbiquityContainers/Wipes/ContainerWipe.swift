@@ -60,7 +60,8 @@ private struct Wiping {
             try files.renameNew(stores, to: container.path.appending(".CoreData.\(UUID().uuidString).nosync"))
             try files.syncDirectory(container.path)
         } catch {
-            throw ContainerError(.fileSystem, "\(stores) cannot be removed; check the owner and mode of \(container.path).", path: stores, cause: error)
+            throw ContainerError(
+                .fileSystem, "\(stores) cannot be removed; check the owner and mode of \(container.path).", path: stores, cause: error)
         }
     }
 

@@ -48,7 +48,7 @@ struct WipeDetector: Sendable {
         var isGuarded = false
     }
 
-    /// Nothing has happened for a while: what was it?
+    /// Says what it was, nothing having happened for a while.
     ///
     /// - Parameter now: how the container is.
     /// - Returns: what is to be told, and done.
