@@ -97,6 +97,10 @@ let package = Package(
             name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
             path: "Tools/Simulate",
             swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-wipes",
+            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ToolProcesses", arguments, grdb, system], path: "Tools/Wipes",
+            swiftSettings: settings),
         .target(name: "BareInotify", path: "Tools/Reference", exclude: ["main.c"]),
         .target(name: "ToolProcesses", dependencies: [subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
@@ -136,7 +140,7 @@ let package = Package(
             name: "ToolTests",
             dependencies: [
                 "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes",
-                "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", system,
+                "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),
     ],

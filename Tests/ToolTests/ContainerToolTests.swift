@@ -53,6 +53,43 @@ struct ContainerToolTests {
         }
     }
 
+    @Test("S-097: a wipe deletes everything in a container, each app that uses it is told, and the stores on the device keep their notes")
+    func wipe() async throws {
+        try await withDevices(2) { devices in
+            let (first, second) = (devices[0], devices[1])
+            for device in [first, second] { #expect(try await device.run("notes", "add", "a").status == 0) }
+            #expect(try await first.list().count == 2)
+            let documents = first.container.appending("Documents")
+            try FileManager.default.createDirectory(atPath: documents.string, withIntermediateDirectories: false)
+            try Data("x".utf8).write(to: URL(filePath: documents.appending("Letter.txt").string))
+            // An app on each device that listens.
+            var listening: [RunningTool] = []
+            for device in [first, second] {
+                let tool = try await RunningTool("ubcontrol", ["container", "events", "org.example.notes", "--json", "--home", device.home.string])
+                for await line in tool.lines where line.contains("watching") { break }
+                listening.append(tool)
+            }
+            let refused = try await Tool.run(
+                "/bin/sh", ["-c", "echo no | \(Tool.path("ubcontrol")) container wipe org.example.notes --home \(first.home)"])
+            #expect(refused.status == 1 && refused.errors.contains("nothing is deleted"), "\(refused)")
+            #expect(FileManager.default.fileExists(atPath: documents.appending("Letter.txt").string))
+            let wipe = try await Tool.run(
+                "/bin/sh", ["-c", "echo org.example.notes | \(Tool.path("ubcontrol")) container wipe org.example.notes --home \(first.home)"])
+            #expect(wipe.status == 0 && wipe.output.hasPrefix("Deleted "), "\(wipe)")
+            for tool in listening {
+                for await line in tool.lines where line.contains("contentsRemoved") { break }
+                try await tool.stop()
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: first.container.string) == [".ubiquity"])
+            #expect(
+                try await first.run("ubcontrol", "container", "wipe", "org.example.notes", "--yes").output
+                    == "Deleted 0 files from \(first.container).\n")
+            #expect(try await first.list().count == 2)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: first.container.string) == [".ubiquity"])
+            #expect(try await first.run("ubcontrol", "container", "wipe", "org.example.none", "--yes").status == 64)
+        }
+    }
+
     @Test("S-135: a container is copied as it lies there, and what is left out is listed with the reason")
     func copy() async throws {
         try await withDevices(1) { devices in

@@ -93,6 +93,32 @@ struct EventsToolTests {
         #expect(outcome.status == 0)
     }
 
+    @Test("W-07: a root that is unmounted while a file of it is open is lost at once, and is back when it is mounted again")
+    func unmountedLazily() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        // Neither raises an event of inotify: the file system lives on without a place, and a mount changes no directory.
+        let script = """
+            mkdir \(stage.root)/m \(stage.outside)/kept && echo x > \(stage.outside)/kept/f && mkfifo \(stage.outside)/lines || exit
+            mount -t tmpfs none \(stage.root)/m && mkdir \(stage.root)/m/tree && exec 9> \(stage.root)/m/open || exit
+            \(Tool.path("ubwatch")) events \(stage.root)/m/tree > \(stage.outside)/lines & P=$!
+            while read -r line; do
+                echo "$line"
+                case "$line" in
+                *" ready "*) umount -l \(stage.root)/m;;
+                *" rootLost "*) mkdir \(stage.outside)/kept/tree && mount --bind \(stage.outside)/kept \(stage.root)/m;;
+                *" rescanned "*) kill $P;;
+                esac
+            done < \(stage.outside)/lines
+            wait $P
+            """
+        let outcome = try await Tool.run("/usr/bin/unshare", ["-Urm", "/bin/sh", "-c", script])
+        let kinds = outcome.output.split(separator: "\n").map { $0.split(separator: " ")[1] }
+        #expect(kinds == ["ready", "rootLost", "rootBack", "rescanned"], "\(outcome)")
+        #expect(outcome.output.contains("(unmounted)"))
+        #expect(outcome.status == 0)
+    }
+
     @Test("W-07: a root that may not be read is refused, with the reason and what to do")
     func unreadableRoot() async throws {
         let stage = try Stage()

@@ -29,6 +29,7 @@ final class TreeHub: Sendable {
             do throws(TreeWatchingError) {
                 let new = try TreeHub(source: KernelSource(), outlivesWatchers: true)
                 hub = new
+                MountTable.watch { new.post { loop in for runner in loop.runners { runner.mountsChanged() } } }
                 return .success(new)
             } catch {
                 return .failure(error)

@@ -213,6 +213,9 @@ final class TreeRunner {
 
     // MARK: The root
 
+    /// A file system has been mounted or unmounted somewhere.
+    func mountsChanged() { machine.mountsChanged() }
+
     /// Looks whether the root is at its path, and watches the directories above it: for their own end while it is there, and the lowest one that
     /// exists for new entries while it is not.
     private func checkRoot() {

@@ -82,6 +82,12 @@ extension TreeStateMachine {
         if !work.contains(.checkRoot) { work.append(.checkRoot) }
     }
 
+    /// A file system has been mounted or unmounted, perhaps the root's.
+    mutating func mountsChanged() {
+        mountsHaveChanged = true
+        requestRootCheck()
+    }
+
     /// An event of the directory itself.
     private mutating func takeSelf(_ event: RawEvent, _ node: Node) {
         if node == .root {

@@ -236,6 +236,7 @@ extension TreeStateMachine {
     ///   - isAlive: Whether the watch of the directory that was watched is still in use: it is elsewhere, not deleted.
     mutating func rootChecked(_ status: EntryStatus?, isSame: Bool, isAlive: Bool) {
         let isThere = status?.isDirectory == true
+        defer { mountsHaveChanged = false }
         switch phase {
         case .lost:
             guard isThere else { return }
@@ -245,7 +246,7 @@ extension TreeStateMachine {
         case .starting where index.watch(of: .root) == nil:
             if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(.deleted) }
         case .starting, .watching, .rescanning:
-            if !isThere || !isSame { loseRoot(isAlive ? .moved : .deleted) }
+            if !isThere || !isSame { loseRoot(mountsHaveChanged ? .unmounted : isAlive ? .moved : .deleted) }
         }
     }
 }

@@ -102,6 +102,8 @@ struct TreeStateMachine {
     var dirtyFiles: [Node] = []
     /// Watches of the directories above the root.
     var ancestorWatches: [Int32] = []
+    /// Whether a file system has been mounted or unmounted since the root was looked at last.
+    var mountsHaveChanged = false
 
     let attributes: Bool
     /// Whether a reduction waits for writers to close their files.

@@ -40,8 +40,8 @@ final class IdentityMonitor: Sendable {
         self.home = home
         try HomeFiles(home: home).prepare()
         var options = TreeWatcher.Options()
-        // Only `account.json` and what is renamed over it counts.
-        options.exclude = ["containers/", "kept/", "quarantine/", "accounts/"]
+        // Only `account.json`, what is renamed over it, and `suspended` count. Whatever else lies there, such as an app's store, is written all the time.
+        options.exclude = ["/[!s]*/", "/s[!u]*/"]
         do {
             watcher = try TreeWatcher(home.path, options: options)
         } catch {

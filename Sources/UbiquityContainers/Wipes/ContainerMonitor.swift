@@ -8,6 +8,8 @@ internal import TreeWatching
 actor ContainerMonitor {
     nonisolated let events = Broadcast<ContainerEvent>()
     private let container: UbiquityContainer
+    /// The path of `CoreData`, and a slash.
+    private let storePrefix: [UInt8]
     private let quiet: Duration
     private let clock: any Clock<Duration>
     private var detector: WipeDetector
@@ -56,6 +58,7 @@ actor ContainerMonitor {
         _ container: UbiquityContainer, quiet: Duration = ContainerMonitor.quiet, clock: any Clock<Duration> = ContinuousClock()
     ) throws(ContainerError) {
         self.container = container
+        storePrefix = Array("\(container.path)/CoreData/".utf8)
         self.quiet = quiet
         self.clock = clock
         // A container that is not whole at the beginning is told of like one that is so later.
@@ -115,15 +118,19 @@ actor ContainerMonitor {
         for change in batch {
             switch change.kind {
             case .attributes, .modified: continue
+            // The files of stores come and go all the time: no path is made for them.
+            case .created where isDeepInStore(change), .removed where isDeepInStore(change): continue
             case .created: detector.appeared(change.path)
             case .moved:
                 if let from = change.from, !change.isDirectory { vanish(from) }
                 detector.appeared(change.path)
             case .removed: if !change.isDirectory { vanish(change.path) }
-            case .rootLost(let loss): if watcher?.root == container.path { detector.lost(loss) }
-            case .ready, .overflow, .rescanned, .rootBack: break
+            case .rootLost(let loss):
+                if watcher?.root == container.path { detector.lost(loss) }
+                disturb()
+            case .ready, .overflow, .rescanned, .rootBack: disturb()
             }
-            disturb()
+            if [change.path, change.from].contains(where: { $0.map(matters) == true }) { disturb() }
         }
         if watcher?.root != container.path { watch() }
     }
@@ -134,12 +141,32 @@ actor ContainerMonitor {
         suspend(removed: 0)
     }
 
+    /// The names of a path below the container; nil elsewhere.
+    private func names(_ path: FilePath) -> [String]? {
+        guard path.starts(with: container.path), path != container.path else { return nil }
+        return path.components.dropFirst(container.path.components.count).map(\.string)
+    }
+
     /// Whether a path is that of an item.
     private func concerns(_ path: FilePath) -> Bool {
-        guard path.starts(with: container.path), path != container.path else { return false }
-        let names = path.components.dropFirst(container.path.components.count)
-        guard let first = names.first?.string, let last = names.last?.string else { return false }
-        return first != UbiquityContainer.markDirectoryName && first != "CoreData" && !ForeignNames.matches(last)
+        guard let names = names(path) else { return false }
+        return names[0] != UbiquityContainer.markDirectoryName && names[0] != "CoreData" && !ForeignNames.matches(names.last!)
+    }
+
+    private func isDeepInStore(_ change: TreeChange) -> Bool {
+        change.withPathBytes { bytes in
+            guard bytes.count > storePrefix.count, bytes.starts(with: storePrefix) else { return false }
+            // Below a store's directory, and not in `epochs`, whose marks are few.
+            let rest = bytes[storePrefix.count...]
+            guard let slash = rest.firstIndex(of: UInt8(ascii: "/")) else { return false }
+            return !bytes[(slash + 1)...].starts(with: Array("epochs".utf8))
+        }
+    }
+
+    /// Whether a change there can show in a sighting: stores write all the time, and only their coming and going does.
+    private func matters(_ path: FilePath) -> Bool {
+        guard let names = names(path) else { return container.path.starts(with: path) }
+        return names[0] != "CoreData" || names.count <= 2 || names[2] == "epochs"
     }
 
     private func announce(_ path: FilePath) {

@@ -1,0 +1,116 @@
+import ArgumentParser
+import Dispatch
+import Foundation
+import GRDB
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// One device: a process that saves all the time, and says what it saves and hears.
+///
+/// It prints `ready`, `saved KEY` once that is durable, `event KIND`, `suspended` and `resumed`. At SIGUSR1 it saves no more and prints `rests`; at SIGUSR2 it
+/// exchanges and prints `settled` or `unsettled REASON`, and `holds KEY…`; at SIGTERM it ends.
+struct DeviceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "device", abstract: "One of the devices.", shouldDisplay: false)
+
+    @Option var home: String
+    @Option var name: String
+
+    static let container = "org.example.wipes"
+
+    private static let schema: SyncedSchema = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v1") { db in
+            try db.create(table: "note") { table in
+                table.primaryKey("id", .text)
+                table.column("number", .integer).notNull()
+            }
+        }
+        return SyncedSchema(migrator: migrator) { SyncedTable("note") }
+    }()
+
+    func run() async throws {
+        let signals = Signals([SIGUSR1, SIGUSR2, SIGTERM])
+        let home = DeviceHome(FilePath(home))
+        let container = try await UbiquityContainer(Self.container, home: home)
+        let store = try await UbiquitousStore.open(
+            at: home.path.appending("App/Notes.sqlite"), options: .init(contentName: "Notes"), in: container, schema: Self.schema)
+        let events = try container.events
+        try await events.ready()
+        let telling = Task {
+            for await event in events { say("event \(event.kind.name)") }
+        }
+        let hearing = Task {
+            for await notice in store.notices {
+                switch notice {
+                case .didSuspend: say("suspended")
+                case .didResume: say("resumed")
+                default: break
+                }
+            }
+        }
+        say("ready")
+        let saving = Task { [name] in
+            var number = 0
+            while !Task.isCancelled {
+                number += 1
+                let key = "\(name)\(number)"
+                do {
+                    try await store.write { [number] db in try db.execute(sql: "INSERT INTO note VALUES (?, ?)", arguments: [key, number]) }
+                } catch is CancellationError {
+                    return
+                }
+                say("saved \(key)")
+                // A person's pace, a hundred times as fast.
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+        }
+        for await signal in signals.stream {
+            switch signal {
+            case SIGUSR1:
+                saving.cancel()
+                _ = await saving.result
+                say("rests")
+            case SIGUSR2:
+                do {
+                    try await store.settled()
+                    say("settled")
+                } catch {
+                    say("unsettled \(error)")
+                }
+                let keys = try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM note ORDER BY id") }
+                say("holds \(keys.joined(separator: " "))")
+            default:
+                saving.cancel()
+                telling.cancel()
+                hearing.cancel()
+                try await store.close()
+                return
+            }
+        }
+    }
+}
+
+/// Signals as a stream.
+private final class Signals {
+    let stream: AsyncStream<Int32>
+    private let sources: [any DispatchSourceSignal]
+
+    init(_ numbers: [Int32]) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        self.stream = stream
+        sources = numbers.map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { continuation.yield(number) }
+            source.resume()
+            return source
+        }
+    }
+}
+
+/// Prints a line that is to be read at once.
+func say(_ line: String) {
+    print(line)
+    fflush(nil)
+}
