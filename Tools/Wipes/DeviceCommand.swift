@@ -72,6 +72,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 _ = await saving.result
                 say("rests")
             case SIGUSR2:
+                say("exchanges")
                 do {
                     try await store.settled()
                     say("settled")
