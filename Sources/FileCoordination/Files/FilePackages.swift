@@ -28,7 +28,7 @@ public struct FilePackages: Sendable {
     ]
 
     /// Whether a directory at this path is a package.
-    func contains(_ path: FilePath) -> Bool {
+    package func contains(_ path: FilePath) -> Bool {
         if let name = path.extension, extensions.contains(name.lowercased()) { return true }
         return predicate?(path) ?? false
     }
