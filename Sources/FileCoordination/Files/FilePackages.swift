@@ -34,7 +34,7 @@ public struct FilePackages: Sendable {
     }
 
     /// Which of the directories above a path are packages, as numbers of components, outermost first.
-    func depths(above path: FilePath) -> [Int] {
+    package func depths(above path: FilePath) -> [Int] {
         // A dot is in nearly no directory's name, and without one nor a predicate there is nothing to find.
         guard predicate != nil || path.hasDotAboveLast else { return [] }
         var directory = path.removingLastComponent()

@@ -97,6 +97,7 @@ package struct MetadataQueryState: Sendable {
     /// - Parameters:
     ///   - found: what was found, in this order.
     ///   - isUrgent: whether it is shown at once rather than with what follows within the batching interval.
+    /// - Returns: what is to be done.
     package mutating func found(_ found: [Finding], isUrgent: Bool = false) -> [Action] {
         take(found)
         guard isUrgent else { return schedule() }

@@ -2,9 +2,9 @@ internal import FileCoordination
 internal import Foundation
 internal import SystemPackage
 
-/// Reads a container's files as a query sees them: which of them are items, and what can be told of each. It blocks.
+/// Reads a container's files as a query sees them: which of them are items, and what can be told of each.
 ///
-/// Whatever has happened to a path, it is looked at as it is now, so that looking once too often does no harm.
+/// It blocks. Whatever has happened to a path, it is looked at as it is now, so that looking once too often does no harm.
 struct QueryTree: Sendable {
     typealias Finding = MetadataQueryState.Finding
 
@@ -62,7 +62,7 @@ struct QueryTree: Sendable {
             }
             scan.frames[scan.frames.count - 1].names = names
             let path = frame.directory.appending(name)
-            switch place(of: path) {
+            switch place(of: path, isInPlainDirectory: true) {
             case .outside, .inside: break
             case .above: if isDirectory(path) { scan.frames.append((path, nil)) }
             case .item:
@@ -202,30 +202,30 @@ struct QueryTree: Sendable {
         case inside(FilePath)
     }
 
-    private func place(of path: FilePath) -> Place {
-        var relative = path
-        guard relative.removePrefix(container) else { return .outside }
-        var names: [String] = []
-        for component in relative.components {
-            // What is not UTF-8 no synchroniser carries, and no URL holds.
-            guard let name = String(validating: component), !Self.isExcluded(name), includesHidden || !name.hasPrefix(".") else { return .outside }
-            names.append(name)
-        }
+    /// What stands at a path, as far as names tell, which are compared as text: a scan asks this of every entry.
+    ///
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - isInPlainDirectory: whether it is known that no directory above is a package.
+    /// - Returns: whether it is an item, or of what it is a part.
+    private func place(of path: FilePath, isInPlainDirectory: Bool = false) -> Place {
+        // What is not UTF-8 no synchroniser carries, and no URL holds.
+        guard let text = String(validating: path), text.utf8.starts(with: container.string.utf8) else { return .outside }
+        let rest = text.utf8.dropFirst(container.string.utf8.count)
+        guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return .outside }
+        let names = rest.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
         guard let first = names.first else { return .above }
+        if names.contains(where: { Self.isExcluded($0) || (!includesHidden && $0.hasPrefix(".")) }) { return .outside }
         if first == "CoreData" || first == UbiquityContainer.markDirectoryName { return .outside }
         let isDocument = first == "Documents"
-        switch scope {
-        case .documents:
-            guard isDocument else { return .outside }
-            if names.count == 1 { return .above }
-        case .data: if isDocument { return .outside }
-        }
-        var directory = container
-        for name in names.dropLast() {
-            directory.append(name)
-            if FileCoordinator.filePackages.contains(directory), directory != container.appending("Documents"), isDirectory(directory) {
-                return .inside(directory)
-            }
+        guard isDocument == (scope == .documents) else { return .outside }
+        if isDocument, names.count == 1 { return .above }
+        if isInPlainDirectory { return .item }
+        // Neither the container nor its documents are a package, whatever they are called.
+        let above = path.components.count - names.count + (isDocument ? 1 : 0)
+        for depth in FileCoordinator.filePackages.depths(above: path) where depth > above {
+            let directory = FilePath(root: path.root, path.components.prefix(depth))
+            if isDirectory(directory) { return .inside(directory) }
         }
         return .item
     }
