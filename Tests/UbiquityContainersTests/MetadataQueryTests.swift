@@ -117,6 +117,7 @@ import UbiquityContainers
             let (_, found) = try await stage.gather(documents)
             #expect(found == ["Documents/Book.pages", "Documents/a.txt", "Documents/link"])
             let items = documents.results
+            try #require(items.count == 3)
             #expect(items[0].isPackage && items[0].isDirectory && items[0].size == 10)
             #expect(!items[1].isDirectory && items[2].isSymbolicLink && !items[2].isDirectory)
             #expect(try await stage.gather(stage.query(.data)).results == ["Data", "Data/d.bin", "e.bin"])
