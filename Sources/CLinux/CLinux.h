@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,16 @@ static inline int64_t clinux_modified(const struct stat *status) {
 
 static inline int64_t clinux_changed(const struct stat *status) {
     return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
+
+/// lgetxattr(2): the length of an attribute of a file, no link followed; -1 with errno.
+static inline long clinux_get_attribute(const char *path, const char *name, void *value, size_t size) {
+    return lgetxattr(path, name, value, size);
+}
+
+/// fsetxattr(2): gives an open file an attribute, in the place of any other of the name.
+static inline int clinux_set_attribute(int fd, const char *name, const void *value, size_t size) {
+    return fsetxattr(fd, name, value, size, 0);
 }
 
 /// PR_SET_NAME of prctl(2): names the calling thread, at most 15 bytes.

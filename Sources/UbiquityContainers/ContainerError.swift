@@ -27,6 +27,8 @@ public struct ContainerError: Error, CustomStringConvertible, Sendable {
         public static let notInContainer = Code(description: "notInContainer")
         /// Nothing on this device can do it: no transfer agent runs here.
         public static let notAvailable = Code(description: "notAvailable")
+        /// The version of a file that was named does not allow it, such as the current one its removal.
+        public static let notAllowed = Code(description: "notAllowed")
         /// A file was written by a newer version of this package.
         public static let newerFormat = Code(description: "newerFormat")
     }

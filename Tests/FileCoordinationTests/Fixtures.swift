@@ -263,4 +263,10 @@ final class RecordingPresenter: FilePresenter {
     func presentedSubitem(at url: URL, didGain version: FileVersionIdentifier) async {
         try? await told("subitem \(url.lastPathComponent) gained \(version.rawValue)")
     }
+    func presentedSubitem(at url: URL, didLose version: FileVersionIdentifier) async {
+        try? await told("subitem \(url.lastPathComponent) lost \(version.rawValue)")
+    }
+    func presentedSubitem(at url: URL, didResolve version: FileVersionIdentifier) async {
+        try? await told("subitem \(url.lastPathComponent) resolved \(version.rawValue)")
+    }
 }

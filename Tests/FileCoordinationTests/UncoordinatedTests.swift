@@ -39,6 +39,39 @@ import Testing
         }
     }
 
+    @Test("C-44, U-76: a synchroniser's conflict copy is a version that presenters of the item gain, and lose; each hears it once, whoever tells too")
+    func versions() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/a.txt")
+            let (first, second) = ("sync-conflict-20260102-030405-ABCDEFG", "sync-conflict-20260102-030405-HIJKLMN")
+            let early = try world.file("d/a.\(first).txt")
+            let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([item, directory], in: world)
+            #expect(await item.told(1) == ["gained \(first)"])
+            let late = try world.file("d/a.\(second).txt")
+            try world.file("d/b.\(first).txt")
+            #expect(await item.told(2).last == "gained \(second)")
+            // Its author tells of it, in a write that the watch knows of.
+            try await world.coordinator().write(late, options: .forDeleting) { url in
+                try FileManager.default.removeItem(at: url)
+                world.coordinator().item(at: world.url("d/a.txt"), didLose: FileVersionIdentifier(rawValue: second))
+            }
+            #expect(await item.told(3).last == "lost \(second)")
+            for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+            try ConflictCopy.markResolved(FilePath(early.path))
+            #expect(await item.told(4).last == "resolved \(first)")
+            for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+            try FileManager.default.removeItem(at: early)
+            #expect(await item.told(5).last == "lost \(first)")
+            while !directory.log.contains("subitem a.txt lost \(first)") { _ = await directory.told(directory.log.count + 1) }
+            #expect(
+                directory.log.filter { $0.hasPrefix("subitem ") } == [
+                    "subitem a.txt gained \(second)", "subitem b.txt gained \(first)", "subitem a.txt lost \(second)",
+                    "subitem a.txt resolved \(first)", "subitem a.txt lost \(first)",
+                ])
+        }
+    }
+
     @Test("C-63: a plain deletion is told as a disappearance")
     func deletion() async throws {
         try await withWorld(watchesFiles: true) { world in

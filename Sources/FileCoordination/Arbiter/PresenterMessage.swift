@@ -44,6 +44,14 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
+    /// Whether it tells of a version.
+    var isOfVersion: Bool {
+        switch self {
+        case .version, .subitemVersion: true
+        default: false
+        }
+    }
+
     /// Whether the message asks for something that a matching `reacquire` takes back.
     var isRelinquish: Bool { self == .relinquishToReader || self == .relinquishToWriter }
 

@@ -24,7 +24,7 @@ struct ClientMirror: Sendable {
     /// Messages that are not handled, and those that were, of which a broker may ask again.
     private(set) var messages: [MessageID: Message] = [:]
     private var nextOrder: UInt64 = 0
-    /// What others are to hear of that no broker has been told yet.
+    /// What others, and presenters of this process, are to hear of that no broker has been told yet.
     private var announcements: [ArbiterEvent] = []
 
     /// Takes in what the client begins and ends.
@@ -62,6 +62,8 @@ struct ClientMirror: Sendable {
             // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
             if messages[id]?.delivery.awaitedBy == nil { messages[id] = nil } else { messages[id]?.answer = answer }
         case .attributesChanged, .versionChanged: if !isOnline { announcements.append(event) }
+        // Of other changes it is enough to hear that there may have been one.
+        case .noticed(_, let message) where message.isOfVersion: if !isOnline { announcements.append(event) }
         case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: break
         }
         return []

@@ -102,7 +102,8 @@ extension Arbiter {
         guard let presenter = presenters[id] else { return }
         if case .didMove(let path) = message, path == presenter.path { return }
         // Its process does not know of the accesses of others.
-        if let path = message.subitem ?? presenter.path, isBeingWritten(path, byOthersThan: id.client) { return }
+        // Of versions nobody else may have told.
+        if !message.isOfVersion, let path = message.subitem ?? presenter.path, isBeingWritten(path, byOthersThan: id.client) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
         if case .didMove(let path) = message, let old = presenters[id]?.path {
             presenters[id]?.unhandledMoves.add(Move(from: old, to: path), toldBy: delivery.id)

@@ -28,6 +28,7 @@ package final class CoordinationClient: Sendable {
     /// Whether presenters hear of uncoordinated changes.
     let watchesFiles: Bool
     let watches = Mutex<[PresenterID: PresenterWatch]>([:])
+    let writes = WriteObservers()
     let hasWarned = Atomic(false)
     private let packages = Mutex(FilePackages())
 
@@ -328,7 +329,9 @@ package final class CoordinationClient: Sendable {
     /// Lets a presenter handle its messages, one after the other.
     private func drain(_ id: PresenterID) async {
         while let (delivery, presenter, location) = next(for: id) {
-            let answer = await PresenterTurn(delivery: delivery, presenter: presenter, location: location, client: self).take()
+            let isNews = state.withLock { $0.registry.entries[id]?.isNews(delivery.message) } ?? true
+            let turn = PresenterTurn(delivery: delivery, presenter: presenter, location: location, client: self)
+            let answer = isNews ? await turn.take() : .done
             let effects = state.withLock { state -> ClientState.Effects in
                 switch answer {
                 case .done: break

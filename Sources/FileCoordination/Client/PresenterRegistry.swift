@@ -1,4 +1,5 @@
 import Foundation
+import SystemPackage
 
 /// The presenters of this process, by weak reference: a leaked registration can block nobody (C-59).
 struct PresenterRegistry: Sendable {
@@ -13,6 +14,33 @@ struct PresenterRegistry: Sendable {
         var isDraining = false
         /// What presenters want to be done when a claim for which they relinquished has ended, by that message.
         var reacquirers: [MessageID: Reacquirer] = [:]
+        /// What it was last told of each version: its author tells of one, and so does each process that watches.
+        private var versions: [Version: PresenterMessage.VersionEvent] = [:]
+
+        private struct Version: Hashable, Sendable {
+            let identifier: String
+            let subitem: FilePath?
+        }
+
+        init(presenter: any FilePresenter, location: Location?) {
+            self.presenter = presenter
+            self.location = location
+        }
+
+        /// Takes note of what the presenter is about to be told.
+        ///
+        /// - Returns: false where it is what it was last told of that version.
+        mutating func isNews(_ message: PresenterMessage) -> Bool {
+            switch message {
+            case .version(let event, let identifier): note(event, Version(identifier: identifier, subitem: nil))
+            case .subitemVersion(let event, let identifier, let path): note(event, Version(identifier: identifier, subitem: path))
+            default: true
+            }
+        }
+
+        private mutating func note(_ event: PresenterMessage.VersionEvent, _ version: Version) -> Bool {
+            versions.updateValue(event, forKey: version) != event
+        }
     }
 
     var entries: [PresenterID: Entry] = [:]

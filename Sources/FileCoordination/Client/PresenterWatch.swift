@@ -7,13 +7,15 @@ import TreeWatching
 /// Hears of changes that no coordinator made, on behalf of one presenter (C-63).
 ///
 /// A presented directory is watched with everything below it; of any other item the directory that it lies in, and nothing below that. What
-/// happened to the item itself is told from how things stand, not from the kind of event: programs replace files in many ways.
+/// happened to the item itself is told from how things stand, not from the kind of event: programs replace files in many ways. So are the versions of a
+/// file, which lie beside it; those that are there when the presenter is added are told then.
 /// A descriptor without rights, open(2) with O_PATH, tells where an item went that is no longer at its path.
 final class PresenterWatch: Sendable {
     let path: FilePath
     private let watcher: TreeWatcher
     private let isDirectory: Bool
     private let item: Mutex<WatchedItem>
+    private let versions: Mutex<WatchedVersions>
 
     /// Begins to watch the item of a presenter.
     ///
@@ -26,6 +28,7 @@ final class PresenterWatch: Sendable {
     init(_ presenter: PresenterID, at path: FilePath, after former: PresenterWatch?, client: CoordinationClient) throws {
         self.path = path
         item = Mutex(former.map { $0.item.withLock { $0.followed(to: path) } } ?? WatchedItem(path))
+        versions = Mutex(former.map { $0.versions.withLock { $0.followed(to: path) } } ?? WatchedVersions(of: path))
         isDirectory = path.isDirectoryWithoutFollowing
         var options = TreeWatcher.Options()
         options.settling = .init(quiet: .milliseconds(100), maximum: .milliseconds(500))
@@ -59,6 +62,7 @@ final class PresenterWatch: Sendable {
 
     private func report(_ batch: TreeChangeBatch, of presenter: PresenterID, to client: CoordinationClient) {
         var isItemTouched = false
+        for message in versionMessages(batch) { client.submit(.noticed(presenter, message)) }
         for change in batch {
             switch change.kind {
             case .ready:
@@ -86,6 +90,23 @@ final class PresenterWatch: Sendable {
         let news = item.withLock { $0.look() }
         guard let news, !client.isCoordinated(path) else { return }
         client.submit(.noticed(presenter, news))
+    }
+
+    /// What changes say of versions; coordinated ones too, for who was told already is not told again.
+    private func versionMessages(_ batch: TreeChangeBatch) -> [PresenterMessage] {
+        batch.flatMap { change -> [PresenterMessage] in
+            switch change.kind {
+            case .ready, .rescanned, .rootBack: return isDirectory ? [] : versions.withLock { $0.look() }
+            case .overflow, .rootLost: return []
+            case .created, .modified, .removed, .moved, .attributes:
+                let paths = [change.from, change.path].compactMap { $0 }
+                guard !isDirectory else {
+                    let isNew = change.kind == .created || change.kind == .moved
+                    return paths.compactMap { WatchedVersions.subitemMessage($0, isNew: isNew) }
+                }
+                return versions.withLock { versions in paths.flatMap { versions.look(at: $0) } }
+            }
+        }
     }
 }
 

@@ -145,6 +145,7 @@ struct AccessRun: Sendable {
         // Links that are resolved are only read, so where anything is written, places and targets go together.
         let written = opened.isPresented ? zip(targets, opened.places).filter(\.0.access.writes).map(\.1) : []
         end(observations, written)
+        if !isPreparation { coordinator.client.writes.tell { zip(targets, opened.places).filter(\.0.access.writes).map(\.1) } }
     }
 
     private func end(_ observations: [Observation], _ paths: [FilePath] = []) {

@@ -31,5 +31,6 @@ extension FileCoordinator {
         var depths = packages.depths(above: to)
         if packages.contains(to), to.isDirectoryWithoutFollowing { depths.append(to.components.count) }
         client.submit(.moved(claim, Move(from: from, to: to, packageDepths: depths)))
+        client.writes.tell { [from, to] }
     }
 }

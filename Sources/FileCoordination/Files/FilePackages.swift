@@ -28,13 +28,13 @@ public struct FilePackages: Sendable {
     ]
 
     /// Whether a directory at this path is a package.
-    func contains(_ path: FilePath) -> Bool {
+    package func contains(_ path: FilePath) -> Bool {
         if let name = path.extension, extensions.contains(name.lowercased()) { return true }
         return predicate?(path) ?? false
     }
 
     /// Which of the directories above a path are packages, as numbers of components, outermost first.
-    func depths(above path: FilePath) -> [Int] {
+    package func depths(above path: FilePath) -> [Int] {
         // A dot is in nearly no directory's name, and without one nor a predicate there is nothing to find.
         guard predicate != nil || path.hasDotAboveLast else { return [] }
         var directory = path.removingLastComponent()

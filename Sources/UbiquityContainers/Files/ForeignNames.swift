@@ -6,6 +6,8 @@ package enum ForeignNames {
     }
 
     /// Whether a name belongs to a synchroniser or a network file system (DESIGN §4, rule 8).
+    ///
+    /// Any name with `.sync-conflict-` in it, for none of ours has that; which item a copy is of, ``FileCoordination/ConflictName`` tells.
     package static func matches(_ name: String) -> Bool {
         if [".stfolder", ".stversions", ".stignore"].contains(name) || isDraft(name) { return true }
         if name.hasPrefix(".nfs") || name.hasPrefix(".unison.") || name.hasPrefix(".fuse_hidden") { return true }

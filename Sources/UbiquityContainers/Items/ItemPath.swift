@@ -1,4 +1,4 @@
-internal import Glibc
+internal import FileCoordination
 package import SystemPackage
 
 /// What an item's path alone says, and what lies beside it.
@@ -33,23 +33,20 @@ package enum ItemPath {
     ///
     /// - Parameter name: any name.
     /// - Returns: nil for a name that no synchroniser gives to a copy.
-    package static func original(ofConflictCopy name: String) -> String? {
-        guard let mark = name.range(of: /\.sync-conflict-[0-9]{8}-[0-9]{6}(-[A-Z0-9]{7})?(?=\.|$)/) else { return nil }
-        return String(name[..<mark.lowerBound] + name[mark.upperBound...])
-    }
+    package static func original(ofConflictCopy name: String) -> String? { ConflictName(name)?.original }
 
-    /// The items of a directory beside which conflict copies lie.
+    /// The items of a directory beside which conflict copies lie whose conflict is not resolved: those with a ``FileVersion`` to that effect.
     ///
     /// - Parameters:
     ///   - directory: an existing one or not.
     ///   - files: where it lies.
     /// - Returns: their names; of a directory that cannot be read, none.
     package static func conflicted(in directory: FilePath, files: any FileLayer) -> Set<String> {
-        Set((try? files.names(in: directory))?.compactMap(original(ofConflictCopy:)) ?? [])
+        let names = (try? files.names(in: directory)) ?? []
+        let copies = names.compactMap { name in ConflictName(name).map { ($0, directory.appending(name)) } }
+        guard !copies.isEmpty else { return [] }
+        // A copy of what is not there is an item like others.
+        let present = Set(names)
+        return Set(copies.filter { present.contains($0.original) && ConflictCopy($0, at: $1)?.isResolved == false }.map(\.0.original))
     }
-}
-
-extension String {
-    /// Where a pattern first matches.
-    fileprivate func range(of pattern: some RegexComponent) -> Range<String.Index>? { firstMatch(of: pattern)?.range }
 }

@@ -4,7 +4,7 @@ internal import TreeWatching
 /// What can be told of a container's items without any transport.
 ///
 /// - below a `*.nosync`: `excluded`
-/// - `*.sync-conflict-*` copies lie beside the item: `conflicted`
+/// - `*.sync-conflict-*` copies lie beside the item, and their conflict is not resolved (``FileVersion``): `conflicted`
 /// - anything else: `unknown`. Without a transport there is no proof that anything is current.
 public struct LocalItemStatus: ItemStatusSource {
     private let container: FilePath
@@ -54,7 +54,10 @@ private actor LocalChangeReader {
     func next() async -> ItemStatusChange? {
         if !hasBegun {
             hasBegun = true
-            batches = try? TreeWatcher(container).changes.makeAsyncIterator()
+            // A conflict is resolved by an attribute of the copy.
+            var options = TreeWatcher.Options()
+            options.attributes = true
+            batches = try? TreeWatcher(container, options: options).changes.makeAsyncIterator()
             if batches == nil { return .below(container) }
         }
         while true {
@@ -71,10 +74,12 @@ private actor LocalChangeReader {
         case .moved: [change.from, change.path].compactMap { $0 }.map(item)
         // The watch begins with the first or the third.
         case .ready, .overflow, .rootLost, .rootBack, .rescanned: [.below(container)]
-        // Neither content nor mode says anything here.
-        case .modified, .attributes: []
+        // Neither content nor mode says anything of other items here.
+        case .modified, .attributes: isCopy(change.path) ? [item(change.path)] : []
         }
     }
+
+    private func isCopy(_ path: FilePath) -> Bool { path.lastComponent.map { ItemPath.original(ofConflictCopy: $0.string) != nil } ?? false }
 
     /// A conflict copy changes what it is a copy of.
     private func item(_ path: FilePath) -> ItemStatusChange {

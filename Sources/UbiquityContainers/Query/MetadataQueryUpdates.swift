@@ -1,0 +1,81 @@
+internal import Synchronization
+
+/// A query's updates; each iteration is a reader of its own.
+///
+/// It begins with where the query stands, as one update in which everything is added, once the query was started; and ends with its task. A reader who is
+/// slow gets several updates as one, with what is different in the end. The query lives for as long as somebody reads.
+public struct MetadataQueryUpdates: AsyncSequence, Sendable {
+    /// An update.
+    public typealias Element = MetadataQueryUpdate
+    /// Nothing is thrown.
+    public typealias Failure = Never
+
+    let query: MetadataQuery
+
+    /// Begins to read.
+    ///
+    /// - Returns: the iterator.
+    public func makeAsyncIterator() -> Iterator { Iterator(query: query, reader: query.subscribe()) }
+
+    /// Iterates over the updates.
+    public struct Iterator: AsyncIteratorProtocol {
+        let query: MetadataQuery
+        let reader: QueryReader
+
+        /// The next update.
+        ///
+        /// - Parameter actor: whose isolation it keeps to.
+        /// - Returns: nil when the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> MetadataQueryUpdate? { await reader.next() }
+
+        /// The same.
+        public mutating func next() async -> MetadataQueryUpdate? { await reader.next() }
+    }
+}
+
+/// What waits for a reader: four updates at most, one of each kind.
+final class QueryReader: Sendable {
+    private struct State {
+        var updates: [MetadataQueryUpdate] = []
+        var waiting: CheckedContinuation<MetadataQueryUpdate?, Never>?
+        var isFinished = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Takes an update for the reader.
+    func take(_ update: MetadataQueryUpdate) {
+        let waiting = state.withLock { state -> CheckedContinuation<MetadataQueryUpdate?, Never>? in
+            if let waiting = state.waiting.take() { return waiting }
+            if update.kind == .gatheringBegan {
+                state.updates = [update]
+            } else if state.updates.last?.kind == update.kind {
+                state.updates[state.updates.count - 1].merge(update)
+            } else {
+                state.updates.append(update)
+            }
+            return nil
+        }
+        waiting?.resume(returning: update)
+    }
+
+    func next() async -> MetadataQueryUpdate? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer = state.withLock { state -> MetadataQueryUpdate?? in
+                    if !state.updates.isEmpty { return .some(state.updates.removeFirst()) }
+                    if state.isFinished { return .some(nil) }
+                    precondition(state.waiting == nil, "One iterator is read by one task at a time")
+                    state.waiting = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            state.withLock { state in
+                state.isFinished = true
+                return state.waiting.take()
+            }?.resume(returning: nil)
+        }
+    }
+}

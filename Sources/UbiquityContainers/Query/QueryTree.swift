@@ -1,0 +1,246 @@
+internal import FileCoordination
+internal import Foundation
+internal import SystemPackage
+
+/// Reads a container's files as a query sees them: which of them are items, and what can be told of each.
+///
+/// It blocks. Whatever has happened to a path, it is looked at as it is now, so that looking once too often does no harm.
+struct QueryTree: Sendable {
+    typealias Finding = MetadataQueryState.Finding
+
+    /// Directories that are still to be read.
+    struct Scan: Sendable {
+        fileprivate var frames: [(directory: FilePath, names: ArraySlice<String>?)]
+        var isDone: Bool { frames.isEmpty }
+    }
+
+    let container: FilePath
+    let scope: MetadataQuery.Scope
+    let includesHidden: Bool
+    private let files: any FileLayer = LinuxFileLayer()
+    /// The conflict copies beside an item, by name, each with whether its conflict is resolved.
+    private var copies: [FilePath: [String: Bool]] = [:]
+    /// Items that are not there, so that their copies are items themselves.
+    private var orphaned: Set<FilePath> = []
+
+    init(container: FilePath, scope: MetadataQuery.Scope, includesHidden: Bool) {
+        self.container = container
+        self.scope = scope
+        self.includesHidden = includesHidden
+    }
+
+    // MARK: Scanning
+
+    /// Begins to look at everything.
+    mutating func scan() -> Scan {
+        (copies, orphaned) = ([:], [])
+        return Scan(frames: [(container, nil)])
+    }
+
+    /// Takes the next step of a scan.
+    ///
+    /// - Parameters:
+    ///   - scan: what is still to be read.
+    ///   - limit: how many items are enough.
+    /// - Returns: what was found, and what is to be read after it.
+    mutating func step(_ scan: Scan, limit: Int) -> (findings: [Finding], rest: Scan) {
+        var rest = scan
+        let findings = go(on: &rest, limit: limit)
+        return (findings, rest)
+    }
+
+    private mutating func go(on scan: inout Scan, limit: Int) -> [Finding] {
+        var findings: [Finding] = []
+        while findings.count < limit, let frame = scan.frames.last {
+            guard var names = frame.names else {
+                scan.frames[scan.frames.count - 1].names = names(in: frame.directory)[...]
+                continue
+            }
+            guard let name = names.popFirst() else {
+                scan.frames.removeLast()
+                continue
+            }
+            scan.frames[scan.frames.count - 1].names = names
+            let path = frame.directory.appending(name)
+            switch place(of: path, isInPlainDirectory: true) {
+            case .outside, .inside: break
+            case .above: if isDirectory(path) { scan.frames.append((path, nil)) }
+            case .item:
+                let finding = describe(path)
+                findings.append(finding)
+                if case .item(let item) = finding, item.isDirectory, !item.isPackage { scan.frames.append((path, nil)) }
+            }
+        }
+        return findings
+    }
+
+    /// The names in a directory that may be items; takes note of the conflict copies.
+    private mutating func names(in directory: FilePath) -> [String] {
+        // What cannot be read has nothing in it that anybody could use.
+        let names = (try? files.names(in: directory)) ?? []
+        let candidates = names.compactMap { name in ConflictName(name).map { (name, $0) } }
+        guard !candidates.isEmpty else { return names }
+        let present = Set(names)
+        var hidden: Set<String> = []
+        for (text, name) in candidates {
+            guard let copy = ConflictCopy(name, at: directory.appending(text)) else { continue }
+            copies[copy.item, default: [:]][text] = copy.isResolved
+            if present.contains(name.original) { hidden.insert(text) } else { orphaned.insert(copy.item) }
+        }
+        return names.filter { !hidden.contains($0) }
+    }
+
+    // MARK: Looking
+
+    /// Looks at a path, with what is in it where it is a directory and that is wanted.
+    mutating func look(at look: QueryLook) -> [Finding] {
+        var findings: [Finding] = []
+        let path: FilePath
+        switch place(of: look.path) {
+        case .outside: return []
+        case .above:
+            guard isDirectory(look.path) else {
+                forget(below: look.path)
+                return [.nothingBelow(look.path)]
+            }
+            path = look.path
+        case .inside(let package): return [describe(package)]
+        case .item:
+            path = look.path
+            if let name = path.lastComponent?.string, let conflict = ConflictName(name) {
+                findings += lookAtCopy(path, name, conflict)
+            } else {
+                findings += lookAtItem(path)
+            }
+        }
+        if look.wasDirectory {
+            forget(below: path)
+            findings.insert(.nothingBelow(path), at: 0)
+        }
+        guard look.isDeep || look.wasDirectory, isDirectory(path), !FileCoordinator.filePackages.contains(path) else { return findings }
+        var scan = Scan(frames: [(path, nil)])
+        while !scan.isDone { findings += go(on: &scan, limit: .max) }
+        return findings
+    }
+
+    private mutating func lookAtItem(_ path: FilePath) -> [Finding] {
+        let finding = describe(path)
+        guard case .absent = finding else {
+            guard orphaned.remove(path) != nil else { return [finding] }
+            // Its copies are versions of it again.
+            return [finding] + copyPaths(of: path).map { .absent($0) }
+        }
+        let own = copies[path]
+        forget(below: path)
+        guard let own else { return [finding] }
+        copies[path] = own
+        orphaned.insert(path)
+        return [finding] + copyPaths(of: path).map { describe($0) }
+    }
+
+    private mutating func lookAtCopy(_ path: FilePath, _ name: String, _ conflict: ConflictName) -> [Finding] {
+        let item = path.removingLastComponent().appending(conflict.original)
+        let copy = ConflictCopy(conflict, at: path)
+        copies[item, default: [:]][name] = copy?.isResolved
+        if copies[item]?.isEmpty == true { copies[item] = nil }
+        let original = describe(item)
+        guard case .item = original else {
+            if copies[item] != nil { orphaned.insert(item) } else { orphaned.remove(item) }
+            return [describe(path)]
+        }
+        return [copy == nil ? describe(path) : .absent(path), original]
+    }
+
+    private func copyPaths(of item: FilePath) -> [FilePath] {
+        (copies[item] ?? [:]).keys.sorted().map { item.removingLastComponent().appending($0) }
+    }
+
+    private mutating func forget(below path: FilePath) {
+        if !copies.isEmpty { copies = copies.filter { !$0.key.starts(with: path) } }
+        if !orphaned.isEmpty { orphaned = orphaned.filter { !$0.starts(with: path) } }
+    }
+
+    // MARK: Telling
+
+    private func isDirectory(_ path: FilePath) -> Bool { (try? FileFacts(of: path))??.kind == .directory }
+
+    /// What is at a path; follows no link.
+    private func describe(_ path: FilePath) -> Finding {
+        guard let facts = (try? FileFacts(of: path)) ?? nil, facts.kind != .other else { return .absent(path) }
+        let isPackage = facts.kind == .directory && FileCoordinator.filePackages.contains(path)
+        let (size, date) = isPackage ? total(of: path, facts) : (facts.size, facts.modificationDate)
+        return .item(
+            MetadataItem(
+                path: path, size: size, contentModificationDate: date, isDirectory: facts.kind == .directory, isPackage: isPackage,
+                isSymbolicLink: facts.kind == .link, hasUnresolvedConflicts: copies[path]?.values.contains(false) ?? false))
+    }
+
+    /// The size of a package's files, and when the last of them was changed.
+    private func total(of package: FilePath, _ facts: FileFacts) -> (Int64, Date) {
+        var (size, date) = (Int64(0), facts.modificationDate)
+        var directories = [package]
+        while let directory = directories.popLast() {
+            for name in (try? files.names(in: directory)) ?? [] {
+                guard let facts = (try? FileFacts(of: directory.appending(name))) ?? nil else { continue }
+                date = max(date, facts.modificationDate)
+                if facts.kind == .file { size += facts.size }
+                if facts.kind == .directory { directories.append(directory.appending(name)) }
+            }
+        }
+        return (size, date)
+    }
+
+    // MARK: What is an item
+
+    private enum Place {
+        /// Not of this query.
+        case outside
+        /// A directory that is no item, and has items in it.
+        case above
+        case item
+        /// In a package, which is the item.
+        case inside(FilePath)
+    }
+
+    /// What stands at a path, as far as names tell, which are compared as text: a scan asks this of every entry.
+    ///
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - isInPlainDirectory: whether it is known that no directory above is a package.
+    /// - Returns: whether it is an item, or of what it is a part.
+    private func place(of path: FilePath, isInPlainDirectory: Bool = false) -> Place {
+        // What is not UTF-8 no synchroniser carries, and no URL holds.
+        guard let text = String(validating: path), text.utf8.starts(with: container.string.utf8) else { return .outside }
+        let rest = text.utf8.dropFirst(container.string.utf8.count)
+        guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return .outside }
+        let names = rest.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
+        guard let first = names.first else { return .above }
+        if names.contains(where: { Self.isExcluded($0) || (!includesHidden && $0.hasPrefix(".")) }) { return .outside }
+        if first == "CoreData" || first == UbiquityContainer.markDirectoryName { return .outside }
+        let isDocument = first == "Documents"
+        guard isDocument == (scope == .documents) else { return .outside }
+        if isDocument, names.count == 1 { return .above }
+        if isInPlainDirectory { return .item }
+        // Neither the container nor its documents are a package, whatever they are called.
+        let above = path.components.count - names.count + (isDocument ? 1 : 0)
+        for depth in FileCoordinator.filePackages.depths(above: path) where depth > above {
+            let directory = FilePath(root: path.root, path.components.prefix(depth))
+            if isDirectory(directory) { return .inside(directory) }
+        }
+        return .item
+    }
+
+    /// Names that are never shown: what does not leave the device, and what a synchroniser keeps for itself.
+    private static func isExcluded(_ name: String) -> Bool {
+        name.hasSuffix(ItemPath.excludedSuffix) || ForeignNames.isDraft(name) || [".stfolder", ".stversions", ".stignore"].contains(name)
+    }
+}
+
+/// A path to be looked at.
+struct QueryLook: Sendable, Hashable {
+    var path: FilePath
+    /// Whether what is in it may be new too.
+    var isDeep = false
+    /// Whether a directory was there that is not there any more; another may be.
+    var wasDirectory = false
+}

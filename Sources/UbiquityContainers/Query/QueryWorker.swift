@@ -1,0 +1,171 @@
+internal import Synchronization
+internal import SystemPackage
+internal import TreeWatching
+
+/// Works off what happens to the containers of a query.
+struct QueryWorker {
+    private let number: UInt64
+    private let core: QueryCore
+    private var sources: [QueryContainer]
+    private let input: AsyncStream<QueryRun.Input>.Continuation
+
+    /// How many items are shown at a time while gathering, and asked about at a time.
+    private static let batch = 256
+
+    init(number: UInt64, core: QueryCore, sources: [QueryContainer], input: AsyncStream<QueryRun.Input>.Continuation) {
+        (self.number, self.core, self.sources, self.input) = (number, core, sources, input)
+    }
+
+    mutating func take(_ input: QueryRun.Input) async {
+        switch input {
+        case .changes(let index, let batch): await take(batch, index)
+        case .rootIsMissing(let index):
+            sources[index].isThere = false
+            close(index)
+        case .account(let index, let isSignedIn):
+            guard sources[index].isSignedIn != isSignedIn else { return }
+            sources[index].isSignedIn = isSignedIn
+            if isSignedIn { open(index) } else { close(index) }
+        case .written(let paths): await takeWritten(paths)
+        case .scan(let index, let number):
+            guard sources[index].scanNumber == number else { return }
+            await scan(index)
+        case .statusMayDiffer(let index, .item(let path)):
+            sources[index].questions.formUnion(core.known(number, below: path).filter { $0 == path })
+            ask(index)
+        case .statusMayDiffer(let index, .below(let path)):
+            sources[index].questions.formUnion(core.known(number, below: path))
+            ask(index)
+        case .statuses(let index, let statuses):
+            sources[index].isAsking = false
+            if sources[index].isOpen { core.apply(number) { $0.stand(statuses) } }
+            ask(index)
+        }
+    }
+
+    // MARK: Coming and going
+
+    /// Looks at everything, if there is something to look at.
+    private mutating func open(_ index: Int) {
+        guard sources[index].isOpen else { return }
+        sources[index].scanNumber += 1
+        sources[index].held = []
+        sources[index].scan = sources[index].tree.withTree { $0.scan() }
+        input.yield(.scan(index, sources[index].scanNumber))
+    }
+
+    /// Shows nothing of a container any more.
+    private mutating func close(_ index: Int) {
+        sources[index].scanNumber += 1
+        sources[index].scan = nil
+        sources[index].held = []
+        sources[index].questions = []
+        core.apply(number) { $0.empty(sources[index].path) }
+        gathered(index)
+    }
+
+    private mutating func scan(_ index: Int) async {
+        guard let scan = sources[index].scan else { return }
+        let tree = sources[index].tree
+        let (findings, rest) = await off { tree.withTree { $0.step(scan, limit: Self.batch) } }
+        tell(findings, index) { $0.gathered($1) }
+        sources[index].scan = rest
+        guard rest.isDone else {
+            input.yield(.scan(index, sources[index].scanNumber))
+            return
+        }
+        sources[index].scan = nil
+        let held = sources[index].held
+        sources[index].held = []
+        await look(held, index)
+        gathered(index)
+    }
+
+    private mutating func gathered(_ index: Int) {
+        sources[index].isGathered = true
+        if sources.allSatisfy(\.isGathered) { core.apply(number) { $0.finish() } }
+    }
+
+    // MARK: Changes
+
+    private mutating func take(_ batch: TreeChangeBatch, _ index: Int) async {
+        var looks: [QueryLook] = []
+        for change in batch {
+            switch change.kind {
+            case .ready, .rootBack:
+                // What is the same as before is told by nobody.
+                looks = []
+                sources[index].isThere = true
+                open(index)
+            case .rootLost:
+                looks = []
+                sources[index].isThere = false
+                close(index)
+            case .overflow, .rescanned: break
+            case .created, .modified, .attributes: looks.append(QueryLook(path: change.path))
+            case .removed: looks.append(QueryLook(path: change.path, wasDirectory: change.isDirectory))
+            case .moved: looks.append(QueryLook(path: change.path, isDeep: change.isDirectory, wasDirectory: change.isExchange))
+            }
+            if let from = change.from, change.kind == .moved || change.kind == .modified {
+                looks.append(QueryLook(path: from, isDeep: change.isExchange, wasDirectory: change.isDirectory))
+            }
+        }
+        guard sources[index].isOpen else { return }
+        if sources[index].scan != nil { sources[index].held += looks } else { await look(looks, index) }
+    }
+
+    /// Shows what this process has written, before anybody else tells of it.
+    private mutating func takeWritten(_ paths: [FilePath]) async {
+        for index in sources.indices where sources[index].isOpen {
+            let looks = paths.compactMap { sources[index].own($0) }.map { QueryLook(path: $0, isDeep: true) }
+            guard !looks.isEmpty else { continue }
+            if sources[index].scan != nil { sources[index].held += looks }
+            await look(looks, index, isUrgent: true)
+        }
+    }
+
+    private mutating func look(_ looks: [QueryLook], _ index: Int, isUrgent: Bool = false) async {
+        // As things are now, so once is enough.
+        var seen: [QueryLook: Int] = [:]
+        let looks = looks.enumerated().filter { seen.updateValue($0.offset, forKey: $0.element) == nil }.map(\.element)
+        guard !looks.isEmpty else { return }
+        let tree = sources[index].tree
+        let findings = await off { tree.withTree { tree in looks.flatMap { tree.look(at: $0) } } }
+        tell(findings, index) { $0.found($1, isUrgent: isUrgent) }
+    }
+
+    // MARK: Telling
+
+    private mutating func tell(
+        _ findings: [QueryTree.Finding], _ index: Int,
+        _ change: (inout MetadataQueryState, [QueryTree.Finding]) -> [MetadataQueryState.Action]
+    ) {
+        core.apply(number) { change(&$0, findings) }
+        guard sources[index].question != nil else { return }
+        for case .item(let item) in findings { sources[index].questions.insert(item.path) }
+        ask(index)
+    }
+
+    private mutating func ask(_ index: Int) {
+        guard let question = sources[index].question, !sources[index].isAsking, !sources[index].questions.isEmpty else { return }
+        let paths = Array(sources[index].questions.prefix(Self.batch))
+        sources[index].questions.subtract(paths)
+        sources[index].isAsking = true
+        question.yield(paths)
+    }
+
+    /// Runs what blocks away from the cooperative pool.
+    private func off<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        // The body throws nothing.
+        try! await blocking(body)
+    }
+}
+
+/// A tree that is read on whichever thread may block, by one at a time.
+final class QueryTreeBox: Sendable {
+    private let tree: Mutex<QueryTree>
+
+    init(_ tree: QueryTree) { self.tree = Mutex(tree) }
+
+    func withTree<Value: Sendable>(_ body: (inout QueryTree) -> Value) -> Value { tree.withLock { body(&$0) } }
+}
