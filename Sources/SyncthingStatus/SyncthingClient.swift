@@ -2,6 +2,7 @@ internal import AsyncHTTPClient
 internal import Foundation
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOSSL
 
 /// Asks one Syncthing over its REST interface.
 ///
@@ -35,6 +36,18 @@ package struct SyncthingClient: Sendable {
     package func folders() async throws -> [FolderConfiguration] {
         let folders: [Lossy<FolderConfiguration>] = try await ask("config/folders")
         return folders.compactMap(\.value)
+    }
+
+    package func devices() async throws -> [DeviceConfiguration] {
+        let devices: [Lossy<DeviceConfiguration>] = try await ask("config/devices")
+        return devices.compactMap(\.value)
+    }
+
+    package func version() async throws -> String { (try await ask("system/version") as SystemVersion).version }
+
+    /// What Syncthing has failed to bring here, the first thousand.
+    package func errors(in folder: String) async throws -> [FolderErrors.Item] {
+        (try await ask("folder/errors", ["folder": folder, "page": "1", "perpage": "1000"]) as FolderErrors).items
     }
 
     package func connections() async throws -> Connections { try await ask("system/connections") }
@@ -123,6 +136,10 @@ package struct SyncthingClient: Sendable {
         case 401, 403:
             throw SyncthingError(
                 .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it anew from its settings (Actions, Settings, General).")
+        case 301, 302, 307, 308:
+            throw SyncthingError(
+                .invalidAddress,
+                "Syncthing at \(endpoint) wants to be asked elsewhere; give the address that it has, with https if it says so, and its certificate.")
         case 404: throw Missing(text: String(decoding: bytes.prefix(200), as: UTF8.self))
         default: throw unexpected("\(path) (\(status))", nil)
         }
@@ -138,6 +155,15 @@ package struct SyncthingClient: Sendable {
             .unexpectedAnswer, "What answers at \(endpoint) for \(path) is not what Syncthing 1.19 or newer says; check the address.", cause: cause)
     }
 
+    private func untrusted(_ error: NIOSSLError) -> SyncthingError {
+        SyncthingError(
+            .untrusted,
+            endpoint.certificate == nil
+                ? "No authority that this system trusts vouches for what answers at \(endpoint); name Syncthing's own certificate, its https-cert.pem."
+                : "What answers at \(endpoint) shows another certificate than the one that was named; if Syncthing has made itself a new one, name that.",
+            cause: error)
+    }
+
     private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
         var components = URLComponents(url: endpoint.address.appending(path: "rest/\(path)"), resolvingAgainstBaseURL: false)!
         // Of what a query may hold, Go reads `+` as a space and `;` not at all.
@@ -148,6 +174,7 @@ package struct SyncthingClient: Sendable {
         }
         var request = HTTPClientRequest(url: components.string!)
         request.headers.add(name: "X-API-Key", value: endpoint.key)
+        request.tlsConfiguration = endpoint.security
         let sent = request
         do {
             return try await withThrowingTaskGroup { group in
@@ -168,6 +195,7 @@ package struct SyncthingClient: Sendable {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            if let error = error as? NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted(error) }
             throw SyncthingError(
                 .notReachable, "Syncthing does not answer at \(endpoint); see that it runs, and that its web interface has this address.",
                 cause: error)

@@ -8,8 +8,8 @@ import UbiquityStores
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "List, make and copy the signed-in account's containers.",
-        subcommands: [ContainerListCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self],
+        abstract: "List, make and copy the signed-in account's containers, and show how their items stand.",
+        subcommands: [ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self],
         defaultSubcommand: ContainerListCommand.self
     )
 }

@@ -1,0 +1,41 @@
+package import SystemPackage
+
+/// One thing about this device's accounts, containers or synchroniser that is worth knowing.
+package struct Finding: Sendable, Hashable, Codable {
+    /// How much it matters.
+    package enum Severity: String, Sendable, Codable, CaseIterable {
+        /// Something does not work, or is about to be lost.
+        case fault
+        /// It works, and may not under circumstances that can be named.
+        case warning
+        /// Nothing is wrong.
+        case remark
+    }
+
+    /// What it is about.
+    package enum Area: String, Sendable, Codable, CaseIterable {
+        case home, account, root, container, item, store, broker, syncthing
+    }
+
+    package var severity: Severity
+    package var area: Area
+    /// The file or directory; nil where it is about none.
+    package var path: String?
+    /// What was found.
+    package var what: String
+    /// What to do; the same words for all findings of one kind.
+    package var remedy: String
+
+    package init(_ severity: Severity, _ area: Area, _ path: FilePath?, _ what: String, _ remedy: String) {
+        self.severity = severity
+        self.area = area
+        self.path = path?.string
+        self.what = what
+        self.remedy = remedy
+    }
+}
+
+extension Sequence<Finding> {
+    /// Whether none of them is a fault.
+    package var isSound: Bool { allSatisfy { $0.severity != .fault } }
+}
