@@ -82,7 +82,8 @@ let package = Package(
         // The tools: parse, call, print.
         .executableTarget(
             name: "ubwatch",
-            dependencies: ["CLinux", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
+            dependencies: ["CLinux", "SyncthingStatus", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
         .systemLibrary(name: "CInotifyTools"),
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),

@@ -13,14 +13,19 @@ package struct SyncthingClient: Sendable {
     package let timeout: Duration
     private static let longestAnswer = 64 << 20
 
-    /// One for the process, which never ends it: a port where nobody listens is told of at once, and not tried again behind our back.
-    private static let http: HTTPClient = {
+    /// A port where nobody listens is told of at once, and not tried again behind our back; nobody passes the key on to another address.
+    private static let configuration: HTTPClient.Configuration = {
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
-        return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+        return configuration
     }()
+
+    /// One for the process, which never ends it.
+    private static let http = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+
+    private var http: HTTPClient { endpoint.pin?.client(Self.configuration) ?? Self.http }
 
     package init(_ endpoint: SyncthingEndpoint, timeout: Duration) {
         self.endpoint = endpoint
@@ -155,13 +160,13 @@ package struct SyncthingClient: Sendable {
             .unexpectedAnswer, "What answers at \(endpoint) for \(path) is not what Syncthing 1.19 or newer says; check the address.", cause: cause)
     }
 
-    private func untrusted(_ error: NIOSSLError) -> SyncthingError {
+    private var untrusted: SyncthingError {
         SyncthingError(
             .untrusted,
-            endpoint.certificate == nil
+            endpoint.pin == nil
                 ? "No authority that this system trusts vouches for what answers at \(endpoint); name Syncthing's own certificate, its https-cert.pem."
-                : "What answers at \(endpoint) shows another certificate than the one that was named; if Syncthing has made itself a new one, name that.",
-            cause: error)
+                : "What answers at \(endpoint) shows another certificate than the one that was named; if Syncthing has made itself a new one, name that."
+        )
     }
 
     private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
@@ -174,12 +179,11 @@ package struct SyncthingClient: Sendable {
         }
         var request = HTTPClientRequest(url: components.string!)
         request.headers.add(name: "X-API-Key", value: endpoint.key)
-        request.tlsConfiguration = endpoint.security
         let sent = request
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    let response = try await Self.http.execute(sent, deadline: .distantFuture)
+                    let response = try await http.execute(sent, deadline: .distantFuture)
                     let body = try await response.body.collect(upTo: Self.longestAnswer)
                     return (Int(response.status.code), [UInt8](body.readableBytesView))
                 }
@@ -195,7 +199,8 @@ package struct SyncthingClient: Sendable {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            if let error = error as? NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted(error) }
+            if error is CertificatePin.OtherCertificate { throw untrusted }
+            if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted }
             throw SyncthingError(
                 .notReachable, "Syncthing does not answer at \(endpoint); see that it runs, and that its web interface has this address.",
                 cause: error)

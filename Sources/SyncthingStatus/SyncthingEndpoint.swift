@@ -14,7 +14,7 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// Syncthing's API key; it appears in no message.
     let key: String
     /// The one certificate that is trusted; nil trusts what the system trusts.
-    let certificate: NIOSSLCertificate?
+    let pin: CertificatePin?
 
     /// Takes an address and a key.
     ///
@@ -39,9 +39,9 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
                 throw SyncthingError(
                     .invalidAddress, "\(address) shows no certificate, yet \(certificate) is named for it; let it begin with https, or name none.")
             }
-            self.certificate = try Self.certificate(in: certificate)
+            pin = CertificatePin(certificate: try Self.certificate(in: certificate))
         } else {
-            self.certificate = nil
+            pin = nil
         }
     }
 
@@ -69,24 +69,12 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
                 .unusableCertificate, "\(file) cannot be read as a certificate; name Syncthing's https-cert.pem, and see that you may read it.",
                 cause: error)
         }
-        // More would be authorities, and whoever holds one of them could pass for Syncthing.
+        // It would not be clear which one is meant.
         guard found.count == 1 else {
             throw SyncthingError(
                 .unusableCertificate, "\(file) holds \(found.count) certificates; name a file with Syncthing's own alone, its https-cert.pem.")
         }
         return found[0]
-    }
-
-    /// How a connection is made safe: the certificate that the user has named is the root of all trust.
-    ///
-    /// It is made out to the device's name, not to the address: the certificate itself, not its name, is what is compared.
-    var security: TLSConfiguration? {
-        certificate.map { certificate in
-            var security = TLSConfiguration.makeClientConfiguration()
-            security.trustRoots = .certificates([certificate])
-            security.certificateVerification = .noHostnameVerification
-            return security
-        }
     }
 
     /// The address alone.

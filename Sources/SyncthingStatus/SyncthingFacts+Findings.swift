@@ -6,12 +6,7 @@ extension SyncthingFacts {
     package var findings: [Finding] {
         var found: [Finding] = []
         if let failure {
-            let cause = failure.cause.map { " (\($0))" } ?? ""
-            let isBrief = failure.code == .notReachable || failure.code == .timedOut
-            found.append(
-                Finding(
-                    .fault, .syncthing, nil, isBrief ? "Syncthing does not answer at \(address)\(cause)" : failure.description,
-                    "see that Syncthing runs, and that config.json has its address, key and certificate"))
+            found.append(Finding(.fault, .syncthing, nil, message: failure.message, cause: failure.cause))
         }
         if !version.isEmpty, let numbers = Self.numbers(version), numbers.lexicographicallyPrecedes([1, 19]) {
             found.append(Finding(.warning, .syncthing, nil, "Syncthing at \(address) is \(version); this was made for 1.19 and newer", "update it"))

@@ -59,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand {
         do {
             endpoint = try SyncthingEndpoint(configuredIn: home)
         } catch let error as SyncthingError {
-            return [Finding(.fault, .syncthing, home.configurationFile, "\(error)", "mend the member syncthing of config.json")]
+            return [Finding(.fault, .syncthing, nil, message: error.message, cause: error.cause)]
         } catch {
             // What is wrong with the file is found with the home.
             return []

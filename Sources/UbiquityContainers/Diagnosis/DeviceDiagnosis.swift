@@ -45,7 +45,7 @@ package struct DeviceDiagnosis: Sendable {
     /// All that is worth knowing, in the order in which one thing rests on another.
     package var findings: [Finding] {
         var found = home.findings + (root?.findings ?? [])
-        if let fault { found.append(Finding(.fault, .container, fault.path, fault.message, "see there")) }
+        if let fault { found.append(Finding(.fault, .container, fault.path, message: fault.message, cause: fault.cause)) }
         return found + containers.flatMap(\.findings) + items + broker.findings
     }
 }

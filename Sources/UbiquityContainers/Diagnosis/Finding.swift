@@ -33,6 +33,23 @@ package struct Finding: Sendable, Hashable, Codable {
         self.what = what
         self.remedy = remedy
     }
+
+    /// Takes a message as this package's errors have them: what failed, a semicolon, and what to do.
+    ///
+    /// - Parameters:
+    ///   - severity: how much it matters.
+    ///   - area: what it is about.
+    ///   - path: the file or directory.
+    ///   - message: the error's message, without its cause.
+    ///   - cause: the error beneath.
+    package init(_ severity: Severity, _ area: Area, _ path: FilePath?, message: String, cause: (any Error)? = nil) {
+        var sentence = message.hasSuffix(".") ? message.dropLast() : message[...]
+        // The path stands before it.
+        if let path, sentence.hasPrefix("\(path) ") { sentence = sentence.dropFirst(path.string.count + 1) }
+        let parts = sentence.split(separator: "; ", maxSplits: 1)
+        let reason = cause.map { " (\($0))" } ?? ""
+        self.init(severity, area, path, parts[0] + reason, parts.count > 1 ? String(parts[1]) : "mend that")
+    }
 }
 
 extension Sequence<Finding> {

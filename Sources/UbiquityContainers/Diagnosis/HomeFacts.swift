@@ -16,6 +16,12 @@ package struct HomeFacts: Sendable {
         package var place: PathFacts
         /// Why it cannot be used; nil where it can, or is not there.
         package var fault: ContainerError?
+
+        package init(role: Role, place: PathFacts, fault: ContainerError? = nil) {
+            self.role = role
+            self.place = place
+            self.fault = fault
+        }
     }
 
     /// The account that is signed in.
@@ -26,6 +32,13 @@ package struct HomeFacts: Sendable {
         package var isRootChosen: Bool
         /// This device's peers, by container.
         package var peers: [String: AccountRecord.Peer]
+
+        package init(name: String, root: PathFacts, isRootChosen: Bool, peers: [String: AccountRecord.Peer] = [:]) {
+            self.name = name
+            self.root = root
+            self.isRootChosen = isRootChosen
+            self.peers = peers
+        }
     }
 
     /// Who asks, by number.
@@ -144,16 +157,7 @@ extension HomeFacts {
         let area: Finding.Area = file.role == .configuration ? .home : .account
         var found: [Finding] = []
         if let fault = file.fault {
-            let cause = fault.cause.map { " (\($0))" } ?? ""
-            // The message names the path once more, and has the remedy behind it.
-            let (what, remedy): (String, String) =
-                switch fault.code {
-                case .newerFormat: ("was written by a newer version", "update this program")
-                case .malformed where fault.path == file.place.path: ("does not hold what it should\(cause)", Self.remedy(of: file.role))
-                case .fileSystem: ("cannot be read\(cause)", "check its owner and mode")
-                default: (fault.message, Self.remedy(of: file.role))
-                }
-            found.append(Finding(.fault, area, file.place.path, what, remedy))
+            found.append(Finding(.fault, area, file.place.path, message: fault.message, cause: fault.cause))
         }
         guard file.place.kind == .file else { return found }
         if file.place.isOpenToWriters {
@@ -167,12 +171,5 @@ extension HomeFacts {
             )
         }
         return found
-    }
-
-    private static func remedy(of role: File.Role) -> String {
-        switch role {
-        case .account, .record: SignedIn.remedy
-        case .configuration: "mend it, or remove what is wrong; see UbiquityContainers' documentation for its members"
-        }
     }
 }

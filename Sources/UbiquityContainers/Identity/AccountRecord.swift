@@ -16,6 +16,12 @@ package struct AccountRecord: Codable, Sendable, HomeFormat {
         package var attached: Bool
         /// The containers root in which it was written.
         package var root: String?
+
+        package init(identifier: String, attached: Bool, root: String? = nil) {
+            self.identifier = identifier
+            self.attached = attached
+            self.root = root
+        }
     }
 }
 
