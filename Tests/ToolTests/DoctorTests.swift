@@ -187,7 +187,7 @@ struct DoctorTests {
                 [
                     "-Ur", "/bin/sh", "-c",
                     "echo 3 > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubcontrol")) doctor --json --home \(device.home)",
-                ])
+                ], environment: ["XDG_RUNTIME_DIR": device.home.string])
             let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
             let found = report.about("root")
             #expect(found.count == 1 && found.first?.what.contains("may watch 3:") == true && outcome.status == 0, "\(outcome)")
