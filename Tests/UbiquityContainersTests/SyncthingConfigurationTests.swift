@@ -44,7 +44,7 @@ struct SyncthingConfigurationTests {
                 return (error as? ContainerError)?.code == .malformed && text.contains(home.configurationFile.string) && text.contains(words)
                     && text.contains("mend it") && !text.contains("secret")
             }
-            #expect(try UbiquityContainer.declared(in: home).map(\.description) == ["org.example.notes"])
+            #expect(try home.configuration.containers == ["org.example.notes"])
         }
     }
 
