@@ -119,14 +119,13 @@ extension SyncthingFacts.Folder {
         var found: [FilePath] = []
         DirectoryFacts.walk(real) { directory, isLocal in
             var skipped: Set<FilePath.Component> = []
+            // The folder itself has no name.
+            let prefix = shared.name(of: directory.path).map { $0 + "/" } ?? ""
             for entry in directory.entries {
-                let item = directory.path.appending(entry.name)
-                if isLocal || DirectoryFacts.isLocal(entry.name) || ForeignNames.matches(entry.name.string) {
-                    skipped.insert(entry.name)
-                } else if let name = shared.name(of: item), patterns.ignores(name) {
-                    found.append(item)
-                    skipped.insert(entry.name)
-                }
+                let isTold = !isLocal && !DirectoryFacts.isLocal(entry) && !ForeignNames.matches(entry.text)
+                let isHidden = isTold && patterns.ignores(prefix + entry.text)
+                if isHidden { found.append(directory.path.appending(entry.name)) }
+                if entry.kind == .directory, isHidden || !isTold { skipped.insert(entry.name) }
             }
             return skipped
         }

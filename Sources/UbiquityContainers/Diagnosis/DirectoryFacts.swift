@@ -13,13 +13,25 @@ package struct DirectoryFacts: Sendable {
             case other
         }
 
-        /// A name may be any bytes.
-        package var name: FilePath.Component
+        /// The name: any bytes but 0 and a slash.
+        ///
+        /// There may be very many names, and to make a path component of each takes its time.
+        package var bytes: [UInt8]
+        /// The name as text, with signs in the place of what is none.
+        package var text: String
+        package var isText: Bool
         package var kind: Kind
 
-        package init(name: FilePath.Component, kind: Kind) {
-            self.name = name
+        package init(bytes: [UInt8], kind: Kind) {
+            self.bytes = bytes
             self.kind = kind
+            let valid = String(validating: bytes, as: UTF8.self)
+            text = valid ?? String(decoding: bytes, as: UTF8.self)
+            isText = valid != nil
+        }
+
+        package var name: FilePath.Component {
+            (bytes + [0]).withUnsafeBytes { FilePath.Component(platformString: $0.assumingMemoryBound(to: CChar.self).baseAddress!)! }
         }
     }
 
@@ -49,25 +61,26 @@ package struct DirectoryFacts: Sendable {
         while true {
             errno = 0
             guard let entry = readdir(stream) else { break }
-            let component = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { FilePath.Component(platformString: $0) }
-            }
-            guard let component, component.kind == .regular else { continue }
-            entries.append(Entry(name: component, kind: Self.kind(of: path.appending(component), type: Int32(entry.pointee.d_type), container)))
+            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { [UInt8]($0.prefix { $0 != 0 }) }
+            guard bytes != Array(".".utf8), bytes != Array("..".utf8) else { continue }
+            var made = Entry(bytes: bytes, kind: .other)
+            made.kind = Self.kind(of: made, in: path, type: Int32(entry.pointee.d_type), container)
+            entries.append(made)
         }
         if errno != 0 { error = Errno(rawValue: errno) }
-        entries.sort { $0.name.string < $1.name.string }
+        entries.sort { $0.text < $1.text }
     }
 
-    private static func kind(of path: FilePath, type: Int32, _ container: FilePath) -> Entry.Kind {
+    private static func kind(of entry: Entry, in directory: FilePath, type: Int32, _ container: FilePath) -> Entry.Kind {
         // DT_DIR, DT_REG and DT_LNK of readdir(3); some file systems tell none.
         switch type {
         case 4: return .directory
         case 8: return .file
-        case 10: return link(at: path, container)
+        case 10: return link(at: directory.appending(entry.name), container)
         case 0: break
         default: return .other
         }
+        let path = directory.appending(entry.name)
         switch PathFacts(at: path).kind {
         case .directory: return .directory
         case .file: return .file
@@ -86,7 +99,10 @@ package struct DirectoryFacts: Sendable {
 
 extension DirectoryFacts {
     /// Whether what lies here stays on this device: in or below a `*.nosync`.
-    package static func isLocal(_ name: FilePath.Component) -> Bool { name.string.hasSuffix(ItemPath.excludedSuffix) }
+    package static func isLocal(_ entry: Entry) -> Bool {
+        entry.text.utf8.count >= suffix.count && entry.text.utf8.suffix(suffix.count).elementsEqual(suffix)
+    }
+    private static let suffix = Array(ItemPath.excludedSuffix.utf8)
 
     /// Walks a directory and what is below it, without following links.
     ///
@@ -99,7 +115,7 @@ extension DirectoryFacts {
             let directory = DirectoryFacts(of: path, in: root)
             let left = try visit(directory, isLocal)
             for entry in directory.entries.reversed() where entry.kind == .directory && !left.contains(entry.name) {
-                pending.append((path.appending(entry.name), isLocal || Self.isLocal(entry.name)))
+                pending.append((path.appending(entry.name), isLocal || Self.isLocal(entry)))
             }
         }
     }
@@ -112,28 +128,22 @@ extension DirectoryFacts {
         if let error {
             found.append(Finding(.fault, .item, path, "cannot be listed (\(error))", "check its owner and mode"))
         }
-        var spellings: [String: FilePath.Component] = [:]
-        for entry in entries where !Self.isLocal(entry.name) {
-            let item = path.appending(entry.name)
-            for rule in NameRule.allCases where rule.isBroken(by: entry.name) {
-                found.append(Finding(rule.severity, .item, item, rule.what, rule.remedy))
+        var spellings: [String: String] = [:]
+        for entry in entries where !Self.isLocal(entry) {
+            func report(_ severity: Finding.Severity, _ what: String, _ remedy: String) {
+                found.append(Finding(severity, .item, path.appending(entry.name), what, remedy))
             }
+            for rule in entry.isText ? NameRule.broken(by: entry.text) : [.isText] { report(rule.severity, rule.what, rule.remedy) }
             switch entry.kind {
             case .link(let text, isOut: true):
-                found.append(
-                    Finding(
-                        .warning, .item, item, "is a symbolic link out of the container, to \(text): what it leads to stays on this device",
-                        "put there what it leads to"))
-            case .other:
-                found.append(Finding(.warning, .item, item, "is neither a file nor a directory, and stays on this device", "keep it elsewhere"))
+                report(
+                    .warning, "is a symbolic link out of the container, to \(text): what it leads to stays on this device",
+                    "put there what it leads to")
+            case .other: report(.warning, "is neither a file nor a directory, and stays on this device", "keep it elsewhere")
             case .file, .directory, .link: break
             }
-            guard !ForeignNames.matches(entry.name.string) else { continue }
-            if let other = spellings.updateValue(entry.name, forKey: NameRule.folded(entry.name)) {
-                found.append(
-                    Finding(
-                        .warning, .item, item, "differs from \(other) in case or spelling only: many other systems take both for one name",
-                        "rename one of the two"))
+            if let other = spellings.updateValue(entry.text, forKey: NameRule.folded(entry.text)), !ForeignNames.matches(entry.text) {
+                report(.warning, "differs from \(other) in case or spelling only: many other systems take both for one name", "rename one of the two")
             }
         }
         return found

@@ -1,5 +1,4 @@
 internal import Foundation
-package import SystemPackage
 
 /// What a name must be to be stored on the user's other devices, whatever their system.
 package enum NameRule: CaseIterable, Sendable {
@@ -17,27 +16,35 @@ package enum NameRule: CaseIterable, Sendable {
     /// Syncthing's name for a copy that lost a conflict is longer by 38 bytes, and 255 are the limit.
     case leavesRoom
 
-    /// Whether a name breaks the rule; one that is not text breaks that rule alone.
-    package func isBroken(by name: FilePath.Component) -> Bool {
-        guard let text = String(validating: name) else { return self == .isText }
+    /// The rules that a name breaks; one that is not text breaks ``isText`` alone.
+    package static func broken(by text: String) -> [NameRule] { allCases.filter { $0.isBroken(by: text) } }
+
+    // There may be very many names: what takes long is only asked of names that may break the rule.
+    private func isBroken(by text: String) -> Bool {
+        let bytes = text.utf8
         return switch self {
         case .isText: false
-        case .isComposed: !text.unicodeScalars.elementsEqual(text.precomposedStringWithCanonicalMapping.unicodeScalars)
-        case .hasPlainCharacters: text.utf8.contains { $0 < 0x20 || #"<>:"|?*\"#.utf8.contains($0) }
-        case .isNoDevice: Self.devices.contains(text.prefix { $0 != "." }.trimmingCharacters(in: .whitespaces).uppercased())
-        case .endsPlainly: text.hasSuffix(".") || text.hasSuffix(" ")
-        case .leavesRoom: text.utf8.count > 255 - Self.conflictMark.utf8.count
+        case .isComposed:
+            bytes.contains { $0 >= 0x80 } && !text.unicodeScalars.elementsEqual(text.precomposedStringWithCanonicalMapping.unicodeScalars)
+        case .hasPlainCharacters: bytes.contains { $0 < 0x20 || Self.reserved.contains($0) }
+        case .isNoDevice: Self.initials.contains(bytes.first!) && Self.devices.contains(Self.stem(of: text))
+        case .endsPlainly: bytes.last == UInt8(ascii: ".") || bytes.last == UInt8(ascii: " ")
+        case .leavesRoom: bytes.count > 255 - Self.conflictMark.utf8.count
         }
     }
 
+    /// What Windows compares with the names of devices.
+    private static func stem(of text: String) -> String { text.prefix { $0 != "." }.trimmingCharacters(in: .whitespaces).uppercased() }
+
+    private static let reserved = Set(#"<>:"|?*\"#.utf8)
+    private static let initials = Set("CPANLcpanl".utf8)
     private static let conflictMark = ".sync-conflict-20260102-030405-ABCDEFG"
     private static let devices: Set<String> = Set(
         ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"] + ["COM", "LPT"].flatMap { port in "0123456789¹²³".map { "\(port)\($0)" } })
 
     /// What systems that are careless of case and spelling take for the name.
-    package static func folded(_ name: FilePath.Component) -> String {
-        guard let text = String(validating: name) else { return name.string }
-        return text.precomposedStringWithCanonicalMapping.lowercased()
+    package static func folded(_ text: String) -> String {
+        text.utf8.allSatisfy { $0 < 0x80 } ? text.lowercased() : text.precomposedStringWithCanonicalMapping.lowercased()
     }
 
     package var severity: Finding.Severity { self == .isText ? .fault : .warning }

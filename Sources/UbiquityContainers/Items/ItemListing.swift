@@ -41,11 +41,11 @@ package struct ItemListing: Sendable {
                 if directory.path != root { items.append(directory.path) }
                 var skipped: Set<FilePath.Component> = []
                 for entry in directory.entries {
-                    let isOurs = directory.path == container && ["CoreData", UbiquityContainer.markDirectoryName].contains(entry.name.string)
-                    let isDirectory = entry.kind == .directory && !DirectoryFacts.isLocal(entry.name)
-                    if isOurs || !isDirectory || ForeignNames.matches(entry.name.string) { skipped.insert(entry.name) }
+                    let isOurs = directory.path == container && ["CoreData", UbiquityContainer.markDirectoryName].contains(entry.text)
+                    let isDirectory = entry.kind == .directory && !DirectoryFacts.isLocal(entry)
+                    if entry.kind == .directory, isOurs || !isDirectory || ForeignNames.matches(entry.text) { skipped.insert(entry.name) }
                     // A directory that is gone into is listed then.
-                    if !isOurs, !isDirectory, !ForeignNames.matches(entry.name.string) { items.append(directory.path.appending(entry.name)) }
+                    if !isOurs, !isDirectory, !ForeignNames.matches(entry.text) { items.append(directory.path.appending(entry.name)) }
                 }
                 return skipped
             }
