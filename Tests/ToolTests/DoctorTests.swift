@@ -202,7 +202,8 @@ struct DoctorTests {
             for number in 10...40 { try write("", to: device.container.appending("Documents/a:\(number)")) }
             try write("", to: device.container.appending("Documents/x\u{1B}y"))
             try write(#"{"format":1,"syncthing":{"address":"nowhere","key":"topsecret"}}"#, to: device.home.appending("config.json"))
-            let outcome = try await device.run("ubcontrol", "doctor")
+            // No broker that other tests have left.
+            let outcome = try await device.run("ubcontrol", "doctor", environment: ["XDG_RUNTIME_DIR": device.home.string])
             let lines = outcome.output.split(separator: "\n")
             #expect(outcome.status == 1 && outcome.errors.isEmpty && !outcome.output.contains("\u{1B}") && !outcome.output.contains("topsecret"))
             #expect(lines.filter { $0.hasPrefix("warning: item: ") }.count == 21, "\(lines)")
@@ -211,7 +212,7 @@ struct DoctorTests {
                 lines.first?.hasPrefix("fault: syncthing: \(device.home)/config.json: \"nowhere\" is no address of Syncthing's; give one") == true)
             #expect(
                 lines.contains { $0.hasPrefix("warning: home: \(device.home)/config.json: holds Syncthing's key, and others can read it; chmod") })
-            #expect(lines.last == "something is in the way (1 fault, 33 warnings, \(lines.filter { $0.hasPrefix("remark") }.count) remarks)")
+            #expect(lines.last == "something is in the way (1 fault, 33 warnings, 0 remarks)")
             #expect(try await device.run("ubcontrol", "doctor", "--frobnicate").status == 64)
             let help = try await Tool.run("ubcontrol", ["doctor", "--help"])
             #expect(help.status == 0 && help.output.contains("Exit status 0 where there is no fault"))
