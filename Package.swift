@@ -22,6 +22,7 @@ let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-s
 let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
 let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
@@ -48,6 +49,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -67,7 +69,8 @@ let package = Package(
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", grdb, sqlite, crypto, system, logging],
             swiftSettings: settings),
         .target(
-            name: "SyncthingStatus", dependencies: ["UbiquityContainers", http, nio, nioHTTP, system], swiftSettings: settings),
+            name: "SyncthingStatus", dependencies: ["UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
+            swiftSettings: settings),
         .target(
             name: "Ubiquity",
             dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores"], swiftSettings: settings),
@@ -79,12 +82,14 @@ let package = Package(
         // The tools: parse, call, print.
         .executableTarget(
             name: "ubwatch",
-            dependencies: ["CLinux", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system], swiftSettings: settings),
+            dependencies: ["CLinux", "SyncthingStatus", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
         .systemLibrary(name: "CInotifyTools"),
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
         .executableTarget(
-            name: "ubcontrol", dependencies: ["FileCoordination", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            name: "ubcontrol",
+            dependencies: ["FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
             swiftSettings: settings),
         .executableTarget(name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", arguments, system], swiftSettings: settings),
 

@@ -20,6 +20,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
@@ -267,5 +268,41 @@ static inline char **clinux_environment(void) { return __environ; }
 
 /// fork(2), which Swift hides, for tests of what a child inherits; the child may only call what signal-safety(7) allows.
 static inline int clinux_fork(void) { return (int)fork(); }
+
+/// statfs(2): what a path lies on, and what room there is; sizes in bytes.
+struct clinux_filesystem {
+    uint64_t type, size, available, files, free_files;
+};
+
+static inline int clinux_statfs(const char *path, struct clinux_filesystem *facts) {
+    struct statfs status;
+    if (statfs(path, &status) < 0) return -1;
+    facts->type = (uint64_t)status.f_type & 0xffffffff;
+    uint64_t unit = (uint64_t)(status.f_frsize ? status.f_frsize : status.f_bsize);
+    facts->size = status.f_blocks * unit;
+    facts->available = status.f_bavail * unit;
+    facts->files = status.f_files;
+    facts->free_files = status.f_ffree;
+    return 0;
+}
+
+/// quotactl_fd(2) with Q_GETQUOTA, since Linux 5.14: a user's quota where a descriptor lies, in bytes; -1 with errno where there is none.
+static inline int clinux_quota(int fd, unsigned user, uint64_t *limit, uint64_t *used) {
+    struct {
+        uint64_t block_hard, block_soft, space, inode_hard, inode_soft, inodes, block_time, inode_time;
+        uint32_t valid;
+    } quota = {0};
+    if (syscall(443 /* SYS_quotactl_fd */, fd, 0x80000700u /* QCMD(Q_GETQUOTA, USRQUOTA) */, user, &quota) < 0) return -1;
+    // Limits are in units of 1 KiB, what is used in bytes.
+    *limit = quota.block_hard * 1024;
+    *used = quota.space;
+    return 0;
+}
+
+/// FS_IOC_GETFLAGS of ioctl_iflags(2): 1 where a directory takes names for equal that differ in case only, else 0.
+static inline int clinux_folds_case(int fd) {
+    long flags = 0;
+    return ioctl(fd, 0x80086601ul, &flags) == 0 && (flags & 0x40000000) != 0;
+}
 
 #endif

@@ -40,8 +40,15 @@ package struct FolderConfiguration: Decodable, Sendable {
     package var path: String
     package var isPaused: Bool
     package var devices: [String]
+    /// `sendreceive`, `sendonly`, `receiveonly` or `receiveencrypted`.
+    package var type: String
+    /// How many conflict copies of an item are kept; -1 for all, nil where that is not told.
+    package var maxConflicts: Int?
+    package var isWatched: Bool
 
-    private enum CodingKeys: String, CodingKey { case id, path, isPaused = "paused", devices }
+    private enum CodingKeys: String, CodingKey {
+        case id, path, isPaused = "paused", devices, type, maxConflicts, isWatched = "fsWatcherEnabled"
+    }
     private struct Member: Decodable { var deviceID: String }
 
     package init(from decoder: any Decoder) throws {
@@ -50,6 +57,54 @@ package struct FolderConfiguration: Decodable, Sendable {
         path = try values.decode(String.self, forKey: .path)
         isPaused = values.lenient(.isPaused, false)
         devices = values.lenient(.devices, list: Member.self).map(\.deviceID)
+        type = values.lenient(.type, "sendreceive")
+        maxConflicts = values.lenient(.maxConflicts, Int?.none)
+        isWatched = values.lenient(.isWatched, true)
+    }
+}
+
+/// One of `/rest/config/devices`.
+package struct DeviceConfiguration: Decodable, Sendable {
+    package var id: String
+    package var name: String
+    package var isPaused: Bool
+
+    private enum CodingKeys: String, CodingKey { case id = "deviceID", name, isPaused = "paused" }
+
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        id = try values.decode(String.self, forKey: .id)
+        name = values.lenient(.name, "")
+        isPaused = values.lenient(.isPaused, false)
+    }
+}
+
+/// A page of `/rest/folder/errors`.
+package struct FolderErrors: Decodable, Sendable {
+    package struct Item: Decodable, Sendable, Hashable {
+        /// Relative to the folder.
+        package var path: String
+        package var error: String
+    }
+
+    package var items: [Item]
+
+    private enum CodingKeys: String, CodingKey { case errors }
+
+    package init(from decoder: any Decoder) throws {
+        items = try decoder.container(keyedBy: CodingKeys.self).lenient(.errors, list: Item.self)
+    }
+}
+
+/// `/rest/system/version`.
+package struct SystemVersion: Decodable, Sendable {
+    /// Such as `v1.19.2`.
+    package var version: String
+
+    private enum CodingKeys: String, CodingKey { case version }
+
+    package init(from decoder: any Decoder) throws {
+        version = try decoder.container(keyedBy: CodingKeys.self).lenient(.version, "")
     }
 }
 

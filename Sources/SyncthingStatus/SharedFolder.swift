@@ -1,5 +1,5 @@
-internal import Foundation
 package import SystemPackage
+internal import UbiquityContainers
 
 /// The folder of Syncthing's in which a container lies.
 package struct SharedFolder: Sendable {
@@ -17,10 +17,10 @@ package struct SharedFolder: Sendable {
     ///   - folders: Syncthing's.
     ///   - status: whose identifier is left out of `others`, and what `~` stands for.
     package init?(of container: FilePath, among folders: [FolderConfiguration], status: SystemStatus) {
-        let container = Self.real(container)
+        let container = PathFacts.resolved(container)
         let found = folders.map { folder in
             let text = folder.path.hasPrefix("~/") && !status.tilde.isEmpty ? status.tilde + folder.path.dropFirst() : folder.path
-            return (folder, Self.real(FilePath(text)))
+            return (folder, PathFacts.resolved(FilePath(text)))
         }
         .filter { container.starts(with: $0.1) }.max { $0.1.length < $1.1.length }
         guard let (folder, path) = found else { return nil }
@@ -39,23 +39,8 @@ package struct SharedFolder: Sendable {
     package func name(of item: FilePath) -> String? {
         // The item itself may be a link, its directory is where it is.
         guard let last = item.lastComponent else { return nil }
-        var path = Self.real(item.removingLastComponent()).appending(last)
+        var path = PathFacts.resolved(item.removingLastComponent()).appending(last)
         guard path.removePrefix(self.path), !path.isEmpty else { return nil }
         return path.string
-    }
-
-    /// The path without symbolic links, as far as it exists.
-    private static func real(_ path: FilePath) -> FilePath {
-        var path = path.lexicallyNormalized()
-        var missing: [FilePath.Component] = []
-        while true {
-            if let real = realpath(path.string, nil) {
-                defer { free(real) }
-                return missing.reversed().reduce(FilePath(platformString: real)) { $0.appending($1) }
-            }
-            guard let last = path.lastComponent else { return path }
-            missing.append(last)
-            path.removeLastComponent()
-        }
     }
 }

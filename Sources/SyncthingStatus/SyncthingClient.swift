@@ -2,6 +2,7 @@ internal import AsyncHTTPClient
 internal import Foundation
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOSSL
 
 /// Asks one Syncthing over its REST interface.
 ///
@@ -12,14 +13,19 @@ package struct SyncthingClient: Sendable {
     package let timeout: Duration
     private static let longestAnswer = 64 << 20
 
-    /// One for the process, which never ends it: a port where nobody listens is told of at once, and not tried again behind our back.
-    private static let http: HTTPClient = {
+    /// A port where nobody listens is told of at once, and not tried again behind our back; nobody passes the key on to another address.
+    private static let configuration: HTTPClient.Configuration = {
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
-        return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+        return configuration
     }()
+
+    /// One for the process, which never ends it.
+    private static let http = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+
+    private var http: HTTPClient { endpoint.pin?.client(Self.configuration) ?? Self.http }
 
     package init(_ endpoint: SyncthingEndpoint, timeout: Duration) {
         self.endpoint = endpoint
@@ -35,6 +41,18 @@ package struct SyncthingClient: Sendable {
     package func folders() async throws -> [FolderConfiguration] {
         let folders: [Lossy<FolderConfiguration>] = try await ask("config/folders")
         return folders.compactMap(\.value)
+    }
+
+    package func devices() async throws -> [DeviceConfiguration] {
+        let devices: [Lossy<DeviceConfiguration>] = try await ask("config/devices")
+        return devices.compactMap(\.value)
+    }
+
+    package func version() async throws -> String { (try await ask("system/version") as SystemVersion).version }
+
+    /// What Syncthing has failed to bring here, the first thousand.
+    package func errors(in folder: String) async throws -> [FolderErrors.Item] {
+        (try await ask("folder/errors", ["folder": folder, "page": "1", "perpage": "1000"]) as FolderErrors).items
     }
 
     package func connections() async throws -> Connections { try await ask("system/connections") }
@@ -123,6 +141,10 @@ package struct SyncthingClient: Sendable {
         case 401, 403:
             throw SyncthingError(
                 .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it anew from its settings (Actions, Settings, General).")
+        case 301, 302, 307, 308:
+            throw SyncthingError(
+                .invalidAddress,
+                "Syncthing at \(endpoint) wants to be asked elsewhere; give the address that it has, with https if it says so, and its certificate.")
         case 404: throw Missing(text: String(decoding: bytes.prefix(200), as: UTF8.self))
         default: throw unexpected("\(path) (\(status))", nil)
         }
@@ -136,6 +158,15 @@ package struct SyncthingClient: Sendable {
     private func unexpected(_ path: String, _ cause: (any Error)?) -> SyncthingError {
         SyncthingError(
             .unexpectedAnswer, "What answers at \(endpoint) for \(path) is not what Syncthing 1.19 or newer says; check the address.", cause: cause)
+    }
+
+    private var untrusted: SyncthingError {
+        SyncthingError(
+            .untrusted,
+            endpoint.pin == nil
+                ? "No authority that this system trusts vouches for what answers at \(endpoint); name Syncthing's own certificate, its https-cert.pem."
+                : "What answers at \(endpoint) shows another certificate than the one that was named; if Syncthing has made itself a new one, name that."
+        )
     }
 
     private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
@@ -152,7 +183,7 @@ package struct SyncthingClient: Sendable {
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    let response = try await Self.http.execute(sent, deadline: .distantFuture)
+                    let response = try await http.execute(sent, deadline: .distantFuture)
                     let body = try await response.body.collect(upTo: Self.longestAnswer)
                     return (Int(response.status.code), [UInt8](body.readableBytesView))
                 }
@@ -168,6 +199,8 @@ package struct SyncthingClient: Sendable {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            if error is CertificatePin.OtherCertificate { throw untrusted }
+            if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted }
             throw SyncthingError(
                 .notReachable, "Syncthing does not answer at \(endpoint); see that it runs, and that its web interface has this address.",
                 cause: error)

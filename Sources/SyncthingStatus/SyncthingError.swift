@@ -15,6 +15,10 @@ public struct SyncthingError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(description: "timedOut")
         /// Syncthing does not accept the key.
         public static let wrongKey = Code(description: "wrongKey")
+        /// The file that is to hold Syncthing's certificate does not.
+        public static let unusableCertificate = Code(description: "unusableCertificate")
+        /// What answers shows another certificate than the one that is trusted.
+        public static let untrusted = Code(description: "untrusted")
         /// No folder of Syncthing's holds the container.
         public static let folderNotShared = Code(description: "folderNotShared")
         /// The answer is none of Syncthing's.

@@ -40,6 +40,19 @@ public struct SyncthingStatus: ItemStatusSource {
         self.init(container.path, endpoint: endpoint, timeout: timeout)
     }
 
+    /// Tells of a container's items by the Syncthing that the device home's `config.json` names; nil where it names none.
+    ///
+    /// ```swift
+    /// let source: any ItemStatusSource = try SyncthingStatus(configuredFor: container) ?? LocalItemStatus(container)
+    /// ```
+    ///
+    /// - Parameter container: a container on this device.
+    /// - Throws: `ContainerError` where the file cannot be read or understood; `SyncthingError` where what it says cannot be used.
+    public init?(configuredFor container: UbiquityContainer) throws {
+        guard let endpoint = try SyncthingEndpoint(configuredIn: container.home) else { return nil }
+        self.init(container, endpoint: endpoint)
+    }
+
     package init(_ container: FilePath, endpoint: SyncthingEndpoint, timeout: Duration = .seconds(10), files: any FileLayer = LinuxFileLayer()) {
         self.container = container.lexicallyNormalized()
         self.files = files

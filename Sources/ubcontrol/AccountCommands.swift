@@ -17,7 +17,8 @@ struct SignInCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Where the account's containers lie: an existing directory, such as a folder that Syncthing keeps.",
-            discussion: "Kept from before, or “containers” in the device home, unless given.", valueName: "dir"))
+            discussion: "Kept from before, or “containers” in the device home, unless given.", valueName: "dir"),
+        completion: .directory)
     var containers: String?
 
     @OptionGroup var options: HomeOptions

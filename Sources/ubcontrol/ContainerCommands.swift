@@ -8,10 +8,10 @@ import UbiquityStores
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "List, make, copy and wipe the signed-in account's containers.",
+        abstract: "List, make, copy, watch and wipe the signed-in account's containers, and show how their items stand.",
         subcommands: [
-            ContainerListCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self, ContainerWipeCommand.self, ContainerResumeCommand.self,
-            ContainerEventsCommand.self,
+            ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self, ContainerEventsCommand.self,
+            ContainerWipeCommand.self, ContainerResumeCommand.self,
         ],
         defaultSubcommand: ContainerListCommand.self
     )

@@ -12,7 +12,7 @@ struct UbControl: AsyncParsableCommand {
             SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self, StoreCommand.self, PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self,
             PresentersCommand.self,
-            WhyCommand.self, BrokerCommand.self,
+            WhyCommand.self, BrokerCommand.self, DoctorCommand.self,
         ]
     )
 }
@@ -22,7 +22,8 @@ struct HomeOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"))
+            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+        completion: .directory)
     var home: String?
 
     var deviceHome: DeviceHome {

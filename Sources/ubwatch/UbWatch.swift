@@ -5,7 +5,7 @@ import ArgumentParser
 struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
-        abstract: "See what happens in a container: changes, peers, logs.",
-        subcommands: [EventsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self]
+        abstract: "See what happens in a container: changes, items, peers, logs.",
+        subcommands: [EventsCommand.self, ItemsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self]
     )
 }

@@ -23,9 +23,9 @@ struct SyncthingPair: Sendable {
     }
 
     /// Runs a body with a pair, and stops it.
-    static func with(_ body: (SyncthingPair) async throws -> Void) async throws {
+    static func with(_ options: [String] = [], _ body: (SyncthingPair) async throws -> Void) async throws {
         let directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-test-\(UUID().uuidString)")
-        let started = try await Tool.run(script.string, [directory.string, "--until", "\(getpid())"])
+        let started = try await Tool.run(script.string, [directory.string, "--until", "\(getpid())"] + options)
         defer { try? FileManager.default.removeItem(atPath: directory.string) }
         try #require(started.status == 0, "\(started.errors)")
         let data = try Data(contentsOf: URL(filePath: directory.appending("pair.json").string))

@@ -5,7 +5,7 @@ package import SystemPackage
 
 /// Asks a running broker what goes on, without being one of its clients.
 package struct BrokerControl: Sendable {
-    private let place: BrokerPlace
+    let place: BrokerPlace
 
     /// Makes a control.
     ///

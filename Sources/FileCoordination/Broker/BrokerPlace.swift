@@ -44,6 +44,20 @@ package struct BrokerPlace: Sendable {
         guard made == 0 || errno == EEXIST else {
             throw unusable("cannot be made. Make \(directory.removingLastComponent()) first", Errno(rawValue: errno))
         }
+        return try openExisting()
+    }
+
+    /// Whether the directory is there, which it is not made for.
+    ///
+    /// - Throws: `brokerUnavailable` when it is not this user's, or is open to others.
+    func isThere() throws(FileCoordinationError) -> Bool {
+        var status = Glibc.stat()
+        if directory.withPlatformString({ lstat($0, &status) }) != 0, errno == ENOENT || errno == ENOTDIR { return false }
+        _ = try openExisting()
+        return true
+    }
+
+    private func openExisting() throws(FileCoordinationError) -> OpenBrokerPlace {
         let number = directory.withPlatformString { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard number >= 0 else { throw unusable("cannot be opened. It must be a directory of this user", Errno(rawValue: errno)) }
         let place = OpenBrokerPlace(directory: FileDescriptor(rawValue: number))

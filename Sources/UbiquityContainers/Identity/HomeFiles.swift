@@ -75,7 +75,7 @@ struct HomeFiles {
         } catch let error as ContainerError {
             throw error
         } catch {
-            throw ContainerError(.malformed, "\(file) is damaged; restore it, or remove it and sign in again.", path: file)
+            throw ContainerError(.malformed, "\(file) is damaged; \(Value.remedy).", path: file, cause: MemberFault(error))
         }
     }
 

@@ -1,0 +1,92 @@
+internal import Glibc
+package import SystemPackage
+
+/// What lies at a path, and what this process's user may do there.
+package struct PathFacts: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case nothing
+        case directory
+        case file
+        /// A symbolic link with this text.
+        case link(FilePath)
+        /// A socket, pipe or device.
+        case other
+        /// It cannot be looked at.
+        case hidden(Errno)
+    }
+
+    package var path: FilePath
+    package var kind: Kind
+    /// The permission bits of chmod(2).
+    package var mode: UInt32 = 0
+    package var owner: UInt32 = 0
+    /// Of a directory: whether it can be listed and passed.
+    package var isReadable = false
+    /// Of a directory: whether entries can be made and removed.
+    package var isWritable = false
+
+    package init(path: FilePath, kind: Kind, mode: UInt32 = 0, owner: UInt32 = 0, isReadable: Bool = false, isWritable: Bool = false) {
+        self.path = path
+        self.kind = kind
+        self.mode = mode
+        self.owner = owner
+        self.isReadable = isReadable
+        self.isWritable = isWritable
+    }
+
+    /// Looks, by lstat(2), readlink(2) and faccessat(2) for the effective user.
+    package init(at path: FilePath) {
+        self.init(path: path, kind: .nothing)
+        var status = stat()
+        guard path.withPlatformString({ lstat($0, &status) }) == 0 else {
+            if errno != ENOENT, errno != ENOTDIR { kind = .hidden(Errno(rawValue: errno)) }
+            return
+        }
+        kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR: .directory
+            case S_IFREG: .file
+            case S_IFLNK: .link(Self.text(of: path))
+            default: .other
+            }
+        mode = status.st_mode & 0o7777
+        owner = status.st_uid
+        let passing = kind == .directory ? X_OK : 0
+        isReadable = path.withPlatformString { faccessat(AT_FDCWD, $0, R_OK | passing, AT_EACCESS) } == 0
+        isWritable = path.withPlatformString { faccessat(AT_FDCWD, $0, W_OK | passing, AT_EACCESS) } == 0
+    }
+
+    /// Whether others than the owner may read it.
+    package var isOpenToReaders: Bool { mode & 0o077 != 0 }
+    /// Whether others than the owner may write it.
+    package var isOpenToWriters: Bool { mode & 0o022 != 0 }
+
+    /// The text of a symbolic link; empty where it cannot be read.
+    package static func text(of link: FilePath) -> FilePath {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
+            let count = link.withPlatformString { readlink($0, buffer.baseAddress!, Int(PATH_MAX)) }
+            guard count >= 0 else { return "" }
+            buffer[count] = 0
+            return FilePath(platformString: buffer.baseAddress!)
+        }
+    }
+
+    /// A path without symbolic links; nil where it leads nowhere.
+    package static func real(_ path: FilePath) -> FilePath? {
+        guard let real = path.withPlatformString({ realpath($0, nil) }) else { return nil }
+        defer { free(real) }
+        return FilePath(platformString: real)
+    }
+
+    /// A path without symbolic links, as far as it leads somewhere.
+    package static func resolved(_ path: FilePath) -> FilePath {
+        var path = path.lexicallyNormalized()
+        var missing: [FilePath.Component] = []
+        while true {
+            if let real = real(path) { return missing.reversed().reduce(real) { $0.appending($1) } }
+            guard let last = path.lastComponent else { return path }
+            missing.append(last)
+            path.removeLastComponent()
+        }
+    }
+}

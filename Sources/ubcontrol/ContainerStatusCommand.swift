@@ -1,0 +1,116 @@
+import ArgumentParser
+import Foundation
+import SyncthingStatus
+import SystemPackage
+import UbiquityContainers
+
+/// Runs `ubcontrol container status`.
+struct ContainerStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show how items stand towards the user's other devices.",
+        discussion: """
+            One line an item: its status and its path. current: another device has this version, or made it. waitingToUpload, uploading: only this \
+            device has it. downloading, downloaded, notDownloaded: something newer is on its way, or known elsewhere. excluded: it never leaves this \
+            device. conflicted: copies that lost a conflict lie beside it. unknown: nobody can tell.
+
+            Syncthing is asked where config.json of the device home names it; without it only excluded and conflicted are known: see `ubcontrol doctor`. \
+            Exit status 0, 1 where Syncthing refuses the key or keeps no such folder, 64 where a path lies in no container.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp(
+            "Items of containers; the identifier of a container stands for all of it.", discussion: "None: each container of the signed-in account.",
+            valueName: "path"),
+        completion: .file())
+    var paths: [String] = []
+
+    @Flag(name: .shortAndLong, help: "List what lies below directories, too, but for .ubiquity and CoreData.")
+    var recursive = false
+
+    @Flag(name: .shortAndLong, help: "Stay, and print each item again whose status has changed.")
+    var follow = false
+
+    @Flag(help: "Print a JSON object a line: path, status.")
+    var json = false
+
+    @OptionGroup var home: HomeOptions
+
+    func run() async throws {
+        let deviceHome = try home.deviceHome
+        let endpoint = try SyncthingEndpoint(configuredIn: deviceHome)
+        let listings = try listings(KnownContainer.list(in: deviceHome), endpoint, deviceHome)
+        if endpoint == nil {
+            note("Syncthing is not asked, for \(deviceHome.configurationFile) does not name it; see `ubcontrol doctor`.")
+        } else if let first = listings.first(where: { $0.source is SyncthingStatus })?.source as? SyncthingStatus {
+            do {
+                try await first.check()
+            } catch let error as SyncthingError where error.isPassing {
+                note("\(error)")
+            }
+        }
+        guard follow else {
+            for listing in listings { for line in try await listing.items.lines() { try show(line) } }
+            return
+        }
+        try await withThrowingTaskGroup { group in
+            for listing in listings {
+                group.addTask { try await listing.items.follow { lines in for line in lines { try show(line) } } }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func show(_ line: ItemListing.Line) throws {
+        // A reader of a pipe gets each line as it comes.
+        defer { fflush(nil) }
+        if json {
+            try printJSON(line)
+        } else {
+            print("\(line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0))  \(line.path.printable)")
+        }
+    }
+
+    private func note(_ text: String) { FileHandle.standardError.write(Data("note: \(text)\n".utf8)) }
+
+    /// The items of each container that are asked for.
+    private func listings(
+        _ containers: [KnownContainer], _ endpoint: SyncthingEndpoint?, _ home: DeviceHome
+    ) throws -> [(items: ItemListing, source: any ItemStatusSource)] {
+        var roots: [(container: FilePath, items: [FilePath])] = []
+        func add(_ item: FilePath, in container: FilePath) {
+            if let index = roots.firstIndex(where: { $0.container == container }) {
+                roots[index].items.append(item)
+            } else {
+                roots.append((container, [item]))
+            }
+        }
+        if paths.isEmpty {
+            for container in containers where PathFacts(at: container.path).kind == .directory { add(container.path, in: container.path) }
+        }
+        for path in paths {
+            if !path.contains("/"), let container = containers.first(where: { $0.identifier.description == path }) {
+                add(container.path, in: container.path)
+                continue
+            }
+            let (item, container) = try find(path, in: containers, home)
+            add(item, in: container)
+        }
+        return roots.map { container, items in
+            let source: any ItemStatusSource = endpoint.map { SyncthingStatus(container, endpoint: $0) } ?? LocalItemStatus(container)
+            return (ItemListing(of: items, in: container, isRecursive: recursive, source: source), source)
+        }
+    }
+
+    /// An item as its container's path spells it; the item itself may be a link, its directory is where it is.
+    private func find(_ text: String, in containers: [KnownContainer], _ home: DeviceHome) throws -> (item: FilePath, container: FilePath) {
+        let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(text)).lexicallyNormalized()
+        let real = path.lastComponent.map { PathFacts.resolved(path.removingLastComponent()).appending($0) } ?? path
+        for container in containers {
+            var relative = real
+            if relative.removePrefix(PathFacts.resolved(container.path)) { return (container.path.pushing(relative), container.path) }
+        }
+        throw ValidationError("\(path) lies in no container of the account that is signed in at \(home.path); see `ubcontrol container list`.")
+    }
+}

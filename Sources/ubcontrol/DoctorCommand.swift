@@ -1,0 +1,158 @@
+import ArgumentParser
+import Foundation
+import Rainbow
+import SyncthingStatus
+import SystemPackage
+import UbiquityContainers
+
+/// Runs `ubcontrol doctor`.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Look for what keeps this device from syncing, and say what to do.",
+        discussion: """
+            It looks at the device home, the account, the containers root and what it lies on, each container and the names in it, the stores' \
+            contents, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
+            a remark neither. It writes nothing, asks nobody but the broker and Syncthing, and may run beside the apps.
+
+            Exit status 0 where there is no fault, 1 where there is one, 64 for a wrong command line.
+            """
+    )
+
+    @Option(
+        name: .customLong("store"),
+        help: ArgumentHelp(
+            "Check this store, too: the path that the app gave it. May be given more than once.",
+            discussion: "SQLite may put its shared memory beside the file.", valueName: "store"),
+        completion: .file())
+    var stores: [String] = []
+
+    @Flag(help: "Read every file of the stores' contents, as `ubwatch verify` does.")
+    var deep = false
+
+    @Flag(help: "Print a JSON object: home, account, isSound, findings (severity, area, path, what, remedy).")
+    var json = false
+
+    @OptionGroup var options: HomeOptions
+
+    func run() async throws {
+        let home = try options.deviceHome
+        let progress = DoctorProgress()
+        let diagnosis = DeviceDiagnosis(of: home, progress: { _ in progress.advance() })
+        progress.end()
+        var findings = diagnosis.findings
+        findings += StoreDiagnosis.contents(of: diagnosis, isDeep: deep) { progress.advance() }
+        progress.end()
+        for store in stores { findings += StoreDiagnosis.store(at: FilePath(store), root: diagnosis.root?.place.path) }
+        findings += try await syncthing(home, diagnosis)
+        if json {
+            try printJSON(
+                Report(home: home.path.string, account: diagnosis.home.account?.name, isSound: findings.isSound, findings: findings))
+        } else {
+            for line in lines(findings) { print(line) }
+        }
+        if !findings.isSound { throw ExitCode(1) }
+    }
+
+    private func syncthing(_ home: DeviceHome, _ diagnosis: DeviceDiagnosis) async throws -> [Finding] {
+        let endpoint: SyncthingEndpoint?
+        do {
+            endpoint = try SyncthingEndpoint(configuredIn: home)
+        } catch let error as SyncthingError {
+            return [Finding(.fault, .syncthing, nil, message: error.message, cause: error.cause)]
+        } catch {
+            // What is wrong with the file is found with the home.
+            return []
+        }
+        guard let endpoint else {
+            guard diagnosis.home.home.kind == .directory else { return [] }
+            return [
+                Finding(
+                    .remark, .syncthing, home.configurationFile, "Syncthing is not asked, for the file does not say where it answers",
+                    #"put in: {"format": 1, "syncthing": {"address": "http://127.0.0.1:8384", "key": "<API key>"}}, and chmod 600"#)
+            ]
+        }
+        var places = diagnosis.containers.map(\.place.path)
+        // Before the first container is made it is the root that has to be shared.
+        if places.isEmpty, let root = diagnosis.root { places = [root.place.path] }
+        return try await SyncthingFacts(asking: SyncthingClient(endpoint, timeout: .seconds(10)), about: places).findings
+    }
+
+    /// How many findings of one kind are told one by one.
+    private static let most = 20
+
+    private func lines(_ findings: [Finding]) -> [String] {
+        struct Kind: Hashable {
+            var severity: Finding.Severity
+            var area: Finding.Area
+            var remedy: String
+        }
+        var lines: [String] = []
+        var counts: [Kind: Int] = [:]
+        for severity in Finding.Severity.allCases {
+            for finding in findings where finding.severity == severity {
+                let kind = Kind(severity: severity, area: finding.area, remedy: finding.remedy)
+                counts[kind, default: 0] += 1
+                if counts[kind]! <= Self.most { lines.append(finding.text) }
+            }
+            for (kind, count) in counts where kind.severity == severity && count > Self.most {
+                lines.append("\(severity.text): \(kind.area.rawValue): \(count - Self.most) more like these (\(kind.remedy)); --json lists all")
+            }
+        }
+        let amounts = Finding.Severity.allCases.map { severity in
+            let count = findings.count { $0.severity == severity }
+            return "\(count) \(severity.rawValue)\(count == 1 ? "" : "s")"
+        }
+        lines.append("\(findings.isSound ? "nothing is in the way".green : "something is in the way".red) (\(amounts.joined(separator: ", ")))")
+        return lines
+    }
+
+    private struct Report: Encodable {
+        var home: String
+        var account: String?
+        var isSound: Bool
+        var findings: [Finding]
+    }
+}
+
+extension Finding {
+    fileprivate var text: String {
+        "\(severity.text): \(area.rawValue): \(path.map { "\($0.printable): " } ?? "")\(what.printable); \(remedy.printable)"
+    }
+}
+
+extension Finding.Severity {
+    fileprivate var text: String {
+        switch self {
+        case .fault: rawValue.red
+        case .warning: rawValue.yellow
+        case .remark: rawValue
+        }
+    }
+}
+
+extension String {
+    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
+    var printable: String {
+        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
+    }
+}
+
+/// Tells somebody who waits at a terminal how much has been looked at.
+private final class DoctorProgress {
+    private let isShown = isatty(STDERR_FILENO) == 1
+    private var count = 0
+    private var next = ContinuousClock.now + .milliseconds(500)
+
+    func advance() {
+        count += 1
+        guard isShown, ContinuousClock.now >= next else { return }
+        next = .now + .milliseconds(100)
+        FileHandle.standardError.write(Data("\r\(count) files and directories ".utf8))
+    }
+
+    func end() {
+        // To the end of the line, erased.
+        if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    }
+}

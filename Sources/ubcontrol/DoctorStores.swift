@@ -1,0 +1,100 @@
+import Foundation
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// What is worth knowing about stores, and their contents in containers.
+enum StoreDiagnosis {
+    /// Looks at the contents of all containers.
+    ///
+    /// - Parameters:
+    ///   - diagnosis: which containers there are.
+    ///   - isDeep: whether every file is read.
+    ///   - progress: is told of each file that is read.
+    /// - Returns: what was found.
+    static func contents(of diagnosis: DeviceDiagnosis, isDeep: Bool, progress: @escaping () -> Void) -> [Finding] {
+        var found: [Finding] = []
+        for container in diagnosis.containers where container.place.kind == .directory && !container.marks.isEmpty {
+            let path = container.place.path
+            do {
+                for store in try ContainerSurvey(of: path).stores { found += findings(of: store, in: path) }
+                guard isDeep else { continue }
+                let verification = try ContainerVerification(of: path) { _ in progress() }
+                found += (verification.findings + verification.contents.flatMap(\.findings)).map { finding in
+                    Finding(finding.kind == .remark ? .remark : .fault, .store, FilePath(finding.path), finding.detail, finding.remedy)
+                }
+            } catch {
+                found.append(Finding(.fault, .store, path, "the stores' contents cannot be looked at: \(error)", "check owners and modes below it"))
+            }
+        }
+        return found
+    }
+
+    private static func findings(of store: ContainerSurvey.Store, in container: FilePath) -> [Finding] {
+        let content = container.appending("CoreData").appending(store.name)
+        var found: [Finding] = []
+        if store.epoch == 0, !store.peers.isEmpty {
+            found.append(
+                Finding(
+                    .warning, .store, content, "store \(store.name) has no epoch mark, so that nobody can tell what of its content is current",
+                    "wait for the synchroniser; see `ubwatch verify`"))
+        }
+        for peer in store.peers {
+            let directory = content.appending(peer.peer)
+            if peer.isForked {
+                found.append(
+                    Finding(
+                        .remark, .store, directory, "this peer has two logs of one number, as after a restored backup or a copied home",
+                        "nothing: both are applied"))
+            }
+            let behind = peer.knowledge.reduce(0) { $0 + $1.behind }
+            guard behind > 0 else { continue }
+            let name = [peer.device, peer.app].compactMap { $0 }.joined(separator: ", ")
+            let seen = peer.seen.map { ", and was last heard of \($0.formatted(.iso8601))" } ?? ""
+            found.append(
+                Finding(
+                    .remark, .store, directory,
+                    "\(name.isEmpty ? "this peer" : name) has not read \(behind) \(behind == 1 ? "log" : "logs") of others\(seen)",
+                    "nothing, unless it should have by now; see `ubwatch status`"))
+        }
+        return found
+    }
+
+    /// Checks one store file.
+    ///
+    /// - Parameters:
+    ///   - path: the path that the app gave it, or the file itself.
+    ///   - root: where containers lie; nil while signed out.
+    /// - Returns: what was found.
+    static func store(at path: FilePath, root: FilePath?) -> [Finding] {
+        var found: [Finding] = []
+        do {
+            let inspection = try StoreInspection(path, readOnly: true)
+            let file = inspection.file
+            if let network = FileSystemFacts(at: file)?.network {
+                found.append(
+                    Finding(
+                        .fault, .store, file, "the store lies on \(network), where SQLite's locks and its shared memory cannot be relied on",
+                        "have the app keep it on a disk of this machine"))
+            }
+            let container = try root.map { try inspection.container(below: $0).path }
+            let check = try inspection.check(container: container)
+            found += check.problems.map { problem in
+                Finding(.fault, .store, file, "\(problem.kind.rawValue): \(problem.subject): \(problem.detail)", "see `ubcontrol store check`")
+            }
+            found += check.remarks.map { Finding(.remark, .store, file, $0, "nothing") }
+            found += try inspection.quarantined().map { log in
+                Finding(
+                    .warning, .store, file, "cannot use \(log.file) of \(log.peer): \(log.reason)",
+                    "see `ubcontrol store quarantine list`; what rests on it waits")
+            }
+            let held = try inspection.held().count
+            if held > 0 {
+                found.append(Finding(.remark, .store, file, "\(held) \(held == 1 ? "record is" : "records are") held", "see `ubcontrol store held`"))
+            }
+        } catch {
+            found.append(Finding(.fault, .store, path, "\(error)", "name the path that the app gave its store"))
+        }
+        return found
+    }
+}

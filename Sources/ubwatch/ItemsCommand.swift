@@ -1,0 +1,72 @@
+import ArgumentParser
+import Foundation
+import Rainbow
+import SyncthingStatus
+import SystemPackage
+import UbiquityContainers
+
+/// Runs `ubwatch items`.
+struct ItemsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "items",
+        abstract: "Show how a container's items stand towards the user's other devices.",
+        discussion: """
+            One line an item, but for .ubiquity and CoreData: current, downloaded, notDownloaded, downloading, uploading, waitingToUpload, excluded, \
+            conflicted or unknown, and its path in the container. Syncthing is asked where config.json of the device home names it; without it only \
+            excluded and conflicted are known. `ubcontrol container status` shows single items. It writes nothing.
+            """
+    )
+
+    @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
+    var container: String
+
+    @Flag(name: .shortAndLong, help: "Stay, and print each item again whose status has changed.")
+    var follow = false
+
+    @Flag(help: "Print a JSON object a line: path, status.")
+    var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+        completion: .directory)
+    var home: String?
+
+    func run() async throws {
+        let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(container)).lexicallyNormalized()
+        guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
+            throw ValidationError("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
+        }
+        let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
+        let source: any ItemStatusSource =
+            try SyncthingEndpoint(configuredIn: home).map { SyncthingStatus(path, endpoint: $0) } ?? LocalItemStatus(path)
+        let listing = ItemListing(of: [path], in: path, isRecursive: true, source: source)
+        if follow {
+            try await listing.follow { lines in for line in lines { try show(line, in: path) } }
+        } else {
+            for line in try await listing.lines() { try show(line, in: path) }
+        }
+    }
+
+    private func show(_ line: ItemListing.Line, in container: FilePath) throws {
+        if json {
+            print(try JSONOutput.line(line))
+        } else {
+            let word = line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0)
+            print("\(line.status.coloured(word))  \(line.path.dropFirst(container.string.count + 1).description.printable)")
+        }
+        // A reader of a pipe gets each line as it comes.
+        fflush(nil)
+    }
+}
+
+extension ItemStatus {
+    fileprivate func coloured(_ word: String) -> String {
+        switch self {
+        case .current: word.green
+        case .conflicted: word.red
+        case .downloaded, .notDownloaded, .downloading, .uploading, .waitingToUpload: word.yellow
+        case .excluded, .unknown: word
+        }
+    }
+}
