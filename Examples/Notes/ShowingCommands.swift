@@ -24,7 +24,7 @@ struct ListCommand: AsyncParsableCommand {
         if !offline {
             do {
                 try await store.settled()
-            } catch let error as UbiquitousStoreError where error.code == .suspended {
+            } catch let error as UbiquitousStoreError where error.code == .suspended || error.code == .fileSystem {
                 warn("\(error)")
             }
         }

@@ -8,7 +8,7 @@ import UbiquityStores
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "List, make, copy, watch and wipe the signed-in account's containers, and show how their items stand.",
+        abstract: "List, make, copy, watch and wipe containers, and show how their items stand.",
         subcommands: [
             ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self, ContainerEventsCommand.self,
             ContainerWipeCommand.self, ContainerResumeCommand.self,

@@ -38,7 +38,7 @@ final class Device: Sendable {
     }
 
     /// Waits until what it has printed is as wanted.
-    func wait(_ what: String, within limit: Duration = .seconds(20), until isMet: @escaping @Sendable ([String]) -> Bool) async throws {
+    func wait(_ what: String, within limit: Duration = .seconds(120), until isMet: @escaping @Sendable ([String]) -> Bool) async throws {
         let alarm = Task { [weak self] in
             try await Task.sleep(for: limit)
             self?.giveUp()

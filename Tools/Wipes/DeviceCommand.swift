@@ -61,8 +61,8 @@ struct DeviceCommand: AsyncParsableCommand {
                     return
                 }
                 say("saved \(key)")
-                // A person's pace, a hundred times as fast.
-                try? await Task.sleep(for: .milliseconds(10))
+                // A person's pace, some fifty times as fast.
+                try? await Task.sleep(for: .milliseconds(20))
             }
         }
         for await signal in signals.stream {

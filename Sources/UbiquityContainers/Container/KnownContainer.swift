@@ -57,7 +57,7 @@ package struct KnownContainer: Sendable {
             guard isThere || entry != nil || declared.contains(name) else { continue }
             let state: State =
                 if let peer, entry?.attached == true {
-                    .attachment(UbiquityContainer.attachment(of: peer, at: path, files))
+                    .attachment(home.attachment(of: peer, in: identifier, account, at: path, files))
                 } else {
                     isThere ? .unused : .notMade
                 }

@@ -105,14 +105,19 @@ public struct UbiquityContainer: Sendable {
     }
 
     package func attachment(of peer: PeerIdentifier) -> ContainerAttachment {
-        let found = Self.attachment(of: peer, at: path, files)
-        return found == .attached && isSuspended ? .detached(.massDeletion) : found
+        home.attachment(of: peer, in: identifier, account, at: path, files)
     }
 
     static func attachment(of peer: PeerIdentifier, at path: FilePath, _ files: any FileLayer) -> ContainerAttachment {
         do {
-            if try files.kind(of: path.appending(markDirectoryName).appending(peer.description)) == .file { return .attached }
-            if try files.kind(of: path) == .directory { return .detached(.markGone) }
+            let marks = path.appending(markDirectoryName)
+            let container = try files.kind(of: path)
+            // A link in the place of a directory leads who knows where: nothing is looked for behind it.
+            if container != nil, container != .directory { return .detached(.unreadable(.notDirectory)) }
+            if container == .directory {
+                guard try files.kind(of: marks) == .directory else { return .detached(.markGone) }
+                return try files.kind(of: marks.appending(peer.description)) == .file ? .attached : .detached(.markGone)
+            }
             if try files.kind(of: path.removingLastComponent().removingLastComponent()) == .directory { return .detached(.containerGone) }
             return .detached(.rootGone)
         } catch {
@@ -186,6 +191,8 @@ public struct UbiquityContainer: Sendable {
     private static func makeDirectory(_ path: FilePath, _ files: any FileLayer) throws(ContainerError) {
         do {
             try files.makeDirectory(path)
+            // One that is there may be a link, which a synchroniser has brought.
+            guard try files.kind(of: path) == .directory else { throw Errno.notDirectory }
         } catch {
             throw ContainerError(.fileSystem, "\(path) cannot be created; check its parent's owner, mode and free space.", path: path, cause: error)
         }

@@ -95,6 +95,10 @@ extension ContainerFacts {
         case .notMade: report(.remark, "is declared, and no app has made it yet", "nothing")
         case .attachment(.detached(.unreadable(let error))): report(.fault, "cannot be read (\(error))", "check its owner and mode")
         case .attachment(.detached(.rootGone)): break
+        case .attachment(.detached(.massDeletion)):
+            report(
+                .fault, "many of its items were deleted at once: its stores are suspended, and keep what they have",
+                "put the items back, or say that it was meant with: ubcontrol container resume \(identifier)")
         case .attachment(.detached(let reason)):
             if let before {
                 report(

@@ -1,5 +1,6 @@
 internal import FileCoordination
 internal import Foundation
+internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
@@ -18,6 +19,10 @@ actor ContainerMonitor {
     private var tasks: [Task<Void, Never>] = []
     private var following: Task<Void, Never>?
     private var settling: Task<Void, Never>?
+
+    /// How often an explanation is waited for.
+    private static let patience = 20
+    private var patience = ContainerMonitor.patience
 
     /// How long nothing has to happen before it is told.
     static let quiet = Duration.milliseconds(300)
@@ -119,7 +124,7 @@ actor ContainerMonitor {
             switch change.kind {
             case .attributes, .modified: continue
             // The files of stores come and go all the time: no path is made for them.
-            case .created where isDeepInStore(change), .removed where isDeepInStore(change): continue
+            case .created where isDeepInStore(change), .removed where isDeepInStore(change), .moved where isDeepInStore(change): continue
             case .created: detector.appeared(change.path)
             case .moved:
                 if let from = change.from, !change.isDirectory { vanish(from) }
@@ -153,15 +158,19 @@ actor ContainerMonitor {
         return names[0] != UbiquityContainer.markDirectoryName && names[0] != "CoreData" && !ForeignNames.matches(names.last!)
     }
 
+    /// Whether a change is below a store's directory, from and to, and not in `epochs`, whose marks are few.
     private func isDeepInStore(_ change: TreeChange) -> Bool {
-        change.withPathBytes { bytes in
-            guard bytes.count > storePrefix.count, bytes.starts(with: storePrefix) else { return false }
-            // Below a store's directory, and not in `epochs`, whose marks are few.
-            let rest = bytes[storePrefix.count...]
-            guard let slash = rest.firstIndex(of: UInt8(ascii: "/")) else { return false }
-            return !bytes[(slash + 1)...].starts(with: Array("epochs".utf8))
-        }
+        change.withPathBytes(isDeepInStore) && change.withSourceBytes(isDeepInStore) != false
     }
+
+    private func isDeepInStore(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let count = storePrefix.count
+        guard bytes.count > count, storePrefix.withUnsafeBytes({ memcmp($0.baseAddress!, bytes.baseAddress!, count) == 0 }) else { return false }
+        guard let slash = bytes[count...].firstIndex(of: UInt8(ascii: "/")) else { return false }
+        return !bytes[(slash + 1)...].starts(with: Self.epochs)
+    }
+
+    private static let epochs = Array("epochs".utf8)
 
     /// Whether a change there can show in a sighting: stores write all the time, and only their coming and going does.
     private func matters(_ path: FilePath) -> Bool {
@@ -194,6 +203,12 @@ actor ContainerMonitor {
 
     private func settle() {
         let sighting = ContainerSighting(of: container)
+        // The watcher has still to say how it went.
+        if sighting.isGone, detector.isUnexplained, watcher?.root == container.path, patience > 0 {
+            patience -= 1
+            return disturb()
+        }
+        patience = Self.patience
         let verdict = detector.settle(sighting)
         if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
         // The container says itself what it lacks.
@@ -214,13 +229,15 @@ actor ContainerMonitor {
     }
 }
 
-/// Hears of deletions under coordination in a container.
+/// Hears of deletions under coordination among the items that the user sees.
+///
+/// Not of the whole container: a presenter hears of every change below its item, and stores write all the time.
 private final class DeletionPresenter: FilePresenter {
     let presentedItemURL: URL?
     private let announce: @Sendable (FilePath) async -> Void
 
     init(of container: UbiquityContainer, _ announce: @escaping @Sendable (FilePath) async -> Void) {
-        presentedItemURL = container.url
+        presentedItemURL = URL(filePath: container.documents.string, directoryHint: .isDirectory)
         self.announce = announce
     }
 

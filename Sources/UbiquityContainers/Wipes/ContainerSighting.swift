@@ -9,6 +9,9 @@ struct ContainerSighting: Hashable, Sendable {
     /// The epoch of each store that has content; 1 where no mark says another.
     var epochs: [String: Int64] = [:]
 
+    /// Whether its directory is not there.
+    var isGone: Bool { attachment == .detached(.containerGone) || attachment == .detached(.rootGone) }
+
     var held: ContainerEvent.Held { .init(items: items, stores: Set(epochs.keys), hasMark: attachment == .attached) }
 }
 

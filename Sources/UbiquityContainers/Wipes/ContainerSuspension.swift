@@ -33,6 +33,18 @@ extension HomeFiles {
     }
 }
 
+extension DeviceHome {
+    /// Whether a peer may exchange in a container: it is attached, and nobody has suspended that.
+    func attachment(
+        of peer: PeerIdentifier, in container: ContainerIdentifier, _ account: AccountName, at path: FilePath, _ files: any FileLayer
+    ) -> ContainerAttachment {
+        let found = UbiquityContainer.attachment(of: peer, at: path, files)
+        guard found == .attached else { return found }
+        let suspension = HomeFiles(home: self).suspensionFile(of: container, account)
+        return (try? files.kind(of: suspension)) == .file ? .detached(.massDeletion) : .attached
+    }
+}
+
 extension UbiquityContainer {
     /// Whether the guard against mass deletion keeps stores from exchanging in the container.
     ///

@@ -40,6 +40,9 @@ struct WipeDetector: Sendable {
     /// The container's directory is no longer where it was.
     mutating func lost(_ loss: TreeChange.RootLoss) { self.loss = loss }
 
+    /// Whether nothing has been said of why the container would be gone that was there before.
+    var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
+
     /// What is to be told and done when nothing has happened for a while.
     struct Verdict: Hashable, Sendable {
         /// Nil for nothing that concerns the container as a whole.

@@ -15,9 +15,9 @@ struct PeerPlace {
     /// - Returns: the highest epoch that a mark names, 0 where there is none.
     func prepare() throws -> Int64 {
         try explained {
-            try files.makeDirectory(layout.directory.removingLastComponent())
-            try files.makeDirectory(layout.directory)
-            try files.makeDirectory(layout.epochs)
+            try make(layout.directory.removingLastComponent())
+            try make(layout.directory)
+            try make(layout.epochs)
             return try files.names(in: layout.epochs).compactMap(ContentLayout.epoch(ofMark:)).max() ?? 0
         }
     }
@@ -44,10 +44,10 @@ struct PeerPlace {
     func makeDirectories(of peer: PeerIdentifier, epoch: Int64) throws {
         try explained {
             let logs = layout.logs(of: peer, epoch: epoch)
-            try files.makeDirectory(layout.peer(peer))
-            try files.makeDirectory(logs)
-            try files.makeDirectory(layout.receipts(of: peer, epoch: epoch))
-            try files.makeDirectory(layout.temporary(of: peer, epoch: epoch))
+            try make(layout.peer(peer))
+            try make(logs)
+            try make(layout.receipts(of: peer, epoch: epoch))
+            try make(layout.temporary(of: peer, epoch: epoch))
             try files.syncDirectory(logs)
             try files.syncDirectory(layout.peer(peer))
             // The names above, too: else a power cut takes away the directory of a store that remembers it.
@@ -70,13 +70,19 @@ struct PeerPlace {
     func write(_ mark: EpochMark, of peer: PeerIdentifier, placedIn epoch: Int64) throws {
         try explained {
             let temporary = layout.temporary(of: peer, epoch: epoch)
-            try files.makeDirectory(temporary)
+            try make(temporary)
             let draft = temporary.appending(UUID().uuidString)
             try files.writeNew(draft, try mark.encoded())
             try files.renameNew(draft, to: layout.epochMark(mark.epoch, by: peer))
             try files.syncDirectory(layout.epochs)
         }
         Waypoint.placeMarked.pass()
+    }
+
+    /// Makes a directory that may be there; a link is none, wherever it leads.
+    private func make(_ directory: FilePath) throws(Errno) {
+        try files.makeDirectory(directory)
+        guard try files.kind(of: directory) == .directory else { throw .notDirectory }
     }
 
     private func explained<Result>(_ body: () throws -> Result) throws -> Result {

@@ -166,7 +166,10 @@ extension StoreEngine {
         if !state.attached { found = container.attachment() }
         if found == .attached, state.attached {
             do {
-                if try files.kind(of: layout.logs(of: state.peer, epoch: state.epoch)) != .directory { found = .detached(.contentGone) }
+                // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
+                let logs = layout.logs(of: state.peer, epoch: state.epoch)
+                let way = [layout.directory.removingLastComponent(), layout.directory, logs.removingLastComponent(), logs]
+                for directory in way where try files.kind(of: directory) != .directory { found = .detached(.contentGone) }
             } catch {
                 found = .detached(.unreadable(error))
             }

@@ -184,7 +184,13 @@ actor StoreEngine {
     /// The same with everything listed anew, until nothing is left to do.
     func settle() throws {
         inventory = nil
-        try exchange(all: true)
+        do {
+            try exchange(all: true)
+            failure = nil
+        } catch {
+            failure = String(describing: error)
+            throw error
+        }
         if suspended != nil { throw suspension }
     }
 

@@ -20,7 +20,7 @@ public struct StoreStatus: Sendable {
     public var broken: [BrokenRecord]
     /// How many records are alive and not shown, since what they refer to is not; `UbiquitousStore.held()` lists them.
     public var held: Int
-    /// Why the last exchange in the background failed, such as a full disk; nil where it did not.
+    /// Why the last exchange failed, such as a full disk; nil where it did not.
     ///
     /// It is tried again at every change.
     public var failure: String?
