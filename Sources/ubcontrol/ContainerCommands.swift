@@ -8,10 +8,10 @@ import UbiquityStores
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "List, make, copy, watch and wipe containers, and show how their items stand.",
+        abstract: "List, make, copy, watch and wipe containers; show how items stand.",
         subcommands: [
-            ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self, ContainerEventsCommand.self,
-            ContainerWipeCommand.self, ContainerResumeCommand.self,
+            ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self,
+            ContainerEventsCommand.self, ContainerWipeCommand.self, ContainerResumeCommand.self,
         ],
         defaultSubcommand: ContainerListCommand.self
     )

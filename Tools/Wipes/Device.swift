@@ -16,9 +16,9 @@ final class Device: Sendable {
         var isAtEnd = false
     }
 
-    init(_ name: String, home: FilePath) async throws {
+    init(_ name: String, home: FilePath, pace: Int) async throws {
         self.name = name
-        tool = try await RunningTool("ubiquity-wipes", ["device", "--home", home.string, "--name", name])
+        tool = try await RunningTool("ubiquity-wipes", ["device", "--home", home.string, "--name", name, "--pace", String(pace)])
         let task = Task { [tool, weak self] in
             for await line in tool.lines { self?.heard(line) }
             self?.heard(nil)

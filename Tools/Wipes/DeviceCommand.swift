@@ -15,6 +15,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
     @Option var home: String
     @Option var name: String
+    @Option var pace: Int
 
     static let container = "org.example.wipes"
 
@@ -50,7 +51,7 @@ struct DeviceCommand: AsyncParsableCommand {
             }
         }
         say("ready")
-        let saving = Task { [name] in
+        let saving = Task { [name, pace] in
             var number = 0
             while !Task.isCancelled {
                 number += 1
@@ -61,8 +62,7 @@ struct DeviceCommand: AsyncParsableCommand {
                     return
                 }
                 say("saved \(key)")
-                // A person's pace, some fifty times as fast.
-                try? await Task.sleep(for: .milliseconds(20))
+                try? await Task.sleep(for: .milliseconds(pace))
             }
         }
         for await signal in signals.stream {

@@ -22,11 +22,13 @@ struct Moment {
     let savesBeforeFate: Int
     private var random: SeededRandom
     private let directory: FilePath
+    private let pace: Int
     private var root: FilePath { directory.appending("root") }
     private var container: FilePath { root.appending("alice").appending(DeviceCommand.container) }
     private var copy: FilePath { directory.appending("copy") }
 
-    init(seed: UInt64, in directory: FilePath) {
+    init(seed: UInt64, in directory: FilePath, pace: Int) {
+        self.pace = pace
         self.seed = seed
         self.directory = directory
         random = SeededRandom(seed: seed)
@@ -47,7 +49,7 @@ struct Moment {
             let home = DeviceHome(directory.appending("home\(name)"))
             try home.signIn(AccountName("alice"), containers: root)
             try make(home.path.appending("App"))
-            devices.append(try await Device(name, home: home.path))
+            devices.append(try await Device(name, home: home.path, pace: pace))
         }
         let (a, b) = (devices[0], devices[1])
         do {

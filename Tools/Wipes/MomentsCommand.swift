@@ -14,6 +14,9 @@ struct MomentsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The seeds.", valueName: "first..last"))
     var seeds: String
 
+    @Option(help: ArgumentHelp("How long each device waits between two saves.", valueName: "milliseconds"))
+    var pace = 20
+
     @Flag(help: "Keep the directory of a moment that failed.")
     var keep = false
 
@@ -26,7 +29,7 @@ struct MomentsCommand: AsyncParsableCommand {
         for seed in first...last {
             let directory = FilePath(FileManager.default.temporaryDirectory.path).appending(
                 "ubiquity-wipes-\(ProcessInfo.processInfo.processIdentifier)-\(seed)")
-            var moment = Moment(seed: seed, in: directory)
+            var moment = Moment(seed: seed, in: directory, pace: pace)
             let what = "seed \(seed): \(moment.fate.rawValue) after \(moment.savesBeforeCopy) and \(moment.savesBeforeFate) saves"
             do {
                 try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
