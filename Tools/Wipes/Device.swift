@@ -55,7 +55,10 @@ final class Device: Sendable {
         }
         guard isIn else {
             let others = lines.filter { !$0.hasPrefix("saved") }.suffix(6).map { String($0.prefix(200)) }
-            throw Trouble("\(name) does not come to where it \(what) after \(saved.count) saves; else it printed \(others)")
+            // A process that has ended says why; one that hangs is asked to.
+            tool.signal(SIGABRT)
+            let errors = try await tool.end().errors
+            throw Trouble("\(name) does not come to where it \(what) after \(saved.count) saves; else it printed \(others) \(errors)")
         }
     }
 

@@ -26,9 +26,11 @@ extension ContentLayout {
             guard let other = PeerIdentifier(name), other != own, try files.kind(of: logs(of: other, epoch: epoch)) == .directory else { continue }
             let directory = self.receipts(of: other, epoch: epoch)
             let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
-            let newest = numbers.lazy.compactMap { number in
-                (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
-            }.first
+            var newest: Receipt?
+            // Each once: its owner may remove it meanwhile, and what is lazy reads what it finds a second time.
+            for number in numbers where newest == nil {
+                newest = (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
+            }
             receipts[other] = PeerReceipt(number: numbers.first ?? 0, receipt: newest)
         }
         return receipts
