@@ -49,7 +49,9 @@ struct WipeDetectorTests {
             #expect(trips.firstIndex(of: true) == 99)
             detector.lost(.deleted)
         }
-        #expect(verdict == .init(kind: .containerRemoved, isGuarded: false))
+        #expect(verdict == .init(kind: .containerRemoved, isGuarded: false, isLifted: true))
+        // What the guard said before of something else stands.
+        #expect(settled(ContainerSighting(attachment: .detached(.containerGone))) { $0.lost(.deleted) }.isLifted == false)
     }
 
     @Test("The guard acts where many items and a great part went, and not below that")
@@ -89,6 +91,19 @@ struct WipeDetectorTests {
                 let isTripped = detector.vanished(path)
                 #expect(!isTripped)
                 detector.appeared(path)
+            }
+        }
+        #expect(verdict == .init())
+    }
+
+    @Test("What comes and goes again, such as drafts, is nobody's loss")
+    func drafts() {
+        let verdict = settled(whole) { detector in
+            for index in 0..<1000 {
+                let path = root.appending("Documents").appending("draft\(index)")
+                detector.appeared(path)
+                let isTripped = detector.vanished(path)
+                #expect(!isTripped)
             }
         }
         #expect(verdict == .init())

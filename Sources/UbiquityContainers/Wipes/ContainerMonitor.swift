@@ -20,6 +20,9 @@ actor ContainerMonitor {
     private var following: Task<Void, Never>?
     private var settling: Task<Void, Never>?
 
+    /// How long it is waited for quiet where there is none.
+    private static let longest = Duration.seconds(60)
+    private var settlesBy: ContinuousClock.Instant?
     /// How often an explanation is waited for.
     private static let patience = 20
     private var patience = ContainerMonitor.patience
@@ -125,10 +128,10 @@ actor ContainerMonitor {
             case .attributes, .modified: continue
             // The files of stores come and go all the time: no path is made for them.
             case .created where isDeepInStore(change), .removed where isDeepInStore(change), .moved where isDeepInStore(change): continue
-            case .created: detector.appeared(change.path)
+            case .created: if concerns(change.path) { detector.appeared(change.path) }
             case .moved:
                 if let from = change.from, !change.isDirectory { vanish(from) }
-                detector.appeared(change.path)
+                if concerns(change.path) { detector.appeared(change.path) }
             case .removed: if !change.isDirectory { vanish(change.path) }
             case .rootLost(let loss):
                 if watcher?.root == container.path { detector.lost(loss) }
@@ -187,9 +190,11 @@ actor ContainerMonitor {
 
     /// Something has happened: looks when nothing more has for a while.
     private func disturb() {
+        let latest = settlesBy ?? .now + Self.longest
+        settlesBy = latest
         settling?.cancel()
-        settling = Task { [weak self, clock, quiet] in
-            guard (try? await clock.sleep(for: quiet)) != nil, !Task.isCancelled else { return }
+        settling = Task { [weak self, clock, pause = min(quiet, max(.zero, ContinuousClock.now.duration(to: latest)))] in
+            guard (try? await clock.sleep(for: pause)) != nil, !Task.isCancelled else { return }
             await self?.settle()
         }
     }
@@ -202,6 +207,7 @@ actor ContainerMonitor {
     }
 
     private func settle() {
+        settlesBy = nil
         let sighting = ContainerSighting(of: container)
         // The watcher has still to say how it went.
         if sighting.isGone, detector.isUnexplained, watcher?.root == container.path, patience > 0 {
@@ -211,8 +217,7 @@ actor ContainerMonitor {
         patience = Self.patience
         let verdict = detector.settle(sighting)
         if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
-        // The container says itself what it lacks.
-        if !verdict.isGuarded, sighting.attachment != .attached, container.isSuspended { try? container.resume() }
+        if verdict.isLifted { try? container.resume() }
         watch()
         guard let kind = verdict.kind else { return }
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)

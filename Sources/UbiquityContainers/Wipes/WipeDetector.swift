@@ -12,6 +12,8 @@ struct WipeDetector: Sendable {
     private var isTripped = false
     /// Items that went since then.
     private var removed: Set<FilePath> = []
+    /// Items that came since then: that these go is nobody's loss.
+    private var born: Set<FilePath> = []
     /// What somebody deletes, or moves out, under coordination.
     private var announced: Set<FilePath> = []
     private var loss: TreeChange.RootLoss?
@@ -25,12 +27,15 @@ struct WipeDetector: Sendable {
     mutating func announce(_ path: FilePath) { announced.insert(path) }
 
     /// An item is there, perhaps again.
-    mutating func appeared(_ path: FilePath) { removed.remove(path) }
+    mutating func appeared(_ path: FilePath) {
+        if removed.remove(path) == nil { born.insert(path) }
+    }
 
     /// An item is gone.
     ///
     /// - Returns: whether that makes it too many: the guard is to act now, and not when it is over.
     mutating func vanished(_ path: FilePath) -> Bool {
+        if born.remove(path) != nil { return false }
         removed.insert(path)
         guard let limit, !isTripped, limit.isPassed(by: removed.count, of: settled.items) else { return false }
         isTripped = limit.isPassed(by: unannounced, of: settled.items)
@@ -49,6 +54,8 @@ struct WipeDetector: Sendable {
         var kind: ContainerEvent.Kind?
         /// Whether stores are to be suspended until somebody says that it was meant.
         var isGuarded = false
+        /// Whether what the guard did on the way is to be undone, for the container says itself what it lacks.
+        var isLifted = false
     }
 
     /// Says what it was, nothing having happened for a while.
@@ -58,9 +65,9 @@ struct WipeDetector: Sendable {
     mutating func settle(_ now: ContainerSighting) -> Verdict {
         let before = settled
         let kind = kind(before, now)
-        // What is gone as a whole says so itself, and is back as a whole.
-        let verdict = Verdict(kind: kind, isGuarded: isTripped && now.isSignedIn && now.attachment == .attached)
-        (settled, removed, announced, loss, isTripped) = (now, [], [], nil, false)
+        let verdict = Verdict(
+            kind: kind, isGuarded: isTripped && now.isSignedIn && now.attachment == .attached, isLifted: isTripped && now.attachment != .attached)
+        (settled, removed, born, announced, loss, isTripped) = (now, [], [], [], nil, false)
         // A container that is gone cannot be counted: what it held is what it has to be compared with when it is back.
         if now.attachment != .attached, now.attachment != .detached(.markGone) { (settled.items, settled.epochs) = (before.items, before.epochs) }
         return verdict
