@@ -96,6 +96,60 @@ struct WipeDetectorTests {
         #expect(verdict == .init())
     }
 
+    @Test("Deletions that were announced count as meant though they begin late, or were heard of too late")
+    func late() {
+        var detector = WipeDetector(whole, limit: MassDeletionLimit())
+        detector.announce(root.appending("Documents"))
+        #expect(detector.settle(whole) == .init())
+        var trips = vanish(150, &detector)
+        #expect(!trips.contains(true))
+        var now = whole
+        now.items = 50
+        #expect(detector.settle(now) == .init())
+
+        detector = WipeDetector(whole, limit: MassDeletionLimit())
+        trips = vanish(150, &detector)
+        #expect(trips.contains(true))
+        detector.announce(root.appending("Documents"))
+        #expect(detector.settle(now) == .init(kind: nil, isGuarded: false, isLifted: true))
+        // Not for ever.
+        detector = WipeDetector(whole, limit: MassDeletionLimit())
+        detector.announce(root.appending("Documents"), at: .now)
+        #expect(detector.settle(whole, at: .now + .seconds(601)) == .init())
+        trips = vanish(150, &detector)
+        #expect(trips.contains(true))
+    }
+
+    @Test("What is renamed inside is not gone, and what is back when it is looked at trips no guard")
+    func renamed() {
+        let renames = settled(whole) { detector in
+            for index in 0..<150 {
+                detector.moved(root.appending("Documents").appending("\(index)"), to: root.appending("New").appending("\(index)"))
+            }
+        }
+        #expect(renames == .init())
+        let back = settled(whole) { detector in
+            let trips = vanish(150, &detector)
+            #expect(trips.contains(true))
+            for index in 0..<150 { detector.appeared(root.appending("Documents").appending("\(index)")) }
+        }
+        #expect(back == .init(kind: nil, isGuarded: false, isLifted: true))
+    }
+
+    @Test("A container that comes back with little of what it held is not simply back; one that went while its account was away is told of")
+    func returns() {
+        var detector = WipeDetector(whole, limit: MassDeletionLimit())
+        detector.lost(.unmounted)
+        #expect(detector.settle(ContainerSighting(attachment: .detached(.containerGone))).kind == .unmounted)
+        #expect(
+            detector.settle(ContainerSighting(items: 10, epochs: ["Notes": 1])) == .init(kind: .massDeletion(removed: 190, of: 200), isGuarded: true))
+        var out = whole
+        out.isSignedIn = false
+        detector = WipeDetector(whole, limit: MassDeletionLimit())
+        #expect(detector.settle(out).kind == .signedOut)
+        #expect(detector.settle(ContainerSighting(attachment: .detached(.markGone))).kind == .contentsRemoved)
+    }
+
     @Test("What comes and goes again, such as drafts, is nobody's loss")
     func drafts() {
         let verdict = settled(whole) { detector in

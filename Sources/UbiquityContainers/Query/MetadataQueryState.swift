@@ -130,7 +130,8 @@ package struct MetadataQueryState: Sendable {
     package mutating func intervalPassed() -> [Action] {
         guard isWaiting else { return [] }
         isWaiting = false
-        return flush(.updated)
+        // What is told while it gathers is part of that.
+        return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
     /// Results stay as they are until updates are enabled as often as they were disabled.

@@ -23,6 +23,10 @@ actor ContainerMonitor {
     /// How long it is waited for quiet where there is none.
     private static let longest = Duration.seconds(60)
     private var settlesBy: ContinuousClock.Instant?
+    private var isLooking = false
+    private var disturbances = 0
+    /// Whether the guard has suspended stores since it was told last.
+    private var hasSuspended = false
     /// How often an explanation is waited for.
     private static let patience = 20
     private var patience = ContainerMonitor.patience
@@ -85,9 +89,16 @@ actor ContainerMonitor {
     nonisolated func begin() { Task { await start() } }
 
     /// Returns when the container is watched.
-    func ready() async {
+    ///
+    /// - Throws: `ContainerError` where it cannot be.
+    func ready() async throws {
         start()
-        try? await watcher?.settled()
+        guard let watcher else {
+            throw ContainerError(
+                .fileSystem, "\(container.path) cannot be watched; see fs.inotify.max_user_watches, and whether it can be read.", path: container.path
+            )
+        }
+        try? await watcher.settled()
     }
 
     private func start() {
@@ -101,6 +112,12 @@ actor ContainerMonitor {
                     for await _ in changes { await self?.disturb() }
                 })
         }
+        if let suspensions = container.suspensions {
+            tasks.append(
+                Task { [weak self] in
+                    for await _ in suspensions { await self?.noteSuspensions() }
+                })
+        }
         watch()
         // It may have gone before it was watched.
         disturb()
@@ -112,7 +129,11 @@ actor ContainerMonitor {
     private func watch() {
         var place = container.path
         while !place.isEmpty, (try? container.files.kind(of: place)) != .directory { place.removeLastComponent() }
-        guard watcher?.root != place, let new = try? TreeWatcher(place) else { return }
+        guard watcher?.root != place else { return }
+        var options = TreeWatcher.Options()
+        // Of what lies around its place only that it comes.
+        if place != container.path { options.exclude = ["*/*"] }
+        guard let new = try? TreeWatcher(place, options: options) else { return }
         watcher?.close()
         following?.cancel()
         watcher = new
@@ -130,8 +151,12 @@ actor ContainerMonitor {
             case .created where isDeepInStore(change), .removed where isDeepInStore(change), .moved where isDeepInStore(change): continue
             case .created: if concerns(change.path) { detector.appeared(change.path) }
             case .moved:
-                if let from = change.from, !change.isDirectory { vanish(from) }
-                if concerns(change.path) { detector.appeared(change.path) }
+                if let from = change.from, concerns(from), concerns(change.path) {
+                    detector.moved(from, to: change.path)
+                } else {
+                    if let from = change.from, !change.isDirectory { vanish(from) }
+                    if concerns(change.path) { detector.appeared(change.path) }
+                }
             case .removed: if !change.isDirectory { vanish(change.path) }
             case .rootLost(let loss):
                 if watcher?.root == container.path { detector.lost(loss) }
@@ -158,7 +183,7 @@ actor ContainerMonitor {
     /// Whether a path is that of an item.
     private func concerns(_ path: FilePath) -> Bool {
         guard let names = names(path) else { return false }
-        return names[0] != UbiquityContainer.markDirectoryName && names[0] != "CoreData" && !ForeignNames.matches(names.last!)
+        return names[0] != UbiquityContainer.markDirectoryName && names[0] != "CoreData" && !names.contains(where: ForeignNames.matches)
     }
 
     /// Whether a change is below a store's directory, from and to, and not in `epochs`, whose marks are few.
@@ -190,6 +215,7 @@ actor ContainerMonitor {
 
     /// Something has happened: looks when nothing more has for a while.
     private func disturb() {
+        disturbances &+= 1
         let latest = settlesBy ?? .now + Self.longest
         settlesBy = latest
         settling?.cancel()
@@ -203,21 +229,30 @@ actor ContainerMonitor {
     func lookNow() async {
         try? await watcher?.settled()
         settling?.cancel()
-        settle()
+        await settle()
     }
 
-    private func settle() {
-        settlesBy = nil
-        let sighting = ContainerSighting(of: container)
+    private func settle() async {
+        // One look at a time; what happens while it lasts is looked at once more.
+        guard !isLooking else { return disturb() }
+        isLooking = true
+        let seen = disturbances
+        let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
+        isLooking = false
+        guard let sighting else { return }
+        if seen != disturbances, let settlesBy, settlesBy > .now { return disturb() }
         // The watcher has still to say how it went.
         if sighting.isGone, detector.isUnexplained, watcher?.root == container.path, patience > 0 {
             patience -= 1
             return disturb()
         }
         patience = Self.patience
+        settlesBy = nil
         let verdict = detector.settle(sighting)
         if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
-        if verdict.isLifted { try? container.resume() }
+        // Only what was done on the way: an older suspension waits for somebody's word.
+        if verdict.isLifted, hasSuspended { try? container.resume() }
+        hasSuspended = false
         watch()
         guard let kind = verdict.kind else { return }
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
@@ -228,7 +263,20 @@ actor ContainerMonitor {
         }
     }
 
+    /// Late listeners need not hear of deletions that somebody has said were meant.
+    private func noteSuspensions() {
+        guard !container.isSuspended else { return }
+        events.post { present in
+            if case .massDeletion = present?.kind { present = nil }
+            return nil
+        }
+    }
+
     private func suspend(removed: Int) {
+        if removed == 0 {
+            guard !container.isSuspended else { return }
+            hasSuspended = true
+        }
         let suspension = ContainerSuspension(since: Date(), removed: removed, of: detector.settled.items)
         try? HomeFiles(home: container.home).suspend(container.identifier, container.account, suspension)
     }
@@ -265,7 +313,7 @@ public struct ContainerEvents: AsyncSequence, Sendable {
     let monitor: ContainerMonitor
 
     /// Returns when the container is watched, and whatever befalls it from now on will be told.
-    package func ready() async throws { await monitor.ready() }
+    package func ready() async throws { try await monitor.ready() }
 
     /// Begins to observe.
     ///

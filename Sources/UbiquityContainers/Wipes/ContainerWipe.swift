@@ -28,17 +28,23 @@ public struct ContainerWipe: Sendable, Codable, Hashable {
         _ container: UbiquityContainer, deadline: Duration = .seconds(30), progress: @escaping @Sendable (_ files: Int) -> Void = { _ in }
     ) async throws -> ContainerWipe {
         let wiping = Wiping(container: container, deadline: deadline, progress: progress)
-        try await blocking { try wiping.dropStores() }
         var wipe = ContainerWipe()
-        var isGrowing = true
-        while isGrowing {
+        // More than once, for others may write meanwhile; not for ever.
+        for _ in 0..<Self.passes {
+            try await blocking { try wiping.dropStores() }
             let before = wipe.files
             wipe.left = []
             for item in try await blocking({ try wiping.items() }) { try await wiping.delete(item, &wipe) }
-            isGrowing = wipe.files > before
+            if wipe.files == before { return wipe }
         }
+        let back = try await blocking { try wiping.items() }.filter { item in
+            !wipe.left.contains { container.path.pushing(FilePath($0.path)) == item }
+        }
+        wipe.left += back.map { .init(path: $0.lastComponent!.string, reason: "it is made again as soon as it is deleted") }
         return wipe
     }
+
+    private static let passes = 5
 }
 
 /// A wipe on its way.
