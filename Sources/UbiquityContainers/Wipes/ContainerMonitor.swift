@@ -24,6 +24,7 @@ actor ContainerMonitor {
     private static let longest = Duration.seconds(60)
     private var settlesBy: ContinuousClock.Instant?
     private var isLooking = false
+    private var looks = 0
     private var disturbances = 0
     /// Whether the guard has suspended stores since it was told last.
     private var hasSuspended = false
@@ -229,7 +230,11 @@ actor ContainerMonitor {
     func lookNow() async {
         try? await watcher?.settled()
         settling?.cancel()
-        await settle()
+        let before = looks
+        while looks == before {
+            await settle()
+            await Task.yield()
+        }
     }
 
     private func settle() async {
@@ -248,6 +253,7 @@ actor ContainerMonitor {
         }
         patience = Self.patience
         settlesBy = nil
+        looks += 1
         let verdict = detector.settle(sighting)
         if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
         // Only what was done on the way: an older suspension waits for somebody's word.
