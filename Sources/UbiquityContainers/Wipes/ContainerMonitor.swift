@@ -11,8 +11,6 @@ actor ContainerMonitor {
     private let container: UbiquityContainer
     /// The path of `CoreData`, and a slash.
     private let storePrefix: [UInt8]
-    private let quiet: Duration
-    private let clock: any Clock<Duration>
     private var detector: WipeDetector
     private var watcher: TreeWatcher?
     private var presenter: DeletionPresenter?
@@ -62,18 +60,11 @@ actor ContainerMonitor {
 
     /// Makes one that does not run yet.
     ///
-    /// - Parameters:
-    ///   - container: the container.
-    ///   - quiet: how long nothing has to happen before it is told.
-    ///   - clock: what it waits by.
+    /// - Parameter container: the container.
     /// - Throws: `ContainerError` where `config.json` cannot be read.
-    init(
-        _ container: UbiquityContainer, quiet: Duration = ContainerMonitor.quiet, clock: any Clock<Duration> = ContinuousClock()
-    ) throws(ContainerError) {
+    init(_ container: UbiquityContainer) throws(ContainerError) {
         self.container = container
         storePrefix = Array("\(container.path)/CoreData/".utf8)
-        self.quiet = quiet
-        self.clock = clock
         // A container that is not whole at the beginning is told of like one that is so later.
         var whole = ContainerSighting(of: container)
         (whole.attachment, whole.isSignedIn) = (.attached, true)
@@ -172,7 +163,7 @@ actor ContainerMonitor {
     private func vanish(_ path: FilePath) {
         guard concerns(path), detector.vanished(path) else { return }
         // At once: what comes next may be the rest of the container.
-        suspend(removed: 0)
+        suspend(removed: 0, of: detector.settled.items)
     }
 
     /// The names of a path below the container; nil elsewhere.
@@ -220,8 +211,8 @@ actor ContainerMonitor {
         let latest = settlesBy ?? .now + Self.longest
         settlesBy = latest
         settling?.cancel()
-        settling = Task { [weak self, clock, pause = min(quiet, max(.zero, ContinuousClock.now.duration(to: latest)))] in
-            guard (try? await clock.sleep(for: pause)) != nil, !Task.isCancelled else { return }
+        settling = Task { [weak self, pause = min(Self.quiet, max(.zero, ContinuousClock.now.duration(to: latest)))] in
+            guard (try? await Task.sleep(for: pause)) != nil, !Task.isCancelled else { return }
             await self?.settle()
         }
     }
@@ -254,8 +245,9 @@ actor ContainerMonitor {
         patience = Self.patience
         settlesBy = nil
         looks += 1
+        let before = detector.settled.items
         let verdict = detector.settle(sighting)
-        if case .massDeletion(let removed, _) = verdict.kind, verdict.isGuarded { suspend(removed: removed) }
+        if verdict.isGuarded { suspend(removed: max(1, before - sighting.items), of: before) }
         // Only what was done on the way: an older suspension waits for somebody's word.
         if verdict.isLifted, hasSuspended { try? container.resume() }
         hasSuspended = false
@@ -278,12 +270,12 @@ actor ContainerMonitor {
         }
     }
 
-    private func suspend(removed: Int) {
+    private func suspend(removed: Int, of items: Int) {
         if removed == 0 {
             guard !container.isSuspended else { return }
             hasSuspended = true
         }
-        let suspension = ContainerSuspension(since: Date(), removed: removed, of: detector.settled.items)
+        let suspension = ContainerSuspension(since: Date(), removed: removed, of: items)
         try? HomeFiles(home: container.home).suspend(container.identifier, container.account, suspension)
     }
 }
