@@ -38,6 +38,8 @@ extension TreeWatcher {
         /// One without a slash is compared with names at every depth; one with a slash with the path from the root; one that ends in a
         /// slash leaves out directories only.
         public var exclude: [String] = []
+        /// Whether a symbolic link in the root's place is followed; if not, the root counts as lost for as long as one stands there.
+        public var followsRoot = true
         /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
         /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
         public var collapses = false

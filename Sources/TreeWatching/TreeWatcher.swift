@@ -25,7 +25,7 @@ public final class TreeWatcher: Sendable {
 
     /// Begins to watch a directory.
     /// - Parameters:
-    ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed, below it none is.
+    ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed unless the options say otherwise, below it none is.
     ///   - options: What to report, and how.
     /// - Throws: ``TreeWatchingError`` where there is no directory at `root`, it cannot be read, or no inotify instance is left. What vanishes
     ///   after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
@@ -35,10 +35,10 @@ public final class TreeWatcher: Sendable {
         let root = try Self.absolute(root)
         switch options.source {
         case .kernel:
-            try Self.check(root)
+            try Self.check(root, options)
             hub = try TreeHub.kernel()
         case .inotifytools(let helper):
-            try Self.check(root)
+            try Self.check(root, options)
             hub = try TreeHub(source: HelperSource(helper: helper), outlivesWatchers: false)
         case .custom(let source):
             hub = try TreeHub(source: source, outlivesWatchers: false)
@@ -153,10 +153,10 @@ public final class TreeWatcher: Sendable {
         return FilePath(platformString: directory).pushing(path).lexicallyNormalized()
     }
 
-    private static func check(_ root: FilePath) throws(TreeWatchingError) {
+    private static func check(_ root: FilePath, _ options: Options) throws(TreeWatchingError) {
         let result = root.withPlatformString { path -> Result<Void, Errno> in
             do throws(Errno) {
-                let fd = try LongPath.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                let fd = try LongPath.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (options.followsRoot ? 0 : O_NOFOLLOW))
                 Glibc.close(fd)
                 return .success(())
             } catch {

@@ -116,6 +116,32 @@ struct TreeWatcherTests {
         watcher.close()
     }
 
+    @Test("W-07: where the root is not to be followed, a link in its place counts as its loss, and is refused at first")
+    func linkInPlaceOfRoot() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "root"])
+        try stage.perform(["write", "root/x", "in"])
+        let root = stage.root.appending("root"), aside = stage.root.appending("aside")
+        var options = TreeWatcher.Options()
+        options.followsRoot = false
+        let watcher = try TreeWatcher(root, options: options)
+        defer { watcher.close() }
+        let reader = watcher.changes.makeAsyncIterator()
+        #expect(await reader.next()?.map(\.kind) == [.ready])
+        try FileManager.default.moveItem(atPath: root.string, toPath: aside.string)
+        try FileManager.default.createSymbolicLink(atPath: root.string, withDestinationPath: aside.string)
+        #expect(throws: TreeWatchingError.self) { try TreeWatcher(root, options: options) }
+        #expect(await reader.next()?.map(\.kind) == [.rootLost(.moved)])
+        try stage.perform(["write", "aside/y", "behind the link"])
+        try FileManager.default.removeItem(atPath: root.string)
+        try FileManager.default.moveItem(atPath: aside.string, toPath: root.string)
+        // What came behind the link is told as part of what is there now.
+        var changes: [TreeChange] = []
+        while !changes.contains(where: { $0.kind == .rootBack }), let batch = await reader.next() { changes += batch }
+        #expect(!changes.prefix { $0.kind != .rootBack }.contains { $0.path.lastComponent == "y" })
+    }
+
     @Test("W-07: bad roots are refused with one clear error each")
     func badRoots() throws {
         let stage = try Stage()

@@ -10,7 +10,7 @@ import Testing
 struct ContainerEventTests {
     /// A container in use, with items, and somebody who listens.
     private func withContainer(
-        items: Int = 3, _ body: (UbiquityContainer, inout ContainerEvents.Iterator) async throws -> Void
+        items: Int = 3, in folder: String = "Documents", _ body: (UbiquityContainer, inout ContainerEvents.Iterator) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let home = DeviceHome(directory.appending("home"))
@@ -18,8 +18,9 @@ struct ContainerEventTests {
             try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
             try home.signIn(AccountName("alice"), containers: root)
             let container = try await UbiquityContainer("org.example.notes", home: home)
-            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: false)
-            for index in 0..<items { try write(container.documents.appending("\(index).txt")) }
+            let place = container.path.appending(folder)
+            try FileManager.default.createDirectory(atPath: place.string, withIntermediateDirectories: false)
+            for index in 0..<items { try write(place.appending("\(index).txt")) }
             let events = try container.events
             try await events.ready()
             var iterator = events.makeAsyncIterator()
@@ -85,10 +86,10 @@ struct ContainerEventTests {
         }
     }
 
-    @Test("Deletions under coordination do not trip the guard")
-    func coordinated() async throws {
-        try await withContainer(items: 300) { container, events in
-            let folder = container.documents
+    @Test("Deletions under coordination do not trip the guard, wherever in the container the items lie", arguments: ["Documents", "Library"])
+    func coordinated(name: String) async throws {
+        try await withContainer(items: 300, in: name) { container, events in
+            let folder = container.path.appending(name)
             try await FileCoordinator().write(URL(filePath: folder.string), options: .forDeleting) { _ in
                 for index in 0..<200 { try remove(folder.appending("\(index).txt")) }
             }

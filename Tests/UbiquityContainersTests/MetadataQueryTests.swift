@@ -55,6 +55,11 @@ import UbiquityContainers
 
         /// Reads on, letting time pass, until the results are these.
         func until(_ expected: [String], _ updates: inout MetadataQueryUpdates.Iterator) async -> [MetadataItem] {
+            await until(&updates) { $0 == expected }
+        }
+
+        /// Reads on, letting time pass, until somebody is content with the results.
+        func until(_ updates: inout MetadataQueryUpdates.Iterator, _ isEnough: ([String]) -> Bool) async -> [MetadataItem] {
             while true {
                 let ticking = Task { [clock] in
                     while !Task.isCancelled {
@@ -64,7 +69,7 @@ import UbiquityContainers
                 }
                 defer { ticking.cancel() }
                 guard let update = await updates.next() else { return [] }
-                if names(update.results) == expected { return update.results }
+                if isEnough(names(update.results)) { return update.results }
             }
         }
     }
@@ -283,6 +288,34 @@ import UbiquityContainers
             #expect(stage.names(gone.removed) == ["Documents/a.txt"] && gone.results.isEmpty)
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
             _ = await stage.until(["Documents/a.txt"], &updates)
+        }
+    }
+
+    @Test("U-77: a link in a container's place is not followed, neither at first nor when a query runs", arguments: [false, true])
+    func link(isFirst: Bool) async throws {
+        try await withStage { stage in
+            try stage.write("Documents/a")
+            let query = stage.query()
+            let aside = stage.container.path.removingLastComponent().removingLastComponent().appending("aside")
+            func replace() throws {
+                try FileManager.default.moveItem(atPath: stage.container.path.string, toPath: aside.string)
+                try FileManager.default.createSymbolicLink(atPath: stage.container.path.string, withDestinationPath: aside.string)
+            }
+            if isFirst { try replace() }
+            var (updates, results) = try await stage.gather(query)
+            #expect(results == (isFirst ? [] : ["Documents/a"]))
+            if !isFirst {
+                try replace()
+                _ = await stage.until([], &updates)
+            }
+            try Data().write(to: URL(filePath: aside.appending("Documents/b").string))
+            // The container is back, with what came to it meanwhile: that is the next to be told.
+            try FileManager.default.removeItem(atPath: stage.container.path.string)
+            try FileManager.default.moveItem(atPath: aside.string, toPath: stage.container.path.string)
+            _ = await stage.until(&updates) { names in
+                #expect(names.isEmpty || names == ["Documents/a", "Documents/b"])
+                return !names.isEmpty
+            }
         }
     }
 

@@ -267,7 +267,7 @@ package final class CoordinationClient: Sendable {
 
     var presenters: [any FilePresenter] {
         state.withLock { state in
-            state.registry.entries.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter)
+            state.registry.entries.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter).filter { !($0 is any CoordinationWitness) }
         }
     }
 

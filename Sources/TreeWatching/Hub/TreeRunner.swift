@@ -8,6 +8,8 @@ final class TreeRunner {
     private(set) var machine: TreeStateMachine
     private unowned let hub: HubLoop
     private let root: [UInt8]
+    /// Whether the root itself may be a symbolic link.
+    private let followsRoot: Bool
     private let mask: UInt32
     private let report: @Sendable (TreeWatchingError) -> Void
     private let sweepInterval: Int64
@@ -35,6 +37,7 @@ final class TreeRunner {
         self.identifier = identifier
         self.hub = hub
         self.root = root
+        followsRoot = options.followsRoot
         self.report = report
         path = RootedPath(root: root)
         delivery = ChangeDelivery(root: root, options: options)
@@ -182,9 +185,8 @@ final class TreeRunner {
     private func addWatch(_ node: TreeIndex.Node) -> Result<Int32, Errno> {
         do throws(Errno) {
             if node != .root { return .success(try hub.source.addWatch(path.text, mask: mask)) }
-            // The root itself may be a symbolic link, and is followed.
-            let mask = (mask | RawEvent.Mask.root.rawValue) & ~RawEvent.Mask.dontFollow.rawValue
-            rootIdentity = try hub.source.status(of: path.text, followingLinks: true).identity
+            let mask = (mask | RawEvent.Mask.root.rawValue) & ~(followsRoot ? RawEvent.Mask.dontFollow.rawValue : 0)
+            rootIdentity = try hub.source.status(of: path.text, followingLinks: followsRoot).identity
             return .success(try hub.source.addWatch(path.text, mask: mask))
         } catch {
             return .failure(error)
@@ -222,11 +224,11 @@ final class TreeRunner {
         var status: EntryStatus?
         while true {
             path.set([])
-            status = try? hub.source.status(of: path.text, followingLinks: true)
+            status = try? hub.source.status(of: path.text, followingLinks: followsRoot)
             let waited = watchAncestors(isLost: status?.isDirectory != true)
             // What came between the look and the watch raised no event.
             path.set([])
-            let again = try? hub.source.status(of: path.text, followingLinks: true)
+            let again = try? hub.source.status(of: path.text, followingLinks: followsRoot)
             if again?.isDirectory == status?.isDirectory, waited { break }
             status = again
             if waited, again?.isDirectory == true { break }

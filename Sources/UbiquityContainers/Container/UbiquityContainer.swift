@@ -128,6 +128,8 @@ public struct UbiquityContainer: Sendable {
     /// `.ubiquity`, where the attachment marks lie.
     package var markDirectory: FilePath { path.appending(Self.markDirectoryName) }
     package static let markDirectoryName = ".ubiquity"
+    /// Where the contents of the container's stores lie.
+    package static let storesName = "CoreData"
 
     /// The path of a container: `<root>/<account>/<container id>`.
     package static func path(root: FilePath, account: AccountName, identifier: ContainerIdentifier) -> FilePath {

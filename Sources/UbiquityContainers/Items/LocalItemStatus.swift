@@ -57,6 +57,7 @@ private actor LocalChangeReader {
             // A conflict is resolved by an attribute of the copy.
             var options = TreeWatcher.Options()
             options.attributes = true
+            options.followsRoot = false
             batches = try? TreeWatcher(container, options: options).changes.makeAsyncIterator()
             if batches == nil { return .below(container) }
         }

@@ -43,7 +43,7 @@ extension UbiquityContainer {
     public func isUbiquitousItem(at url: URL) -> Bool {
         guard contains(url) else { return false }
         let names = FilePath(url.path).lexicallyNormalized().components.dropFirst(path.components.count).map(\.string)
-        return names.first != Self.markDirectoryName && names.first != "CoreData" && !names.contains { $0.hasSuffix(".nosync") }
+        return names.first != Self.markDirectoryName && names.first != Self.storesName && !names.contains { $0.hasSuffix(".nosync") }
     }
 
     private func contains(_ url: URL) -> Bool {

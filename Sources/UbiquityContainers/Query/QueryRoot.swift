@@ -17,6 +17,7 @@ enum QueryRoot {
         // A conflict is resolved by an attribute of the copy.
         options.attributes = true
         options.collapses = true
+        options.followsRoot = false
         options.exclude = ["*\(ItemPath.excludedSuffix)/", "/CoreData/", "/\(UbiquityContainer.markDirectoryName)/", ".stversions/"]
         while !Task.isCancelled {
             do {
@@ -61,10 +62,11 @@ enum QueryRoot {
 
     /// A directory as coordination spells it: without symbolic links above it, realpath(3).
     static func canonical(_ directory: FilePath) -> FilePath {
-        directory.withPlatformString { path in
+        guard let name = directory.lastComponent else { return directory }
+        return directory.removingLastComponent().withPlatformString { path in
             guard let real = realpath(path, nil) else { return directory }
             defer { free(real) }
-            return FilePath(platformString: real)
+            return FilePath(platformString: real).appending(name)
         }
     }
 }

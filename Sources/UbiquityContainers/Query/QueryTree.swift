@@ -31,10 +31,10 @@ struct QueryTree: Sendable {
 
     // MARK: Scanning
 
-    /// Begins to look at everything.
+    /// Begins to look at everything; at nothing where a link stands in the container's place, for that leads who knows where.
     mutating func scan() -> Scan {
         (copies, orphaned) = ([:], [])
-        return Scan(frames: [(container, nil)])
+        return Scan(frames: isDirectory(container) ? [(container, nil)] : [])
     }
 
     /// Takes the next step of a scan.
@@ -96,6 +96,10 @@ struct QueryTree: Sendable {
     mutating func look(at look: QueryLook) -> [Finding] {
         var findings: [Finding] = []
         let path: FilePath
+        guard isDirectory(container) else {
+            forget(below: container)
+            return [.nothingBelow(container)]
+        }
         switch place(of: look.path) {
         case .outside: return []
         case .above:
@@ -216,7 +220,7 @@ struct QueryTree: Sendable {
         let names = rest.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
         guard let first = names.first else { return .above }
         if names.contains(where: { Self.isExcluded($0) || (!includesHidden && $0.hasPrefix(".")) }) { return .outside }
-        if first == "CoreData" || first == UbiquityContainer.markDirectoryName { return .outside }
+        if first == UbiquityContainer.storesName || first == UbiquityContainer.markDirectoryName { return .outside }
         let isDocument = first == "Documents"
         guard isDocument == (scope == .documents) else { return .outside }
         if isDocument, names.count == 1 { return .above }

@@ -9,11 +9,10 @@ internal import TreeWatching
 actor ContainerMonitor {
     nonisolated let events = Broadcast<ContainerEvent>()
     private let container: UbiquityContainer
-    /// The path of `CoreData`, and a slash.
-    private let storePrefix: [UInt8]
+    private let own: PathPrefix
     private var detector: WipeDetector
     private var watcher: TreeWatcher?
-    private var presenter: DeletionPresenter?
+    private var witness: DeletionWitness?
     private var tasks: [Task<Void, Never>] = []
     private var following: Task<Void, Never>?
     private var settling: Task<Void, Never>?
@@ -64,7 +63,7 @@ actor ContainerMonitor {
     /// - Throws: `ContainerError` where `config.json` cannot be read.
     init(_ container: UbiquityContainer) throws(ContainerError) {
         self.container = container
-        storePrefix = Array("\(container.path)/CoreData/".utf8)
+        own = PathPrefix(container.path)
         // A container that is not whole at the beginning is told of like one that is so later.
         var whole = ContainerSighting(of: container)
         (whole.attachment, whole.isSignedIn) = (.attached, true)
@@ -73,7 +72,7 @@ actor ContainerMonitor {
 
     deinit {
         watcher?.close()
-        if let presenter { FileCoordinator.removeFilePresenter(presenter) }
+        if let witness { FileCoordinator.removeFilePresenter(witness) }
         for task in tasks + [following, settling].compactMap({ $0 }) { task.cancel() }
         events.close()
     }
@@ -94,10 +93,10 @@ actor ContainerMonitor {
     }
 
     private func start() {
-        guard presenter == nil else { return }
-        let presenter = DeletionPresenter(of: container) { [weak self] path in await self?.announce(path) }
-        FileCoordinator.addFilePresenter(presenter)
-        self.presenter = presenter
+        guard witness == nil else { return }
+        let witness = DeletionWitness(of: container) { [weak self] path in await self?.announce(path) }
+        FileCoordinator.addFilePresenter(witness)
+        self.witness = witness
         if let changes = try? container.home.identityChanges {
             tasks.append(
                 Task { [weak self] in
@@ -123,6 +122,7 @@ actor ContainerMonitor {
         while !place.isEmpty, (try? container.files.kind(of: place)) != .directory { place.removeLastComponent() }
         guard watcher?.root != place else { return }
         var options = TreeWatcher.Options()
+        options.followsRoot = place != container.path
         // Of what lies around its place only that it comes.
         if place != container.path { options.exclude = ["*/*"] }
         guard let new = try? TreeWatcher(place, options: options) else { return }
@@ -139,63 +139,57 @@ actor ContainerMonitor {
         for change in batch {
             switch change.kind {
             case .attributes, .modified: continue
-            // The files of stores come and go all the time: no path is made for them.
-            case .created where isDeepInStore(change), .removed where isDeepInStore(change), .moved where isDeepInStore(change): continue
-            case .created: if concerns(change.path) { detector.appeared(change.path) }
-            case .moved:
-                if let from = change.from, concerns(from), concerns(change.path) {
-                    detector.moved(from, to: change.path)
-                } else {
-                    if let from = change.from, !change.isDirectory { vanish(from) }
-                    if concerns(change.path) { detector.appeared(change.path) }
-                }
-            case .removed: if !change.isDirectory { vanish(change.path) }
+            // The files of stores come and go all the time: no path is made for them, nor of what is told of nobody.
+            case .created, .moved, .removed: note(change)
             case .rootLost(let loss):
                 if watcher?.root == container.path { detector.lost(loss) }
                 disturb()
             case .ready, .overflow, .rescanned, .rootBack: disturb()
             }
-            if [change.path, change.from].contains(where: { $0.map(matters) == true }) { disturb() }
         }
         if watcher?.root != container.path { watch() }
     }
 
+    /// An entry has come, gone or moved.
+    private func note(_ change: TreeChange) {
+        let place = change.withPathBytes(place(of:)), source = change.withSourceBytes(place(of:))
+        switch (change.kind, place, source) {
+        case (.created, .item, _): detector.appeared(change.path)
+        case (.removed, .item, _): if !change.isDirectory { vanish(change.path) }
+        case (.moved, .item, .item): detector.moved(change.from!, to: change.path)
+        case (.moved, _, .item): if !change.isDirectory { vanish(change.from!) }
+        case (.moved, .item, _): detector.appeared(change.path)
+        default: break
+        }
+        if place.shows || source?.shows == true { disturb() }
+    }
+
     private func vanish(_ path: FilePath) {
-        guard concerns(path), detector.vanished(path) else { return }
+        guard detector.vanished(path) else { return }
         // At once: what comes next may be the rest of the container.
         suspend(removed: 0, of: detector.settled.items)
     }
 
-    /// The names of a path below the container; nil elsewhere.
-    private func names(_ path: FilePath) -> [String]? {
-        guard path.starts(with: container.path), path != container.path else { return nil }
-        return path.components.dropFirst(container.path.components.count).map(\.string)
+    /// What a path is to the container.
+    private enum Place {
+        case item
+        /// Its own directory or one that it lies in, a mark, a store's directory, an epoch's mark, a synchroniser's own.
+        case landmark
+        /// Deep in a store, where files come and go all the time, or not in the container.
+        case nothing
+
+        /// Whether a change there can show in a sighting.
+        var shows: Bool { self != .nothing }
     }
 
-    /// Whether a path is that of an item.
-    private func concerns(_ path: FilePath) -> Bool {
-        guard let names = names(path) else { return false }
-        return names[0] != UbiquityContainer.markDirectoryName && names[0] != "CoreData" && !names.contains(where: ForeignNames.matches)
-    }
-
-    /// Whether a change is below a store's directory, from and to, and not in `epochs`, whose marks are few.
-    private func isDeepInStore(_ change: TreeChange) -> Bool {
-        change.withPathBytes(isDeepInStore) && change.withSourceBytes(isDeepInStore) != false
-    }
-
-    private func isDeepInStore(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let count = storePrefix.count
-        guard bytes.count > count, storePrefix.withUnsafeBytes({ memcmp($0.baseAddress!, bytes.baseAddress!, count) == 0 }) else { return false }
-        guard let slash = bytes[count...].firstIndex(of: UInt8(ascii: "/")) else { return false }
-        return !bytes[(slash + 1)...].starts(with: Self.epochs)
-    }
-
-    private static let epochs = Array("epochs".utf8)
-
-    /// Whether a change there can show in a sighting: stores write all the time, and only their coming and going does.
-    private func matters(_ path: FilePath) -> Bool {
-        guard let names = names(path) else { return container.path.starts(with: path) }
-        return names[0] != "CoreData" || names.count <= 2 || names[2] == "epochs"
+    private func place(of path: UnsafeRawBufferPointer) -> Place {
+        guard let rest = own.rest(of: path) else { return own.isBelow(path) ? .landmark : .nothing }
+        let names = String(decoding: rest, as: UTF8.self).utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }
+        switch names.first {
+        case nil, UbiquityContainer.markDirectoryName?: return .landmark
+        case UbiquityContainer.storesName?: return names.count <= 2 || names[2] == "epochs" ? .landmark : .nothing
+        default: return names.contains { ForeignNames.matches(String($0)) } ? .landmark : .item
+        }
     }
 
     private func announce(_ path: FilePath) {
@@ -283,12 +277,12 @@ actor ContainerMonitor {
 /// Hears of deletions under coordination among the items that the user sees.
 ///
 /// Not of the whole container: a presenter hears of every change below its item, and stores write all the time.
-private final class DeletionPresenter: FilePresenter {
+private final class DeletionWitness: CoordinationWitness {
     let presentedItemURL: URL?
     private let announce: @Sendable (FilePath) async -> Void
 
     init(of container: UbiquityContainer, _ announce: @escaping @Sendable (FilePath) async -> Void) {
-        presentedItemURL = URL(filePath: container.documents.string, directoryHint: .isDirectory)
+        presentedItemURL = URL(filePath: container.path.string, directoryHint: .isDirectory)
         self.announce = announce
     }
 

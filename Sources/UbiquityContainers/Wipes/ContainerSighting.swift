@@ -23,8 +23,8 @@ extension ContainerSighting {
         let files = container.files
         isSignedIn = (try? container.home.account) == container.account
         attachment = UbiquityContainer.attachment(of: container.peer, at: container.path, files)
-        items = Self.count(container.path, files) { $0 == UbiquityContainer.markDirectoryName || $0 == "CoreData" }
-        let stores = container.path.appending("CoreData")
+        items = Self.count(container.path, files) { $0 == UbiquityContainer.markDirectoryName || $0 == UbiquityContainer.storesName }
+        let stores = container.path.appending(UbiquityContainer.storesName)
         for name in (try? files.names(in: stores)) ?? [] where (try? files.kind(of: stores.appending(name))) == .directory {
             let marks = (try? files.names(in: stores.appending(name).appending("epochs"))) ?? []
             epochs[name] = marks.compactMap { mark in mark.split(separator: ".").first.flatMap { Int64($0) } }.max() ?? 1

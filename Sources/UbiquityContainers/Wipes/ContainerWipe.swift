@@ -60,7 +60,7 @@ private struct Wiping {
         guard try files.kind(of: container.path) == .directory else {
             throw ContainerError(.rootUnavailable, "The container \(container.path) is not there: there is nothing to delete.", path: container.path)
         }
-        let stores = container.path.appending("CoreData")
+        let stores = container.path.appending(UbiquityContainer.storesName)
         do {
             guard try files.kind(of: stores) != nil else { return }
             try files.renameNew(stores, to: container.path.appending(".CoreData.\(UUID().uuidString).nosync"))

@@ -1,4 +1,5 @@
 package import SystemPackage
+internal import TreeWatching
 package import UbiquityContainers
 
 /// Where the files of one store's content lie in a container (DESIGN §3).
@@ -6,15 +7,17 @@ package struct ContentLayout: Hashable, Sendable {
     /// The content's directory: `CoreData/<content name>`.
     package let directory: FilePath
 
+    let prefix: PathPrefix
+
     package init(container: FilePath, contentName: String) {
-        directory = container.appending(Self.parent).appending(contentName)
+        self.init(directory: container.appending(UbiquityContainer.storesName).appending(contentName))
     }
 
     /// An existing content directory.
-    package init(directory: FilePath) { self.directory = directory }
-
-    /// `CoreData`, where the contents of a container's stores lie.
-    package static let parent = "CoreData"
+    package init(directory: FilePath) {
+        self.directory = directory
+        prefix = PathPrefix(directory)
+    }
 
     package var epochs: FilePath { directory.appending("epochs") }
 
@@ -55,44 +58,7 @@ package struct ContentLayout: Hashable, Sendable {
     /// Where files are written before they get their names; no synchroniser looks there.
     package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.temporaryName) }
 
-    /// Whose receipt a path names; nil for any other file.
-    func receiptOwner(at path: FilePath) -> PeerIdentifier? {
-        var rest = path
-        guard rest.removePrefix(directory), rest.components.count == 4, rest.components.dropFirst(2).first == Self.receiptsName else { return nil }
-        return rest.components.first.flatMap { PeerIdentifier($0.string) }
-    }
-
-    /// Whether a change at a path can be a reason to exchange.
-    ///
-    /// Drafts and receipts are none, nor is what the container holds beside this content; a directory above it is, for it may have gone.
-    package func concerns(_ path: FilePath) -> Bool {
-        var rest = path
-        guard rest.removePrefix(directory) else { return directory.starts(with: path) }
-        let place = rest.components.dropFirst(2).first
-        return place != Self.receiptsName && place != Self.temporaryName
-    }
-
-    private static let baselinesName = "baselines"
-    private static let receiptsName = FilePath.Component("receipts")
-    private static let temporaryName = FilePath.Component("tmp.nosync")
-
-    /// The peer, epoch and name of a log, from its path; nil for any other file.
-    package func log(at path: FilePath) -> (peer: PeerIdentifier, epoch: Int64, name: LogFileName)? {
-        var rest = path
-        guard rest.removePrefix(directory) else { return nil }
-        let parts = rest.components.map(\.string)
-        guard parts.count == 3, let peer = PeerIdentifier(parts[0]), let epoch = Int64(parts[1]), let name = LogFileName(parts[2]) else { return nil }
-        return (peer, epoch, name)
-    }
-
-    /// The epoch and name of a baseline, from its path; nil for any other file.
-    func baseline(at path: FilePath) -> (id: BaselineID, epoch: Int64)? {
-        var rest = path
-        guard rest.removePrefix(directory) else { return nil }
-        let parts = rest.components.map(\.string)
-        guard parts.count == 4, parts[2] == Self.baselinesName, let peer = PeerIdentifier(parts[0]), let epoch = Int64(parts[1]),
-            let name = BaselineName(parts[3])
-        else { return nil }
-        return (BaselineID(peer: peer, name: name), epoch)
-    }
+    static let baselinesName = "baselines"
+    static let receiptsName = "receipts"
+    static let temporaryName = "tmp.nosync"
 }

@@ -12,6 +12,7 @@ actor StoreEngine {
     let file: StoreFile
     let container: UbiquityContainer
     let layout: ContentLayout
+    private let marks: PathPrefix
     let contentName: String
     let sealer: Sealer
     let notices: Broadcast<StoreNotice>
@@ -74,6 +75,7 @@ actor StoreEngine {
         silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
         files = container.files
         layout = ContentLayout(container: container.path, contentName: contentName)
+        marks = PathPrefix(container.markDirectory)
         peer = state.peer
         epoch = state.epoch
     }
@@ -110,40 +112,55 @@ actor StoreEngine {
             inventory = nil
             return true
         case .created, .modified, .moved, .removed:
-            if layout.receiptOwner(at: change.path).map({ $0 != peer }) == true {
+            let place = change.withPathBytes(layout.place), source = change.withSourceBytes(layout.place)
+            if case .receipt(let owner) = place, owner != peer {
                 // Many come one after another; each is a reason, and none is urgent. The exchange sets the alarm.
                 defer { maintenance = maintenance ?? .now + Self.receiptDelay }
                 return maintenance == nil
             }
-            let places = [change.path] + (change.from.map { [$0] } ?? [])
-            guard places.contains(where: { layout.concerns($0) || $0.starts(with: container.markDirectory) }) else { return false }
-            if inventory != nil { enter(change) }
+            guard isReason(place) || source.map(isReason) == true || isMark(change) else { return false }
+            if inventory != nil { enter(change, at: place, from: source) }
             return true
         }
     }
 
+    /// Whether what happens at a place can be a reason to exchange.
+    private func isReason(_ place: ContentPlace) -> Bool {
+        switch place {
+        case .log, .baseline, .other, .above: true
+        case .receipt, .aside, .elsewhere: false
+        }
+    }
+
+    private func isMark(_ change: TreeChange) -> Bool {
+        func isBelow(_ path: UnsafeRawBufferPointer) -> Bool { marks.rest(of: path) != nil }
+        return change.withPathBytes(isBelow) || change.withSourceBytes(isBelow) == true
+    }
+
     /// Brings the inventory up to date.
-    private func enter(_ change: TreeChange) {
-        for (path, isThere) in [(change.from, false), (change.path, change.kind != .removed)] {
-            guard let path, let (id, of) = layout.baseline(at: path), of == epoch else { continue }
+    private func enter(_ change: TreeChange, at place: ContentPlace, from source: ContentPlace?) {
+        if let source { enter(source, isThere: false) }
+        enter(place, isThere: change.kind != .removed)
+        // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
+        if change.kind == .moved, change.isDirectory { inventory = nil }
+    }
+
+    private func enter(_ place: ContentPlace, isThere: Bool) {
+        switch place {
+        case .baseline(let id, epoch: epoch):
             headers[id] = nil
             refused.remove(id)
             verified.remove(id)
-            if !isThere { later[id] = nil }
-            if isThere { inventory!.baselines.insert(id) } else { inventory!.baselines.remove(id) }
-        }
-        if change.path.starts(with: layout.logs(of: peer, epoch: epoch)) {
-            if let log = layout.log(at: change.path), change.kind != .removed { arrivals.append(log.name) }
-        } else if change.kind == .removed {
-            if let log = layout.log(at: change.path) { inventory!.remove(log.name, of: log.peer) }
-        } else {
-            if change.kind == .moved, let from = change.from, let log = layout.log(at: from) { inventory!.remove(log.name, of: log.peer) }
-            if change.isDirectory {
-                // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
-                if change.kind == .moved { inventory = nil }
-            } else if let log = layout.log(at: change.path), log.epoch == epoch, log.peer != peer {
-                inventory!.insert(log.name, of: log.peer)
+            if isThere {
+                inventory!.baselines.insert(id)
+            } else {
+                inventory!.baselines.remove(id)
+                later[id] = nil
             }
+        case .log(peer, epoch: epoch, let name): if isThere { arrivals.append(name) }
+        case .log(let author, epoch: epoch, let name):
+            if isThere { inventory!.insert(name, of: author) } else { inventory!.remove(name, of: author) }
+        default: break
         }
     }
 

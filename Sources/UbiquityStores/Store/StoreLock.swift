@@ -42,10 +42,9 @@ enum StoreLock {
         }
     }
 
-    /// Whether a file beside a store is one of its locks.
-    static func isLock(_ file: FilePath) -> Bool {
-        guard let name = file.lastComponent?.string else { return false }
-        return name.hasSuffix("-exchange") || name.hasSuffix("-open")
+    /// Whether a file beside a store is one of its locks, by the bytes of its path.
+    static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
+        ["-exchange", "-open"].contains { ending in path.suffix(ending.utf8.count).elementsEqual(ending.utf8) }
     }
 
     /// Who has a lock, for a message: “ (process 123)”, or nothing.

@@ -47,7 +47,7 @@ final class StoreRunner: Sendable {
             // Another process that saves writes to the write-ahead log; the locks that lie there are taken for every exchange.
             running.append(
                 Task {
-                    for await batch in store.changes where !batch.allSatisfy({ StoreLock.isLock($0.path) }) { continuation.yield() }
+                    for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) { continuation.yield() }
                 })
         }
         if let suspensions = container.suspensions {

@@ -86,7 +86,7 @@ extension ContainerSurvey {
         container = identifier.string
         self.path = full.string
         attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
-        stores = try Self.names(in: full.appending(ContentLayout.parent), files).sorted().compactMap { name in
+        stores = try Self.names(in: full.appending(UbiquityContainer.storesName), files).sorted().compactMap { name in
             let layout = ContentLayout(container: full, contentName: name)
             guard !ForeignNames.matches(name), try files.kind(of: layout.epochs) == .directory else { return nil }
             return try Self.store(name, layout, files)

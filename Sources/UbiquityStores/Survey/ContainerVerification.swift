@@ -28,8 +28,8 @@ package struct ContainerVerification: Sendable, Codable {
         func verify(_ layout: ContentLayout) -> ContentVerification {
             ContentVerifier(layout: layout, files: files, now: now, progress: progress).verify()
         }
-        let parent = full.appending(ContentLayout.parent)
-        if content == nil, full.removingLastComponent().lastComponent?.string == ContentLayout.parent, Self.isDirectory(full, files) {
+        let parent = full.appending(UbiquityContainer.storesName)
+        if content == nil, full.removingLastComponent().lastComponent?.string == UbiquityContainer.storesName, Self.isDirectory(full, files) {
             contents = [verify(ContentLayout(directory: full))]
         } else if let content {
             let layout = ContentLayout(container: full, contentName: content)

@@ -1,0 +1,33 @@
+internal import TreeWatching
+internal import UbiquityContainers
+
+/// What a path is, seen from one store's content.
+enum ContentPlace: Equatable {
+    case log(PeerIdentifier, epoch: Int64, LogFileName)
+    case baseline(BaselineID, epoch: Int64)
+    case receipt(of: PeerIdentifier)
+    /// A draft, the directory of drafts, or that of receipts: nobody else's business.
+    case aside
+    /// Anything else in the content, or its directory.
+    case other
+    /// A directory that the content lies in.
+    case above
+    /// Beside the content.
+    case elsewhere
+}
+
+extension ContentLayout {
+    /// What lies at a path, which is absolute and given by its bytes.
+    func place(of path: UnsafeRawBufferPointer) -> ContentPlace {
+        guard let rest = prefix.rest(of: path) else { return prefix.isBelow(path) ? .above : .elsewhere }
+        let parts = String(decoding: rest, as: UTF8.self).utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }
+        guard parts.count > 2 else { return .other }
+        if parts[2] == Self.temporaryName { return .aside }
+        let peer = PeerIdentifier(parts[0])
+        if parts[2] == Self.receiptsName { return parts.count == 4 ? peer.map { .receipt(of: $0) } ?? .aside : .aside }
+        guard let peer, let epoch = Int64(parts[1]) else { return .other }
+        if parts.count == 3, let name = LogFileName(parts[2]) { return .log(peer, epoch: epoch, name) }
+        guard parts.count == 4, parts[2] == Self.baselinesName, let name = BaselineName(parts[3]) else { return .other }
+        return .baseline(BaselineID(peer: peer, name: name), epoch: epoch)
+    }
+}
