@@ -41,7 +41,8 @@ package struct ItemListing: Sendable {
                 if directory.path != root { items.append(directory.path) }
                 var skipped: Set<FilePath.Component> = []
                 for entry in directory.entries {
-                    let isOurs = directory.path == container
+                    let isOurs =
+                        directory.path == container
                         && [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName].contains(entry.text)
                     let isDirectory = entry.kind == .directory && !DirectoryFacts.isLocal(entry)
                     if entry.kind == .directory, isOurs || !isDirectory || ForeignNames.matches(entry.text) { skipped.insert(entry.name) }
