@@ -91,7 +91,8 @@ public final class UbiquitousStore: Sendable {
     /// keeps everything.
     ///
     /// - Parameters:
-    ///   - path: where the app wants its store. The file itself lies beside it, below `CoreDataUbiquitySupport`, one for each account.
+    ///   - path: where the app wants its store: outside of containers, or in a `.nosync` folder of this one. The file itself lies beside it, below
+    ///     `CoreDataUbiquitySupport`, one for each account.
     ///   - options: the content's name, and how it is exchanged.
     ///   - container: the container that holds the content.
     ///   - schema: the app's migrator and synced tables.
@@ -117,6 +118,7 @@ public final class UbiquitousStore: Sendable {
         guard path.lastComponent != nil else {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
+        try StorePlace.check(path, in: container)
         let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
         let context = StoreContext(container: container, options: options, schema: schema, now: now)
         return UbiquitousStore(try await StoreBase.open(storePath, context, copying: copying), context)
