@@ -129,13 +129,14 @@ let package = Package(
             dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", system],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
-            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", system, logging], swiftSettings: settings),
+            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", system, logging], swiftSettings: settings),
         .testTarget(
-            name: "UbiquityContainersTests", dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", system], swiftSettings: settings
+            name: "UbiquityContainersTests", dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityTesting", system],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "UbiquityStoresTests",
-            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system],
+            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system, logging],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
             name: "SyncthingTests",

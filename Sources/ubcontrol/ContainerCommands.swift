@@ -118,11 +118,17 @@ struct ContainerCopyCommand: AsyncParsableCommand {
     private var source: FilePath {
         get throws {
             guard !container.contains("/"), let identifier = try? ContainerIdentifier(container) else { return FilePath(container) }
-            let deviceHome = try home.deviceHome
-            guard let found = try KnownContainer.list(in: deviceHome).first(where: { $0.identifier == identifier }) else {
+            guard let found = try home.known(identifier) else {
                 throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`, or name its directory.")
             }
             return found.path
         }
+    }
+}
+
+extension HomeOptions {
+    /// What this device knows of the signed-in account's container; nil where it knows nothing.
+    func known(_ identifier: ContainerIdentifier) throws -> KnownContainer? {
+        try KnownContainer.list(in: deviceHome).first { $0.identifier == identifier }
     }
 }

@@ -149,9 +149,8 @@ struct ContainerEventsCommand: AsyncParsableCommand {
 /// The signed-in account's container of this name, which is not made where this device has never used it.
 private func existingContainer(_ name: String, _ home: HomeOptions) async throws -> UbiquityContainer {
     let identifier = try ContainerIdentifier(name)
-    let deviceHome = try home.deviceHome
-    guard let found = try KnownContainer.list(in: deviceHome).first(where: { $0.identifier == identifier }), found.state != .notMade else {
+    guard let found = try home.known(identifier), found.state != .notMade else {
         throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`.")
     }
-    return try await UbiquityContainer(name, home: deviceHome)
+    return try await UbiquityContainer(name, home: home.deviceHome)
 }

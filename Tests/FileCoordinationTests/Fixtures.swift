@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import SystemPackage
+import UbiquityTesting
 
 @testable import FileCoordination
 
@@ -16,7 +17,7 @@ func withWorld(watchesFiles: Bool = false, _ body: (World) async throws -> Void)
 final class World: Sendable {
     let directory: URL
     let client: CoordinationClient
-    let clock = ManualClock()
+    let clock = StillClock()
     private let events = EventLog()
 
     init(directory: URL, watchesFiles: Bool) {
@@ -103,77 +104,6 @@ final class Gate: Sendable {
             }
             if isOpen { continuation.resume() }
         }
-    }
-}
-
-/// A clock that stands still until it is told to go on.
-final class ManualClock: Clock {
-    struct Instant: InstantProtocol {
-        var offset: Duration
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
-
-    private struct State {
-        var now = Instant(offset: .zero)
-        var sleepers: [UInt64: (until: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-        var next: UInt64 = 0
-        var cancelled: Set<UInt64> = []
-    }
-    private let state = Mutex(State())
-
-    var now: Instant { state.withLock { $0.now } }
-    var minimumResolution: Duration { .nanoseconds(1) }
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        let id = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let (isOver, watchers) = state.withLock { state -> (Bool, [CheckedContinuation<Void, Never>]) in
-                    if state.cancelled.contains(id) || deadline <= state.now { return (true, []) }
-                    state.sleepers[id] = (deadline, continuation)
-                    let ready = state.watchers.filter { $0.count <= state.sleepers.count }
-                    state.watchers.removeAll { $0.count <= state.sleepers.count }
-                    return (false, ready.map(\.continuation))
-                }
-                if isOver { continuation.resume() }
-                for watcher in watchers { watcher.resume() }
-            }
-            try Task.checkCancellation()
-        } onCancel: {
-            let sleeper = state.withLock { state in
-                state.cancelled.insert(id)
-                return state.sleepers.removeValue(forKey: id)
-            }
-            sleeper?.continuation.resume(throwing: CancellationError())
-        }
-    }
-
-    /// Returns once so many tasks sleep.
-    func sleepers(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.sleepers.count >= count { return true }
-                state.watchers.append((count, continuation))
-                return false
-            }
-            if isThere { continuation.resume() }
-        }
-    }
-
-    func advance(by duration: Duration) {
-        let ready = state.withLock { state in
-            state.now = state.now.advanced(by: duration)
-            let ready = state.sleepers.filter { $0.value.until <= state.now }
-            for id in ready.keys { state.sleepers[id] = nil }
-            return ready.values.map(\.continuation)
-        }
-        for continuation in ready { continuation.resume() }
     }
 }
 

@@ -4,6 +4,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 /// Queries over real files, with a clock that stands still: what comes by itself came at once.
 @Suite(.timeLimit(.minutes(15))) struct MetadataQueryTests {
@@ -102,7 +103,7 @@ import UbiquityContainers
 
             try stage.write("Documents/folder/d.txt")
             // Nothing comes before the interval has passed.
-            await stage.clock.sleeper()
+            await stage.clock.sleepers(1)
             #expect(query.results == finish.results)
             try stage.remove("Documents/a.txt")
             #expect(await stage.until(["Documents/folder/b.txt", "Documents/folder/d.txt"], &updates).count == 2)

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -110,7 +111,7 @@ struct AdoptionTests {
     @Test("an adopted value never beats an edit, whenever that was made, and fills what nobody wrote")
     func least() async throws {
         try await withDevices(2) { devices, _ in
-            devices[0].clock.advance(-1e6)
+            devices[0].clock.advance(by: -1e6)
             let editor = try await open(devices[0], existing: nil)
             try await editor.execute("INSERT INTO person (id, first) VALUES ('p1', 'Edited')")
             try await editor.publish()

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -35,7 +36,7 @@ struct CoalescingTests {
             try await settle(right, left)
             try await left.execute("INSERT INTO person (id, first) VALUES ('a', 'A')")
             try await left.execute("UPDATE person SET first = 'B' WHERE id = 'a'")
-            devices[0].clock.advance(5)
+            devices[0].clock.advance(by: 5)
             try await left.execute("DELETE FROM person WHERE id = 'r'")
             let sealed = try await left.sealedLogs()
             #expect(sealed.count == 3)

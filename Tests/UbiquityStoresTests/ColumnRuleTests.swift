@@ -1,6 +1,7 @@
 import GRDB
 import Testing
 import UbiquityStores
+import UbiquityTesting
 
 /// Policies, groups and excluded columns, from the shell's write to the other device's row.
 struct ColumnRuleTests {
@@ -21,7 +22,7 @@ struct ColumnRuleTests {
     private func withStores(_ body: (UbiquitousStore, UbiquitousStore) async throws -> Void) async throws {
         try await withDevices(2) { devices, _ in
             // Stamps are ordered by time here, not by the peers' names.
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             let (left, right) = try await (devices[0].open(Self.schema), devices[1].open(Self.schema))
             try await left.execute("INSERT INTO place (id, best, least, finder, lat, lon) VALUES ('p', 5, 5, 'Ann', 1, 1)")
             try await settle(left, right)

@@ -2,6 +2,7 @@ import GRDB
 import Testing
 import UbiquityContainers
 import UbiquityStores
+import UbiquityTesting
 
 /// What loses a conflict: listed with its reason on every device, and restorable.
 @Suite(.timeLimit(.minutes(15)))
@@ -11,7 +12,7 @@ struct ConflictTests {
             var stores: [UbiquitousStore] = []
             for (index, device) in devices.enumerated() {
                 // Stamps are ordered by time here, not by the peers' names.
-                device.clock.advance(Double(index) * 10)
+                device.clock.advance(by: Double(index) * 10)
                 stores.append(try await device.open())
             }
             try await stores[0].execute("INSERT INTO person (id, first, last, age) VALUES ('a', 'Ann', 'Archer', 30), ('b', 'Bob', 'Baker', 40)")
@@ -33,7 +34,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("F-08: of two writes made apart the one that loses is listed on both devices with its reason, and a write that was seen is not")
+    @Test("F-07, F-08: of two writes made apart the one that loses is listed on both devices with its reason, and a write that was seen is not")
     func concurrent() async throws {
         try await withStores { stores in
             let (left, right) = (stores[0], stores[1])
@@ -133,7 +134,7 @@ struct ConflictTests {
     @Test("the oldest entries go beyond the retention")
     func retention() async throws {
         try await withDevices(2) { devices, _ in
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             let left = try await devices[0].open()
             let right = try await devices[1].open(conflictRetention: ConflictRetention(count: 3, days: 10))
             try await left.execute("INSERT INTO person (id) SELECT value FROM json_each('[\"a\", \"b\", \"c\", \"d\", \"e\"]')")
@@ -142,7 +143,7 @@ struct ConflictTests {
             try await right.execute("UPDATE person SET age = 2")
             try await settle(left, right)
             #expect(try await right.conflicts().map(\.record.description) == ["person/c", "person/d", "person/e"])
-            devices[1].clock.advance(11 * 86_400)
+            devices[1].clock.advance(by: 11 * 86_400)
             try await left.execute("UPDATE person SET first = 'x' WHERE id = 'a'")
             try await right.execute("UPDATE person SET first = 'y' WHERE id = 'a'")
             try await settle(left, right)
@@ -157,7 +158,7 @@ struct ConflictTests {
             SyncedTable("t", columns: ["finder": .firstWriter])
         }
         try await withDevices(2) { devices, _ in
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
             try await left.execute("INSERT INTO t (id, a) VALUES ('x', 'x'), ('y', 'y')")
             try await settle(left, right)
@@ -180,7 +181,7 @@ struct ConflictTests {
         }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             try await left.execute("INSERT INTO game (id) VALUES ('g')")
             try await settle(left, right)
             try await left.execute("UPDATE game SET best = 3, least = 3, finder = 'left'")

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import UbiquityContainers
+
 @testable import UbiquityStores
 
 /// Where files lie, and which of them a store cares for.

@@ -6,6 +6,7 @@ import Synchronization
 import SystemPackage
 import UbiquityContainers
 import UbiquityStores
+import UbiquityTesting
 
 /// Runs a body with a directory of its own, and removes it.
 @discardableResult
@@ -16,19 +17,11 @@ func withTemporaryDirectory<Result>(_ body: (FilePath) async throws -> Result) a
     return try await body(FilePath(path))
 }
 
-/// A wall clock that a test moves by hand.
-final class TestClock: Sendable {
-    private let time: Mutex<Date>
-    init(_ seconds: Double = 1_800_000_000) { time = Mutex(Date(timeIntervalSince1970: seconds)) }
-    var now: Date { time.withLock { $0 } }
-    func advance(_ seconds: Double) { time.withLock { $0 += seconds } }
-}
-
 /// A device: a home that is signed in, a clock, and a place for store files.
 struct TestDevice: Sendable {
     let directory: FilePath
     let home: DeviceHome
-    let clock = TestClock()
+    let clock = ManualClock()
 
     init(_ name: String, in directory: FilePath, account: String = "alice", root: FilePath) throws {
         self.directory = directory.appending(name)

@@ -1,6 +1,7 @@
 import GRDB
 import Testing
 import UbiquityStores
+import UbiquityTesting
 
 /// Records that refer to others which are not there, or are shown otherwise.
 struct ForeignKeyTests {
@@ -27,7 +28,7 @@ struct ForeignKeyTests {
         }
     }
 
-    @Test("A child that the author of a deletion did not know is held, with all that refers to it, and is back when its parent is")
+    @Test("F-03: a child that the author of a deletion did not know is held and listed, with all that refers to it, the rest goes on, and it is back with its parent")
     func held() async throws {
         try await withDevices(3) { devices, _ in
             let (a, b, c) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema), try await devices[2].open(Self.schema))
@@ -37,7 +38,11 @@ struct ForeignKeyTests {
             try await b.execute(
                 "INSERT INTO song VALUES ('s2', 'a1', 'new'); INSERT INTO play VALUES ('p', 's2'); INSERT INTO note VALUES ('n', 'a1')")
             try await settle(a, b, c)
-            for store in [a, b, c] { #expect(try await shown(store) == ["note n -"]) }
+            for store in [a, b, c] {
+                #expect(try await shown(store) == ["note n -"])
+                #expect(try await Set(store.held().map(\.record.text)) == ["song/t:s2", "play/t:p"])
+                #expect(try await store.status().waiting.isEmpty)
+            }
             try await c.execute("INSERT INTO album VALUES ('a1', 'Again')")
             #expect(try await shown(c) == ["album a1 -", "note n a1", "play p s2", "song s2 a1"])
             try await settle(c, a, b)
@@ -134,7 +139,7 @@ struct ForeignKeyTests {
             try await a.execute("INSERT INTO list VALUES ('l'); INSERT INTO song VALUES ('s1', NULL), ('s3', NULL)")
             try await settle(a, b, c)
             try await a.execute("INSERT INTO song VALUES ('sA', 'x'); INSERT INTO entry VALUES ('l', 'sA', 'of a'), ('l', 's1', NULL)")
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try await b.execute("INSERT INTO song VALUES ('sB', 'x'); INSERT INTO entry VALUES ('l', 'sB', 'of b'), ('l', 's3', NULL)")
             try await b.execute("INSERT INTO mark VALUES ('m', 'l', 'sB')")
             try await settle(a, b, c)

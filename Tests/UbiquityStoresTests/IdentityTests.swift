@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -78,7 +79,7 @@ struct IdentityTests {
             try await insert("b", left)
             try await left.publish()
             // Sealed under the old identifier, before the other's log is seen.
-            copied.clock.advance(60)
+            copied.clock.advance(by: 60)
             try await clone.execute("UPDATE person SET first = 'clone' WHERE id = 'a'")
             try await insert("c", clone)
             let sealed = try await clone.sealedLogs()

@@ -1,8 +1,10 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -32,7 +34,7 @@ struct ImportTests {
             try await settle(left, right)
             try await left.execute("UPDATE person SET first = 'imported'")
             try await left.publish()
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try sqlite3(right.file, "UPDATE person SET first = 'written later by the shell'")
 
             let container = try await devices[1].container()
@@ -80,6 +82,69 @@ struct ImportTests {
             let own = try StoreState.read(db).peer
             var inventory = try ContentInventory(listing: layout, epoch: 1, register: LogRegister(own: own, db), files: LinuxFileLayer())
             return try ImportPlanner(reader: reader).plan(&inventory, db)
+        }
+    }
+
+    /// A record of an app, which counts how often its own code runs.
+    private struct Person: Codable, FetchableRecord, PersistableRecord {
+        static let databaseTableName = "person"
+        static let runs = Mutex(0)
+        var id: String
+        var first: String?
+
+        func willSave(_ db: Database) { Self.runs.withLock { $0 += 1 } }
+        func willDelete(_ db: Database) { Self.runs.withLock { $0 += 1 } }
+    }
+
+    @Test("F-02: an import runs no code of the app's records, and tells what it did")
+    func noAppCode() async throws {
+        try await withDevices(2) { devices, _ in
+            let (left, right) = try await (devices[0].open(), devices[1].open())
+            var notices = right.notices.makeAsyncIterator()
+            try await left.write { db in
+                try Person(id: "a", first: "Ann").insert(db)
+                try Person(id: "a", first: "Anna").update(db)
+                try Person(id: "b", first: "Bob").insert(db)
+                try Person(id: "b").delete(db)
+            }
+            #expect(Person.runs.withLock { $0 } == 4)
+            try await settle(left, right)
+            #expect(try await right.read { db in try Person.fetchAll(db).map(\.first) } == ["Anna"])
+            #expect(Person.runs.withLock { $0 } == 4)
+            guard case .didImport(let notice) = await notices.next(isolation: nil) else {
+                Issue.record("nothing was told")
+                return
+            }
+            #expect(notice.inserted.map(\.text) == ["person/t:a"] && notice.updated.isEmpty && notice.deleted.isEmpty)
+        }
+    }
+
+    @Test("F-27: a new device takes in a baseline and the logs after it, and is told how many of how many")
+    func baselineAndLogs() async throws {
+        try await withDevices(2) { devices, root in
+            let left = try await devices[0].open()
+            for index in 0..<20 { try await left.execute("INSERT INTO person (id) VALUES ('\(index)')") }
+            try await left.rollBaseline()
+            for index in 20..<23 { try await left.execute("INSERT INTO person (id) VALUES ('\(index)')") }
+            try await left.publish()
+            let logs = FileManager.default.enumerator(atPath: root.string)!.count { ($0 as? String)?.hasSuffix(".ublog") == true }
+            #expect(logs == 3, "those before are in the baseline alone")
+            let right = try await devices[1].open()
+            let watching = Task {
+                var iterator = right.importProgress.makeAsyncIterator()
+                var seen: [ImportProgress] = []
+                while let step = await iterator.next(isolation: nil) { seen.append(step) }
+                return seen
+            }
+            try await right.settled()
+            #expect(try await right.rows() == left.rows())
+            var late = right.importProgress.makeAsyncIterator()
+            let last = try #require(await late.next(isolation: nil))
+            #expect(last.logs == 23 && last.knownLogs == 23 && !last.isImporting)
+            try await right.close()
+            for (before, after) in zip(await watching.value, await watching.value.dropFirst()) where after.isImporting {
+                #expect(before.logs <= after.logs && after.logs <= after.knownLogs)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Testing
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -27,7 +28,7 @@ struct MetadataTests {
             try await settle(left, right)
             #expect(try await values(right) == ["edition": "2026-02".databaseValue, "count": 7.databaseValue])
 
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             try await left.write { db in try StoreMetadata(db).set("older", for: "edition") }
             try await right.write { db in
                 try StoreMetadata(db).set("later", for: "edition")

@@ -170,7 +170,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("S-087: a copy that differs from the store is none, and says which table")
+    @Test("S-087, F-22: a copy that differs from the store is none, and says which table")
     func compared() async throws {
         try await withDevices(1) { devices, _ in
             let store = try await devices[0].open(

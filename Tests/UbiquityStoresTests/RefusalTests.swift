@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 

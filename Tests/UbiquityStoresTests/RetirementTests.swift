@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -65,15 +66,15 @@ struct RetirementTests {
             try await settle(first, second, third)
             let (reader, silent) = (try await second.status().peer.description, try await third.status().peer.description)
             func retired() async throws -> [String] { try await first.peers().filter(\.isRetired).map(\.peer) }
-            for device in devices { device.clock.advance(1000 * 86_400) }
+            for device in devices { device.clock.advance(by: 1000 * 86_400) }
             try await settle(first)
             #expect(try await retired() == [], "there is nothing that they have not read")
             try await write(first, "1")
             try await settle(first, second)
-            for device in devices { device.clock.advance(89 * 86_400) }
+            for device in devices { device.clock.advance(by: 89 * 86_400) }
             try await settle(first, second)
             #expect(try await retired() == [])
-            for device in devices { device.clock.advance(2 * 86_400) }
+            for device in devices { device.clock.advance(by: 2 * 86_400) }
             try await settle(first, second)
             #expect(try await retired() == [silent])
             #expect(try await second.peers().first { $0.peer == silent }?.isRetired == true)

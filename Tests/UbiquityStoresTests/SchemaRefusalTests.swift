@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -167,7 +168,7 @@ struct SchemaRefusalTests {
             try await left.execute("INSERT INTO people (id) VALUES ('a')")
             try await settle(left, right)
             try await left.execute("UPDATE people SET mail = 'lost'")
-            devices[1].clock.advance(10)
+            devices[1].clock.advance(by: 10)
             try await right.execute("UPDATE people SET mail = 'won'")
             try await settle(left, right, left)
             let conflicts = try await left.conflicts()

@@ -1,5 +1,6 @@
 import GRDB
 import Testing
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -44,7 +45,7 @@ struct SchemaRelationTests {
             try await left.execute("INSERT INTO album VALUES ('a1', 'One'), ('a2', 'Two')")
             try await settle(left, right)
             try await left.execute("INSERT INTO song VALUES ('s2', 'f', 'a1', 'code', 'From left', 'l'), ('held', 'f', 'a2', NULL, 'Held', 'kept')")
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try await right.execute("DELETE FROM album WHERE id = 'a2'; INSERT INTO song VALUES ('s1', 'g', 'a1', 'code', 'From right', NULL)")
             try await settle(left, right, left)
             for store in [left, right] { #expect(try await store.rows("SELECT id, title FROM song") == [["s1", "From right"]]) }

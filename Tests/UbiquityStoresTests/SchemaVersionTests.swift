@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -119,9 +120,9 @@ struct SchemaVersionTests {
             var (left, right) = try await (devices[0].open(version: 1), devices[1].open(version: 1))
             try await left.execute("INSERT INTO people (id, first, mail, age) VALUES ('a', 'f', 'm', 1)")
             try await settle(left, right)
-            devices[0].clock.advance(100)
+            devices[0].clock.advance(by: 100)
             try await left.execute("UPDATE people SET age = 'later', fax = 'later'")
-            devices[1].clock.advance(50)
+            devices[1].clock.advance(by: 50)
             try await right.execute("UPDATE people SET age = 'earlier', mail = 'earlier'")
             left = try await devices[0].upgrade(left, to: 3)
             right = try await devices[1].upgrade(right, to: 2)
@@ -146,7 +147,7 @@ struct SchemaVersionTests {
             var (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
             try await left.execute("INSERT INTO t VALUES ('p', '1'), ('q', '2'), ('x', '3')")
             try await settle(left, right)
-            devices[0].clock.advance(-1e6)
+            devices[0].clock.advance(by: -1e6)
             try await left.close()
             left = try await devices[0].open(second("a"))
             try await left.execute("UPDATE t SET b = 'edited' WHERE id = 'p'")
@@ -234,7 +235,7 @@ struct SchemaVersionTests {
             try await right.execute("INSERT INTO people (id, mail) VALUES ('a', 'right')")
             try await right.settled()
             try FileManager.default.moveItem(atPath: container.string, toPath: root.appending("away").string)
-            devices[0].clock.advance(1000)
+            devices[0].clock.advance(by: 1000)
             var left = try await devices[0].open(version: 1)
             try await left.execute("INSERT INTO people (id, first, fax, mail) VALUES ('a', 'A', '1', 'left'), ('b', 'B', '1', 'left')")
             try await left.execute("UPDATE people SET fax = '2', mail = 'left 2' WHERE id = 'b'")

@@ -4,6 +4,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -164,12 +165,12 @@ struct SeedingTests {
         }
     }
 
-    @Test("S-082: two devices that seed offline end with one set, in which every edit stands and what was deleted stays so")
+    @Test("S-082, F-26: two devices that seed offline end with one set, in which every edit stands and what was deleted stays so")
     func offline() async throws {
         try await withDevices(2) { devices, _ in
             var stores: [UbiquitousStore] = []
             for device in devices {
-                device.clock.advance(device.directory == devices[0].directory ? -1e6 : 0)
+                device.clock.advance(by: device.directory == devices[0].directory ? -1e6 : 0)
                 let store = try await device.open(schema)
                 #expect(try await store.seed(from: SeedFile(seed(in: device.directory, birds: 50)), token: "birds").seeded == 100)
                 stores.append(store)

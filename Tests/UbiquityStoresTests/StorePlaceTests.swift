@@ -1,8 +1,11 @@
 import Foundation
+import Logging
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
-import UbiquityStores
+
+@testable import UbiquityStores
 
 /// Where an app may put its store.
 struct StorePlaceTests {
@@ -47,6 +50,42 @@ struct StorePlaceTests {
             let before = try FileManager.default.subpathsOfDirectory(atPath: container.path.string)
             await #expect { try await open(devices[0], at: path) } throws: { isRefused($0, path) }
             #expect(try FileManager.default.subpathsOfDirectory(atPath: container.path.string) == before)
+        }
+    }
+
+    /// Keeps what is logged.
+    private final class Lines: LogHandler {
+        let lines = Mutex<[String]>([])
+        var metadata: Logger.Metadata {
+            get { [:] }
+            set {}
+        }
+        var logLevel: Logger.Level {
+            get { .trace }
+            set {}
+        }
+        subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+            get { nil }
+            set {}
+        }
+        func log(event: LogEvent) { lines.withLock { $0.append("\(event.level) \(event.message)") } }
+    }
+
+    @Test("S-147: a store on a network file system is warned of, with the reason; on a disk of this machine nothing is said")
+    func network() {
+        for (type, name) in [(UInt32(0x6969), "NFS"), (0xFF53_4D42, "CIFS"), (0xEF53, nil as String?)] {
+            let log = Lines()
+            var asked: [FilePath] = []
+            StorePlace.warn(
+                of: "/home/ann/App/Notes.sqlite",
+                fileSystem: { path in
+                    asked.append(path)
+                    return path == "/home" ? FileSystemFacts(type: type, size: 1, available: 1) : nil
+                }, logger: Logger(label: "") { _ in log })
+            #expect(asked == ["/home/ann/App", "/home/ann", "/home"])
+            let lines = log.lines.withLock { $0 }
+            #expect(lines.count == (name == nil ? 0 : 1))
+            if let name { #expect(lines.first?.hasPrefix("warning /home/ann/App/Notes.sqlite lies on a network file system (\(name))") == true) }
         }
     }
 

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityStores
+import UbiquityTesting
 
 /// Several devices that share a container's directory.
 struct SyncTests {
@@ -28,8 +29,8 @@ struct SyncTests {
             let (left, right) = try await (devices[0].open(), devices[1].open())
             try await left.execute("INSERT INTO person (id, first) VALUES ('p', 'A')")
             try await settle(left, right)
-            devices[0].clock.advance(60)
-            devices[1].clock.advance(30)
+            devices[0].clock.advance(by: 60)
+            devices[1].clock.advance(by: 30)
             try await left.execute("UPDATE person SET first = 'later'")
             try await right.execute("UPDATE person SET first = 'earlier', last = 'kept'")
             try await settle(left, right)
@@ -41,7 +42,7 @@ struct SyncTests {
     func wrongClock() async throws {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
-            devices[0].clock.advance(365 * 86_400)
+            devices[0].clock.advance(by: 365 * 86_400)
             try await left.execute("INSERT INTO person (id, first) VALUES ('p', 'from the future')")
             try await settle(left, right)
             try await right.execute("UPDATE person SET first = 'seen and changed'")
@@ -57,7 +58,7 @@ struct SyncTests {
             try await left.execute("INSERT INTO person (id, first) VALUES ('p', 'A')")
             try await settle(left, right)
             try await left.execute("DELETE FROM person")
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try await right.execute("UPDATE person SET first = 'edited later'")
             try await settle(left, right)
             for store in [left, right] { #expect(try await store.rows().isEmpty) }
@@ -72,7 +73,7 @@ struct SyncTests {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
             try await left.execute("INSERT INTO person (id, first) VALUES ('ann@example.org', 'Ann')")
-            devices[1].clock.advance(1)
+            devices[1].clock.advance(by: 1)
             try await right.execute("INSERT INTO person (id, age) VALUES ('ann@example.org', 30)")
             try await settle(left, right)
             for store in [left, right] { #expect(try await store.rows() == [["'ann@example.org'", "'Ann'", "NULL", "NULL", "30"]]) }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 import UbiquityStores
+import UbiquityTesting
 
 /// Records that a uniqueness rule makes one.
 struct UniquenessTests {
@@ -21,11 +22,11 @@ struct UniquenessTests {
         try await withDevices(3) { devices, _ in
             let (a, b, c) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema), try await devices[2].open(Self.schema))
             try await a.execute("INSERT INTO person VALUES ('p2', 'ann@x', 'Ann', NULL)")
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try await b.execute("INSERT INTO person VALUES ('p1', 'ann@x', 'Anna', '1')")
             try await b.execute("INSERT INTO letter VALUES ('l1', 'p1', 'hi')")
             try await a.execute("INSERT INTO letter VALUES ('l2', 'p2', 'ho')")
-            devices[0].clock.advance(120)
+            devices[0].clock.advance(by: 120)
             try await a.execute("UPDATE person SET phone = '2'")
             try await settle(a, b, c)
             for store in [a, b, c] {
@@ -148,10 +149,10 @@ struct UniquenessTests {
         try await withDevices(2) { devices, _ in
             let (a, b) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema))
             try await a.execute("INSERT INTO person VALUES ('p1', 'x', 'A', NULL)")
-            devices[1].clock.advance(60)
+            devices[1].clock.advance(by: 60)
             try await b.execute("INSERT INTO person VALUES ('p2', 'x', 'B', '2')")
-            devices[0].clock.advance(90)
-            devices[1].clock.advance(90)
+            devices[0].clock.advance(by: 90)
+            devices[1].clock.advance(by: 90)
             try await settle(a, b)
             try await a.execute("INSERT INTO person VALUES ('p2', 'y', 'C', NULL)")
             try await settle(a, b)

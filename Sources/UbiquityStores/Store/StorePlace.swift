@@ -1,3 +1,4 @@
+internal import Logging
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -38,6 +39,28 @@ enum StorePlace {
         } catch {
             throw UbiquitousStoreError(
                 .fileSystem, "\(path) cannot be looked at; check the owner and mode of the directories above.", path: path, cause: error)
+        }
+    }
+
+    /// Warns where a store's files lie with another machine: SQLite's locks may hold on one machine only, and a write-ahead log needs memory that all who
+    /// have the file open share (https://sqlite.org/wal.html).
+    ///
+    /// - Parameters:
+    ///   - file: where the app wants its store; its directory need not be there.
+    ///   - fileSystem: tells what a path lies on.
+    ///   - logger: takes the warning.
+    static func warn(
+        of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }, logger: Logger = Logger(label: "UbiquityStores")
+    ) {
+        var directory = file.removingLastComponent()
+        while true {
+            if let facts = fileSystem(directory) {
+                guard let name = facts.network else { return }
+                return logger.warning(
+                    "\(file) lies on a network file system (\(name)), where SQLite can lose or damage data; put the store on a disk of this machine. The container may stay where it is."
+                )
+            }
+            guard directory.removeLastComponent() else { return }
         }
     }
 }

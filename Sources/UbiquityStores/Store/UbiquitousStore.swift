@@ -119,6 +119,7 @@ public final class UbiquitousStore: Sendable {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
         try StorePlace.check(path, in: container)
+        StorePlace.warn(of: path)
         let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
         let context = StoreContext(container: container, options: options, schema: schema, now: now)
         return UbiquitousStore(try await StoreBase.open(storePath, context, copying: copying), context)
