@@ -28,7 +28,9 @@ struct ForeignKeyTests {
         }
     }
 
-    @Test("F-03: a child that the author of a deletion did not know is held and listed, with all that refers to it, the rest goes on, and it is back with its parent")
+    @Test(
+        "F-03: a child that the author of a deletion did not know is held and listed, with all that refers to it, the rest goes on, and it is back with its parent"
+    )
     func held() async throws {
         try await withDevices(3) { devices, _ in
             let (a, b, c) = (try await devices[0].open(Self.schema), try await devices[1].open(Self.schema), try await devices[2].open(Self.schema))
