@@ -25,8 +25,10 @@ struct DoctorTests {
         func about(_ area: String) -> [Finding] { findings.filter { $0.area == area && $0.severity != "remark" } }
     }
 
-    /// Nobody is root here, and so nobody may write what root has made.
-    private static let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", Tool.path("ubcontrol").string]
+    /// Nobody is root here, and so nobody may write what root has made; of the directory for run-time files that root may have, nobody hears.
+    private static let nobody = [
+        "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/env", "-u", "XDG_RUNTIME_DIR", Tool.path("ubcontrol").string,
+    ]
 
     /// Runs the doctor with a broker's place of the test's own.
     private func examine(_ device: ToolDevice, _ arguments: String...) async throws -> (status: Int32?, report: Report) {
