@@ -220,12 +220,14 @@ actor StoreEngine {
     }
 
     func status() throws -> StoreStatus {
-        try file.pool.read { db in
+        // A container that cannot be read says nothing; why it cannot, the last exchange has told.
+        let others = suspended == nil ? (try? active(receipts())) ?? [:] : [:]
+        return try file.pool.read { db in
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
             return StoreStatus(
                 suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
-                waiting: waiting,
+                syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: waiting,
                 quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db), held: try RelatedTables.heldCount(file.shapes, db),
                 failure: failure ?? watchFault)
         }

@@ -1,3 +1,4 @@
+public import Foundation
 public import UbiquityContainers
 
 /// How a store stands, at one moment.
@@ -12,6 +13,10 @@ public struct StoreStatus: Sendable {
     public var knowledge: Knowledge
     /// How many logs are sealed and not yet in the container.
     public var unpublished: Int
+    /// Up to when the store holds all that the other peers have said, by their own clocks; nil where there are none, or the container is gone.
+    ///
+    /// What they have not sent, or what has not arrived, nobody here can know of.
+    public var syncedAsOf: Date?
     /// Peers whose next log cannot be joined yet.
     public var waiting: [WaitingPeer]
     /// Files that could not be used.

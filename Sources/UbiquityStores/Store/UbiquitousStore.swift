@@ -282,6 +282,15 @@ public final class UbiquitousStore: Sendable {
         try await engine.status()
     }
 
+    /// Whether the store holds everything that is known to be there: each log that lies in the container, and each that a receipt in it names.
+    ///
+    /// The container is looked at now. What has not arrived there nobody here can know of; ``StoreStatus/syncedAsOf`` says how old the newest word is.
+    ///
+    /// - Parameter peer: everything that this peer has written, or says that it holds; nil for all peers that are not retired.
+    /// - Returns: false while anything of that is to come, or waits for something else.
+    /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer.
+    public func isCaughtUp(to peer: PeerIdentifier? = nil) async throws -> Bool { try await engine.isCaughtUp(to: peer) }
+
     /// Ends the exchange and closes the file.
     ///
     /// Saves that are not published go out at the next opening.

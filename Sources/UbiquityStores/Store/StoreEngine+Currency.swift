@@ -1,0 +1,73 @@
+internal import Foundation
+internal import GRDB
+internal import UbiquityContainers
+
+// Whether a store holds what the container says there is: asked of the container itself, not of what was seen of it last.
+extension StoreEngine {
+    /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
+    ///
+    /// - Parameter peer: the peer; nil for all.
+    /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
+    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
+        var isThere = false
+        try leased { _ in isThere = true }
+        guard isThere else { throw suspension }
+        let receipts = try receipts()
+        if let peer, receipts[peer] == nil {
+            throw UbiquitousStoreError(.unsupported, "There is no peer \(peer) in \(layout.directory); `ubcontrol peers list` names those that are.")
+        }
+        let asked = try peer.map { [$0: receipts[$0]!] } ?? active(receipts)
+        return try file.pool.read { db in
+            let held = try HeldLogs(db)
+            for (peer, receipt) in asked where try !holdsAll(peer, receipt, held) { return false }
+            return true
+        }
+    }
+
+    /// Up to when the store holds all that other peers have said; nil where there are none that have.
+    ///
+    /// Of a peer whose logs are all here, what it said last is its receipt; of another, the last of its logs that is here.
+    ///
+    /// - Parameters:
+    ///   - receipts: the peers' newest receipts.
+    ///   - db: the store.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func syncedAsOf(_ receipts: [PeerIdentifier: PeerReceipt], _ db: Database) throws -> Date? {
+        let held = try HeldLogs(db)
+        return try receipts.compactMap { peer, receipt -> Date? in
+            guard let time = receipt.receipt?.time else { return nil }
+            return try holdsAll(peer, receipt, held) ? time : held.lastTime(of: peer) ?? .distantPast
+        }.min()
+    }
+
+    private func holdsAll(_ peer: PeerIdentifier, _ receipt: PeerReceipt, _ held: HeldLogs) throws -> Bool {
+        for (author, position) in receipt.receipt?.stated.entries ?? [] where try !held.contains(position, of: author) { return false }
+        // Its logs come before the receipt that names them.
+        let newest = try files.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
+        return try newest.map { try held.contains($0.position, of: peer) } ?? true
+    }
+}
+
+/// The logs that a store has taken in or written.
+private struct HeldLogs {
+    private let db: Database
+    private let peers: PeerTable
+
+    init(_ db: Database) throws {
+        self.db = db
+        peers = try StoreKnowledge.peers(db)
+    }
+
+    func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
+        guard let number = peers[peer] else { return false }
+        let statement = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_log WHERE peer = ? AND sequence = ? AND hash = ?)")
+        return try Bool.fetchOne(statement, arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])!
+    }
+
+    /// When the last log of a peer was written, by its clock.
+    func lastTime(of peer: PeerIdentifier) throws -> Date? {
+        guard let number = peers[peer] else { return nil }
+        let statement = try db.cachedStatement(sql: "SELECT time FROM ubiquity_log WHERE peer = ? ORDER BY sequence DESC LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [number.rawValue]).map { HybridTime(rawValue: $0).date }
+    }
+}
