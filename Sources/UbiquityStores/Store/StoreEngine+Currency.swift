@@ -7,6 +7,7 @@ extension StoreEngine {
     /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
     ///
     /// - Parameter peer: the peer; nil for all.
+    /// - Returns: whether it does.
     /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
     func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
         var isThere = false
@@ -31,6 +32,7 @@ extension StoreEngine {
     /// - Parameters:
     ///   - receipts: the peers' newest receipts.
     ///   - db: the store.
+    /// - Returns: the time, by the clock of the peer that is furthest back.
     /// - Throws: `Errno`, or GRDB's errors.
     func syncedAsOf(_ receipts: [PeerIdentifier: PeerReceipt], _ db: Database) throws -> Date? {
         let held = try HeldLogs(db)
