@@ -83,7 +83,7 @@ extension SyncthingFacts.Folder {
             let isVital = containers.contains { container in
                 let container = PathFacts.real(container) ?? container
                 let below = names.dropFirst(container.components.count)
-                return item.starts(with: container) && (below.isEmpty || below.first == UbiquityContainer.storesName || below.first == ".ubiquity")
+                return item.starts(with: container) && (below.isEmpty || below.first == UbiquityContainer.storesName || below.first == UbiquityContainer.markDirectoryName)
             }
             report(
                 isVital ? .fault : .warning, "Syncthing's patterns leave it out, and it stays on this device",

@@ -25,6 +25,46 @@ import Testing
         }
     }
 
+    /// Notes deletions, and whatever else it should not hear of.
+    private final class Witness: CoordinationWitness {
+        let presentedItemURL: URL?
+        let log = Mutex<[String]>([])
+
+        init(_ url: URL) { presentedItemURL = url }
+
+        func accommodatePresentedSubitemDeletion(at url: URL) async throws { log.withLock { $0.append("deletion of \(url.lastPathComponent)") } }
+        func presentedSubitemDidChange(at url: URL) async { log.withLock { $0.append("change of \(url.lastPathComponent)") } }
+        func presentedSubitemDidAppear(at url: URL) async { log.withLock { $0.append("appearance of \(url.lastPathComponent)") } }
+    }
+
+    @Test("a witness hears of deletions under coordination in its whole tree, and of no change that is not coordinated; no app sees it")
+    func witness() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/e/a.txt", "old")
+            let (witness, presenter) = (Witness(world.url("d")), RecordingPresenter(world.url("d")))
+            world.client.add(witness)
+            await watch([presenter], in: world)
+            #expect(world.client.watches.withLock { $0.count } == 1)
+            #expect(world.client.presenters.count == 1)
+            try Data("new".utf8).write(to: url)
+            try world.file("d/e/b.txt")
+            _ = await presenter.told(2)
+            try await world.coordinator().write(url, options: .forDeleting) { url in try FileManager.default.removeItem(at: url) }
+            #expect(witness.log.withLock { $0 } == ["deletion of a.txt"])
+        }
+    }
+
+    @Test("a container is no package, though its name ends like one's; packages in it are")
+    func containerNamedLikePackage() {
+        let container = FilePath("/c/alice/org.example.\(UUID().uuidString).app")
+        let packages = FilePackages()
+        let item = container.appending("Documents/Plan.pages/index.xml")
+        #expect(packages.depths(above: item) == [3, 5])
+        FilePackages.addContainers([container])
+        #expect(packages.depths(above: item) == [5])
+        #expect(!packages.contains(container))
+    }
+
     @Test("C-63: many writes within a moment are told as one")
     func coalesced() async throws {
         try await withWorld(watchesFiles: true) { world in

@@ -119,6 +119,19 @@ struct ContainerEventTests {
         }
     }
 
+    @Test("A sign-out, which presenters hear of as of a deletion, does not make later deletions meant ones")
+    func signOutIsNoDeletion() async throws {
+        try await withContainer(items: 300) { container, events in
+            let root = container.path.removingLastComponent().removingLastComponent()
+            try await container.home.signOut(tellingWithin: .seconds(30))
+            #expect(await events.next()?.kind == .signedOut)
+            try await container.home.signIn(container.account, containers: root, tellingWithin: .seconds(30))
+            #expect(await events.next()?.kind == .restored)
+            for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
+            #expect(await events.next()?.kind == .massDeletion(removed: 200, of: 300))
+        }
+    }
+
     @Test("U-79: a sign-out is told, nothing in the container goes, and the return of the account is told")
     func signOut() async throws {
         try await withContainer { container, events in

@@ -89,6 +89,31 @@ struct StorePlaceTests {
         }
     }
 
+    @Test("S-005: a store in another account's container is refused wherever that lies, one among containers and a written table file beside it too")
+    func otherPlaces() async throws {
+        try await withDevices(1) { devices, root in
+            let device = devices[0]
+            let alices = try await device.container()
+            let other = device.directory.appending("other")
+            try FileManager.default.createDirectory(atPath: other.string, withIntermediateDirectories: true)
+            try device.home.signIn(AccountName("bob"), containers: other)
+            for name in ["Private.nosync/People.sqlite", "Documents/People.sqlite"] {
+                let path = alices.path.pushing(FilePath(name))
+                await #expect { try await open(device, at: path) } throws: { isRefused($0, path) }
+            }
+            for path in [other.appending("People.sqlite"), other.appending("bob/People.sqlite"), other.appending("bob/Deep/Er/People.sqlite")] {
+                await #expect { try await open(device, at: path) } throws: { isRefused($0, path) }
+            }
+            let path = try await device.container().documents.appending("Local.sqlite")
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.attachedDatabases = [.local(at: path, migrator: migrator("CREATE TABLE window (id INTEGER PRIMARY KEY)"))]
+            await #expect {
+                try await UbiquitousStore.open(
+                    at: device.directory.appending("People.sqlite"), options: options, in: device.container(), schema: personSchema)
+            } throws: { isRefused($0, path) }
+        }
+    }
+
     private func isRefused(_ error: any Error, _ path: FilePath) -> Bool {
         let error = error as? UbiquitousStoreError
         return error?.code == .unsupported && error?.path == path

@@ -19,7 +19,7 @@ extension CoordinationClient {
     ///   - hasMoved: whether its item has moved, rather than that it has another.
     func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
         guard watchesFiles else { return }
-        let path = state.withLock { $0.registry.entries[id]?.presenter is any CoordinationWitness ? nil : $0.path(of: id) }
+        let path = state.withLock { $0.registry.entries[id]?.isWitness == true ? nil : $0.path(of: id) }
         let (old, isSame) = watches.withLock { watches -> (PresenterWatch?, Bool) in
             if watches[id]?.path == path { return (nil, true) }
             return (watches.removeValue(forKey: id), false)

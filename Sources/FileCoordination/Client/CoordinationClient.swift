@@ -267,7 +267,7 @@ package final class CoordinationClient: Sendable {
 
     var presenters: [any FilePresenter] {
         state.withLock { state in
-            state.registry.entries.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter).filter { !($0 is any CoordinationWitness) }
+            state.registry.entries.filter { !$0.value.isWitness }.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter)
         }
     }
 
@@ -348,23 +348,27 @@ package final class CoordinationClient: Sendable {
     }
 
     private func next(for id: PresenterID) -> (Delivery, any FilePresenter, Location?)? {
-        let (next, effects) = state.withLock { state -> ((Delivery, any FilePresenter, Location?)?, ClientState.Effects) in
-            guard let entry = state.registry.entries[id] else { return (nil, ClientState.Effects()) }
+        // The reference goes out of the lock in any case: the last one may end a presenter whose `deinit` comes back here.
+        let (next, effects, presenter) = state.withLock { state -> ((Delivery, Location?)?, ClientState.Effects, (any FilePresenter)?) in
+            guard let entry = state.registry.entries[id] else { return (nil, ClientState.Effects(), nil) }
             guard let presenter = entry.presenter else {
                 state.registry.remove(id)
-                return (nil, state.effects(of: .removePresenter(id)))
+                return (nil, state.effects(of: .removePresenter(id)), nil)
             }
             guard !entry.mailbox.isEmpty else {
                 state.registry.entries[id]?.isDraining = false
-                return (nil, ClientState.Effects())
+                return (nil, ClientState.Effects(), presenter)
             }
             let delivery = state.registry.entries[id]?.mailbox.removeFirst() ?? entry.mailbox[0]
-            return ((delivery, presenter, entry.location), ClientState.Effects())
+            return ((delivery, entry.location), ClientState.Effects(), presenter)
         }
         perform(effects)
         // A presenter that was found dead needs no watch any more.
-        if next == nil { rewatch(id) }
-        return next
+        guard let (delivery, location) = next, let presenter else {
+            rewatch(id)
+            return nil
+        }
+        return (delivery, presenter, location)
     }
 
     /// Takes what a presenter left to be done at the end of a claim.

@@ -6,6 +6,8 @@ struct PresenterRegistry: Sendable {
     /// A presenter, and the messages that wait for it.
     struct Entry: Sendable {
         weak var presenter: (any FilePresenter)?
+        /// Known without a reference to the presenter: the last one may not go under the client's lock, for its `deinit` may come back here.
+        let isWitness: Bool
         /// The presenter's URL as it last gave it; what it is told of is spelled like this.
         var location: Location?
         /// Messages in the order of the arbiter's actions.
@@ -24,6 +26,7 @@ struct PresenterRegistry: Sendable {
 
         init(presenter: any FilePresenter, location: Location?) {
             self.presenter = presenter
+            isWitness = presenter is any CoordinationWitness
             self.location = location
         }
 

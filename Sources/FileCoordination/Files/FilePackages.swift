@@ -1,3 +1,4 @@
+internal import Synchronization
 public import SystemPackage
 
 /// Which directories are *file packages*: directories that a person, and coordination, treats as one item (C-03).
@@ -29,9 +30,15 @@ public struct FilePackages: Sendable {
 
     /// Whether a directory at this path is a package.
     package func contains(_ path: FilePath) -> Bool {
-        if let name = path.extension, extensions.contains(name.lowercased()) { return true }
-        return predicate?(path) ?? false
+        let isNamedSo = path.extension.map { extensions.contains($0.lowercased()) } ?? false
+        guard isNamedSo || predicate?(path) ?? false else { return false }
+        return !Self.containers.withLock { $0.contains(path) }
     }
+
+    /// Says that directories are containers, which are no packages whatever they are called: `org.example.app` is a name like any other.
+    package static func addContainers(_ paths: [FilePath]) { containers.withLock { $0.formUnion(paths) } }
+
+    private static let containers = Mutex<Set<FilePath>>([])
 
     /// Which of the directories above a path are packages, as numbers of components, outermost first.
     package func depths(above path: FilePath) -> [Int] {

@@ -175,6 +175,10 @@ final class TreeRunner {
         listing.removeAll()
         do throws(Errno) {
             try hub.source.list(path.text, into: &listing) { hub.readAhead() }
+            // A link that has come since it was watched has been listed through.
+            if node == .root, !followsRoot, try hub.source.status(of: path.text, followingLinks: false).identity != rootIdentity {
+                throw .notDirectory
+            }
             machine.listed(node, listing, mode: mode)
             machine.completed(node)
         } catch {

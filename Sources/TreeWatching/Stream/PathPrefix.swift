@@ -22,14 +22,14 @@ package struct PathPrefix: Hashable, Sendable {
         guard path.count >= bytes.count, bytes.withUnsafeBytes({ $0.isEmpty || memcmp($0.baseAddress!, path.baseAddress!, $0.count) == 0 }) else {
             return nil
         }
-        if path.count == bytes.count { return UnsafeRawBufferPointer(rebasing: path[bytes.count...]) }
+        if path.count <= max(bytes.count, 1) { return UnsafeRawBufferPointer(rebasing: path[path.count...]) }
         return path[bytes.count] == Self.slash ? UnsafeRawBufferPointer(rebasing: path[(bytes.count + 1)...]) : nil
     }
 
     /// Whether the directory lies in another one, or is it; takes the bytes of the other one's absolute path.
     package func isBelow(_ path: UnsafeRawBufferPointer) -> Bool {
-        guard path.count < bytes.count else { return path.count == bytes.count && rest(of: path) != nil }
-        guard path.count > 1 else { return true }
+        guard path.count < bytes.count else { return rest(of: path)?.isEmpty == true }
+        guard path.count > 1 else { return path.count == 1 }
         return bytes[path.count] == Self.slash && bytes.withUnsafeBytes { memcmp($0.baseAddress!, path.baseAddress!, path.count) == 0 }
     }
 

@@ -32,8 +32,8 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
     public static func make(
         of container: FilePath, at destination: FilePath, progress: @escaping (_ path: String) -> Void = { _ in }
     ) throws -> ContainerCopy {
-        let source = absolute(container)
-        let target = absolute(destination)
+        let source = PathFacts.absolute(container)
+        let target = PathFacts.absolute(destination)
         guard (try? LinuxFileLayer().kind(of: source)) == .directory else {
             throw ContainerError(.rootUnavailable, "\(source) is not a directory; name a container.", path: source)
         }
@@ -54,10 +54,6 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
         try copying.copy(FilePath(""))
         copying.copy.leftOut.sort { $0.path < $1.path }
         return copying.copy
-    }
-
-    private static func absolute(_ path: FilePath) -> FilePath {
-        (path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path).lexicallyNormalized()
     }
 }
 

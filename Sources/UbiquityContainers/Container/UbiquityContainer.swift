@@ -1,3 +1,4 @@
+internal import FileCoordination
 public import Foundation
 public import SystemPackage
 
@@ -89,6 +90,8 @@ public struct UbiquityContainer: Sendable {
         self.home = home
         self.files = files
         path = Self.path(root: root, account: account, identifier: identifier)
+        // Its identifier may end like a package's name. Coordination spells paths without links.
+        FilePackages.addContainers([path, PathFacts.resolved(path.removingLastComponent()).appending(identifier.description)])
     }
 
     /// Where the user sees items; the app creates it.

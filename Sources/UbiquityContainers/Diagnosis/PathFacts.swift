@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 package import SystemPackage
 
@@ -78,9 +79,15 @@ package struct PathFacts: Sendable, Hashable {
         return FilePath(platformString: real)
     }
 
-    /// A path without symbolic links, as far as it leads somewhere.
+    /// A path from the root, without `.` and `..`; a relative one is taken from the working directory.
+    package static func absolute(_ path: FilePath) -> FilePath {
+        let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
+        return absolute.lexicallyNormalized()
+    }
+
+    /// A path without symbolic links, as far as it leads somewhere; absolute.
     package static func resolved(_ path: FilePath) -> FilePath {
-        var path = path.lexicallyNormalized()
+        var path = absolute(path)
         var missing: [FilePath.Component] = []
         while true {
             if let real = real(path) { return missing.reversed().reduce(real) { $0.appending($1) } }

@@ -17,9 +17,8 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// A home at a directory that need not exist yet.
     public init(_ path: FilePath) {
-        let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
         // Changes are told with paths in this form.
-        self.path = absolute.lexicallyNormalized()
+        self.path = PathFacts.absolute(path)
     }
 
     /// The user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.

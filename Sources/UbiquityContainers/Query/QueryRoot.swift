@@ -18,7 +18,7 @@ enum QueryRoot {
         options.attributes = true
         options.collapses = true
         options.followsRoot = false
-        options.exclude = ["*\(ItemPath.excludedSuffix)/", "/CoreData/", "/\(UbiquityContainer.markDirectoryName)/", ".stversions/"]
+        options.exclude = ["*\(ItemPath.excludedSuffix)/", "/\(UbiquityContainer.storesName)/", "/\(UbiquityContainer.markDirectoryName)/", ".stversions/"]
         while !Task.isCancelled {
             do {
                 let watcher = try TreeWatcher(directory, options: options)

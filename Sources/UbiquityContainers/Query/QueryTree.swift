@@ -96,10 +96,6 @@ struct QueryTree: Sendable {
     mutating func look(at look: QueryLook) -> [Finding] {
         var findings: [Finding] = []
         let path: FilePath
-        guard isDirectory(container) else {
-            forget(below: container)
-            return [.nothingBelow(container)]
-        }
         switch place(of: look.path) {
         case .outside: return []
         case .above:

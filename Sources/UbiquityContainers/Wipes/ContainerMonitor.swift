@@ -193,6 +193,8 @@ actor ContainerMonitor {
     }
 
     private func announce(_ path: FilePath) {
+        // A sign-out is told to presenters as a deletion, and deletes nothing.
+        guard (try? container.home.account) == container.account else { return }
         detector.announce(path)
         disturb()
     }
@@ -274,9 +276,7 @@ actor ContainerMonitor {
     }
 }
 
-/// Hears of deletions under coordination among the items that the user sees.
-///
-/// Not of the whole container: a presenter hears of every change below its item, and stores write all the time.
+/// Hears of deletions under coordination, wherever in the container, and of nothing that is not coordinated, for stores write all the time.
 private final class DeletionWitness: CoordinationWitness {
     let presentedItemURL: URL?
     private let announce: @Sendable (FilePath) async -> Void

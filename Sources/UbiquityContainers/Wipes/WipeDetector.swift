@@ -108,7 +108,7 @@ struct WipeDetector: Sendable {
             kind: kind, isGuarded: isTripped && isHere, isLifted: wasTripped && now.isSignedIn && (!isTripped || now.attachment != .attached))
         // What has begun is soon over.
         for place in begun { announced[place] = min(announced[place] ?? time, time + .seconds(60)) }
-        announced = announced.filter { $0.value > time }
+        announced = now.isSignedIn ? announced.filter { $0.value > time } : [:]
         (settled, removed, expected, born, begun, loss, isTripped) = (now, [], 0, [], [], nil, false)
         // A container that is gone cannot be counted: what it held is what it has to be compared with when it is back.
         if now.attachment != .attached, now.attachment != .detached(.markGone) { (settled.items, settled.epochs) = (before.items, before.epochs) }

@@ -25,6 +25,8 @@ public struct AttachedDatabase: Sendable {
     public let path: FilePath
     /// Makes the tables; nil for a file that is only read.
     let migrator: DatabaseMigrator?
+    /// Whether the store writes it.
+    var isWritten: Bool { migrator != nil }
 
     /// Tables of this device only, for reading and writing.
     ///

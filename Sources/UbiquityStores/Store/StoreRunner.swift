@@ -17,17 +17,19 @@ final class StoreRunner: Sendable {
         self.engine = engine
         // A container that is gone is waited for above its place.
         var watched = container.path
-        while !watched.isEmpty, !FileManager.default.fileExists(atPath: watched.string) { watched.removeLastComponent() }
+        while !watched.isEmpty, (try? container.files.kind(of: watched)) != .directory { watched.removeLastComponent() }
         var faults: [String] = []
-        func watcher(_ directory: FilePath) -> TreeWatcher? {
+        func watcher(_ directory: FilePath, followsRoot: Bool = true) -> TreeWatcher? {
+            var options = TreeWatcher.Options()
+            options.followsRoot = followsRoot
             do {
-                return try TreeWatcher(directory)
+                return try TreeWatcher(directory, options: options)
             } catch {
                 faults.append(String(describing: error))
                 return nil
             }
         }
-        let content = watcher(watched)
+        let content = watcher(watched, followsRoot: watched != container.path)
         let store = watcher(storeDirectory)
         watchers = [content, store].compactMap { $0 }
         let fault = faults.isEmpty ? nil : "changes are not noticed by themselves: \(faults.joined(separator: "; "))"

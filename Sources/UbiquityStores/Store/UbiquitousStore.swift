@@ -97,7 +97,7 @@ public final class UbiquitousStore: Sendable {
     ///   - container: the container that holds the content.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`; the schema's violations, and what a migration may not do, come all at once. Errors of the app's own migrations
+    /// - Throws: `UbiquitousStoreError`: `unsupported` for a file in a wrong place; the schema's violations, and what a migration may not do, come all at once. Errors of the app's own migrations
     ///   pass through. Where it throws, a store that was there is as it was.
     public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
         -> UbiquitousStore
@@ -118,8 +118,11 @@ public final class UbiquitousStore: Sendable {
         guard path.lastComponent != nil else {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
-        try StorePlace.check(path, in: container)
-        StorePlace.warn(of: path)
+        let path = PathFacts.absolute(path)
+        for file in [path] + options.attachedDatabases.filter(\.isWritten).map({ PathFacts.absolute($0.path) }) {
+            try StorePlace.check(file, in: container)
+            StorePlace.warn(of: file)
+        }
         let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
         let context = StoreContext(container: container, options: options, schema: schema, now: now)
         return UbiquitousStore(try await StoreBase.open(storePath, context, copying: copying), context)

@@ -1,17 +1,17 @@
 internal import Synchronization
 
-/// A clock that stands still until it is told to go on.
-public final class StillClock: Clock {
+/// A clock for sleeps and deadlines, which stands still until it is told to go on; ``ManualClock`` is one for the time of day.
+package final class StillClock: Clock {
     /// A moment, by how far the clock has been moved until then.
-    public struct Instant: InstantProtocol {
+    package struct Instant: InstantProtocol {
         /// From the clock's beginning.
-        public var offset: Duration
+        package var offset: Duration
         /// A later moment.
-        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
         /// How long it is until another.
-        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        package func duration(to other: Instant) -> Duration { other.offset - offset }
         /// In the order of time.
-        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+        package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
     private struct State {
@@ -24,12 +24,12 @@ public final class StillClock: Clock {
     private let state = Mutex(State())
 
     /// A clock at its beginning.
-    public init() {}
+    package init() {}
 
     /// The moment that it shows.
-    public var now: Instant { state.withLock { $0.now } }
+    package var now: Instant { state.withLock { $0.now } }
     /// As fine as a duration is told.
-    public var minimumResolution: Duration { .nanoseconds(1) }
+    package var minimumResolution: Duration { .nanoseconds(1) }
 
     /// Sleeps until the clock is moved that far.
     ///
@@ -37,7 +37,7 @@ public final class StillClock: Clock {
     ///   - deadline: when to wake.
     ///   - tolerance: is not used.
     /// - Throws: `CancellationError`.
-    public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { state in
             state.next += 1
             return state.next
@@ -65,7 +65,7 @@ public final class StillClock: Clock {
     }
 
     /// Returns once so many tasks sleep.
-    public func sleepers(_ count: Int) async {
+    package func sleepers(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
                 if state.sleepers.count >= count { return true }
@@ -77,7 +77,7 @@ public final class StillClock: Clock {
     }
 
     /// Moves the clock, and wakes who has slept long enough.
-    public func advance(by duration: Duration) {
+    package func advance(by duration: Duration) {
         let ready = state.withLock { state in
             state.now = state.now.advanced(by: duration)
             let ready = state.sleepers.filter { $0.value.until <= state.now }
@@ -88,7 +88,7 @@ public final class StillClock: Clock {
     }
 
     /// Waits until somebody sleeps, and moves the clock.
-    public func pass(_ duration: Duration) async {
+    package func pass(_ duration: Duration) async {
         await sleepers(1)
         advance(by: duration)
     }
