@@ -83,7 +83,8 @@ extension SyncthingFacts.Folder {
             let isVital = containers.contains { container in
                 let container = PathFacts.real(container) ?? container
                 let below = names.dropFirst(container.components.count)
-                return item.starts(with: container) && (below.isEmpty || below.first == UbiquityContainer.storesName || below.first == UbiquityContainer.markDirectoryName)
+                let vital = [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName]
+                return item.starts(with: container) && below.first.map { vital.contains($0) } ?? true
             }
             report(
                 isVital ? .fault : .warning, "Syncthing's patterns leave it out, and it stays on this device",

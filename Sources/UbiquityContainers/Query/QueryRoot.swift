@@ -18,7 +18,8 @@ enum QueryRoot {
         options.attributes = true
         options.collapses = true
         options.followsRoot = false
-        options.exclude = ["*\(ItemPath.excludedSuffix)/", "/\(UbiquityContainer.storesName)/", "/\(UbiquityContainer.markDirectoryName)/", ".stversions/"]
+        options.exclude = ["*\(ItemPath.excludedSuffix)/", ".stversions/"]
+        options.exclude += [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName].map { "/\($0)/" }
         while !Task.isCancelled {
             do {
                 let watcher = try TreeWatcher(directory, options: options)
