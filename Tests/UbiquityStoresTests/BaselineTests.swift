@@ -43,6 +43,30 @@ struct BaselineTests {
         }
     }
 
+    @Test("what a device had sent to one other alone, and is in no file since that device was lost, reaches the rest by the one that has it")
+    func stranded() async throws {
+        try await withDevices(3) { devices, root in
+            let (lost, first) = (try await devices[0].open(), try await devices[1].open())
+            try await write(lost, 2)
+            try await settle(lost, first)
+            let peer = try await lost.status().peer
+            // It has removed its logs for a baseline that has not arrived, and never will.
+            try await lost.close()
+            let directory = root.appending("alice/org.example.test/CoreData/People/\(peer)/1")
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory.string) where name.hasSuffix(".ublog") {
+                try FileManager.default.removeItem(atPath: directory.appending(name).string)
+            }
+            let second = try await devices[2].open()
+            try await settle(second, first, second)
+            #expect(try await second.rows(rows) == first.rows(rows))
+            #expect(try await first.rows(rows).count == 2)
+            #expect(try await files(root, first, ".ubbaseline").count == 1)
+            // Once is enough.
+            try await settle(first, second)
+            #expect(try await files(root, first, ".ubbaseline").map(\.lastComponent?.string).first??.hasPrefix("000000000001") == true)
+        }
+    }
+
     @Test("logs stay until every other peer has passed them and a baseline holds them")
     func trimming() async throws {
         try await withDevices(2) { devices, root in

@@ -4,7 +4,7 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension StoreEngine {
-    private var reader: BaselineReader { BaselineReader(layout: layout, contentName: contentName, epoch: epoch) }
+    var reader: BaselineReader { BaselineReader(layout: layout, contentName: contentName, epoch: epoch) }
 
     /// So many logs are joined faster from a baseline that holds them than one by one.
     private static let worthwhile: Int64 = 500
@@ -171,13 +171,14 @@ extension StoreEngine {
         if let policy = baselines, !hasMeasuredLoose || looseBytes >= policy.bytes {
             (looseBytes, hasMeasuredLoose) = (try measureLoose(current), true)
         }
-        if try hasManyLoose() || isAwaited(current, receipts), let id = try roll(current) { current.baselines.insert(id) }
+        let isNeeded = try hasManyLoose() || isAwaited(current, receipts) || isStranded(current, others, isEager: all)
+        if isNeeded, let id = try roll(current) { current.baselines.insert(id) }
         inventory = current
         try trim(current, others)
     }
 
     /// The baselines of which this store has everything.
-    private func containedBaselines(_ inventory: ContentInventory) throws -> [(id: BaselineID, header: BaselineHeader)] {
+    func containedBaselines(_ inventory: ContentInventory) throws -> [(id: BaselineID, header: BaselineHeader)] {
         try inventory.baselines.compactMap { id in try isContained(id) ? header(of: id).map { (id: id, header: $0) } : nil }
     }
 
@@ -203,33 +204,6 @@ extension StoreEngine {
             }
         }
         return bytes
-    }
-
-    /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
-    private func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
-        guard baselines != nil, let knowledge = lastReceipt else { return false }
-        let usable = try containedBaselines(inventory)
-        return try receipts.values.compactMap(\.receipt).contains { receipt in
-            try receipt.needs(besides: knowledge).contains { need in
-                let isHere: Bool
-                if let position = need.position {
-                    isHere = try file.pool.read { db in try LogRegister(own: peer, db).contains(position, of: need.author) }
-                } else {
-                    isHere = knowledge.covers(need.sequence, of: need.author)
-                }
-                guard isHere, need.isDamaged || !hasLog(need.sequence, need.position?.hash, of: need.author) else { return false }
-                return try !usable.contains { id, header in
-                    guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
-                    return try reader.holds([(need.author, position)], id, header)
-                }
-            }
-        }
-    }
-
-    private func hasLog(_ sequence: Int64, _ hash: ContentHash?, of author: PeerIdentifier) -> Bool {
-        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
-            $0.sequence == sequence && (hash == nil || $0.hash == hash)
-        }
     }
 
     /// Publishes, and writes a baseline.

@@ -37,6 +37,8 @@ actor StoreEngine {
     var contained: Set<BaselineID> = []
     /// When it is to be seen whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
     var maintenance: ContinuousClock.Instant? = .now + StoreEngine.receiptDelay
+    /// Until when it is waited for a file that holds what others lack; nil where nothing is known to be in none.
+    var strandedUntil: ContinuousClock.Instant?
     let baselines: BaselinePolicy?
     /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
     var looseBytes = 0
