@@ -65,7 +65,7 @@ final class ConflictRecorder {
     /// Who wrote a value in it had seen less than that: a value here that loses to one is listed if not even the baseline's writer had seen it.
     func begin(_ baseline: BaselineHeader, peers: PeerTable) throws {
         author = peers[baseline.peer]!
-        let ours = try StoreKnowledge.others(db)
+        let ours = try StoreKnowledge.all(StoreState.read(db), db)
         func times(_ table: String) throws -> [Int64: HybridTime] {
             let rows = try Row.fetchAll(db, sql: "SELECT peer, max(time) AS time FROM \(table) GROUP BY peer")
             return Dictionary(uniqueKeysWithValues: rows.map { ($0["peer"], HybridTime(rawValue: $0["time"])) })
@@ -74,11 +74,21 @@ final class ConflictRecorder {
         authorSees = [:]
         for (number, time) in try times("\(BaselineJoiner.schema).log") {
             guard let peer = baseline.peers[number], let here = peers[peer] else { continue }
-            let (theirs, own) = (baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [])
             // Branches of one identifier have not seen each other: too much is listed then, which is no loss.
-            let isForked = theirs.count > 1 || own.count > 1
-            authorSees[here] = isForked ? .least : time
+            let isBranch = try isOneBranch(baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [], number, here)
+            authorSees[here] = isBranch ? time : .least
         }
+    }
+
+    /// Whether a baseline's logs of a peer and those here are one after the other.
+    ///
+    /// Of a peer of which no log is here there may still be writes: this store's own, which it made before it found its identifier taken.
+    private func isOneBranch(_ theirs: Set<Knowledge.Position>, _ ours: Set<Knowledge.Position>, _ number: Int64, _ here: PeerNumber) throws -> Bool {
+        guard theirs.count == 1, ours.count == 1, let their = theirs.first, let our = ours.first else { return false }
+        if try StoreKnowledge.time(of: here, their, db) != nil { return true }
+        return try Bool.fetchOne(
+            db, sql: "SELECT EXISTS (SELECT 1 FROM \(BaselineJoiner.schema).log WHERE peer = ? AND sequence = ? AND hash = ?)",
+            arguments: [number, our.sequence, Data(our.hash.bytes)])!
     }
 
     /// Whether an arriving write was not known before.

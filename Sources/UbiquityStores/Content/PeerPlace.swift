@@ -22,13 +22,17 @@ struct PeerPlace {
         }
     }
 
-    /// Whether there are logs under an identifier, of whichever epoch.
-    func hasLogs(of peer: PeerIdentifier) throws -> Bool {
+    /// Whether a store has been attached under an identifier, in whichever epoch.
+    ///
+    /// Each leaves receipts; its logs it may have removed for a baseline, its own or another's.
+    func isTaken(_ peer: PeerIdentifier) throws -> Bool {
         try explained {
-            for epoch in try files.namesIfThere(in: layout.peer(peer)) where ContentLayout.epoch(ofDirectory: epoch) != nil {
-                if try files.namesIfThere(in: layout.peer(peer).appending(epoch)).contains(where: { LogFileName($0) != nil }) { return true }
+            let epochs = try files.namesIfThere(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
+            return try epochs.contains { epoch in
+                try files.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).contains { LogFileName($0) != nil }
+                    || files.namesIfThere(in: layout.receipts(of: peer, epoch: epoch)).contains { Receipt.number(ofFile: $0) != nil }
+                    || files.namesIfThere(in: layout.baselines(of: peer, epoch: epoch)).contains { BaselineName($0) != nil }
             }
-            return false
         }
     }
 

@@ -115,8 +115,8 @@ extension StoreEngine {
 
     /// Finds or makes the store's place in the content.
     ///
-    /// A store file that is new while the content holds logs under its identifier has lost its past: it takes a new identifier, as a
-    /// copy does.
+    /// A store file that is new while the content holds anything under its identifier has lost its past: it takes a new identifier, as
+    /// a copy does.
     private func findPlace() throws -> StoreState {
         let found = try place.prepare()
         var state = try file.pool.write { db in
@@ -128,7 +128,7 @@ extension StoreEngine {
             try state.update(db)
             return state
         }
-        if try state.successor != nil || place.hasLogs(of: state.peer) {
+        if try state.successor != nil || place.isTaken(state.peer) {
             state = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool))
         }
         try place.makeDirectories(of: state.peer, epoch: state.epoch)
