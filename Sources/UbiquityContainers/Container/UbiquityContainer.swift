@@ -51,15 +51,7 @@ public struct UbiquityContainer: Sendable {
     private init(finding name: String?, home given: DeviceHome?, files: any FileLayer, isWatching: Bool) throws(ContainerError) {
         let home: DeviceHome
         if let given { home = given } else { home = try DeviceHome.standard() }
-        let identifier: ContainerIdentifier
-        if let name {
-            identifier = try ContainerIdentifier(name)
-        } else if let first = try Self.declared(in: home).first {
-            identifier = first
-        } else {
-            throw ContainerError(
-                .notDeclared, "No container is declared: name one, or list it in \(HomeFiles(home: home).configurationFile).", path: home.path)
-        }
+        let identifier = try Self.identifier(name, in: home)
         // Somebody who looks while signed out wants to hear of a sign-in no less.
         let identity = isWatching ? try? IdentityMonitor.shared(for: home) : nil
         guard let (account, record) = try home.signedIn else {
@@ -79,7 +71,7 @@ public struct UbiquityContainer: Sendable {
         self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files, identity: identity)
     }
 
-    private init(
+    init(
         identifier: ContainerIdentifier, account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer,
         identity: IdentityMonitor?
     ) {
@@ -191,6 +183,14 @@ public struct UbiquityContainer: Sendable {
             .rootUnavailable,
             "This device's container lies at \(old), and the containers root is \(root) now: move it to \(container), or sign in with --containers \(before).",
             path: container)
+    }
+
+    /// The identifier that a name is, or the first that is declared.
+    package static func identifier(_ name: String?, in home: DeviceHome) throws(ContainerError) -> ContainerIdentifier {
+        if let name { return try ContainerIdentifier(name) }
+        if let first = try declared(in: home).first { return first }
+        throw ContainerError(
+            .notDeclared, "No container is declared: name one, or list it in \(HomeFiles(home: home).configurationFile).", path: home.path)
     }
 
     private static func makeDirectory(_ path: FilePath, _ files: any FileLayer) throws(ContainerError) {

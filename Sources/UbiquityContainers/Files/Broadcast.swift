@@ -4,7 +4,7 @@ internal import Synchronization
 package final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
         /// What a new observer hears first.
-        var present: Element?
+        var present: [Element] = []
         var observers: [Int: AsyncStream<Element>.Continuation] = [:]
         var next = 0
         var isClosed = false
@@ -19,7 +19,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ///   - present: what a new observer hears first.
     ///   - buffering: what a slow observer misses.
     package init(present: Element? = nil, buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) {
-        state = Mutex(State(present: present))
+        state = Mutex(State(present: present.map { [$0] } ?? []))
         self.buffering = buffering
     }
 
@@ -27,7 +27,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     package func subscribe() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
         let number: Int? = state.withLock { state in
-            if let present = state.present { continuation.yield(present) }
+            for present in state.present { continuation.yield(present) }
             guard !state.isClosed else { return nil }
             state.next += 1
             state.observers[state.next] = continuation
@@ -46,7 +46,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// Tells the observers something.
     ///
     /// - Parameter value: makes it; may change what later observers hear first, and is called under a lock.
-    package func post(_ value: (_ present: inout Element?) -> Element?) {
+    package func post(_ value: (_ present: inout [Element]) -> Element?) {
         state.withLock { state in
             guard let value = value(&state.present) else { return }
             for observer in state.observers.values { observer.yield(value) }

@@ -85,7 +85,7 @@ final class IdentityMonitor: Sendable {
                 guard token != last else { return .success(false) }
                 last = token
                 states.post { present in
-                    present = .some(token)
+                    present = [token]
                     return token
                 }
                 return .success(true)

@@ -252,7 +252,7 @@ actor ContainerMonitor {
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
         events.post { present in
             // Who comes late hears what is still so.
-            present = kind == .restored ? nil : event
+            present = kind == .restored ? [] : [event]
             return event
         }
     }
@@ -261,7 +261,7 @@ actor ContainerMonitor {
     private func noteSuspensions() {
         guard !container.isSuspended else { return }
         events.post { present in
-            if case .massDeletion = present?.kind { present = nil }
+            if case .massDeletion = present.first?.kind { present = [] }
             return nil
         }
     }

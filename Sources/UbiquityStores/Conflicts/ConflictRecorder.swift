@@ -60,6 +60,16 @@ final class ConflictRecorder {
         if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
     }
 
+    /// Takes note that what follows was saved in another file of this store, by who had seen nothing but that.
+    ///
+    /// - Parameters:
+    ///   - author: the peer that the file's saves are of.
+    ///   - others: those whose saves had been joined into it.
+    func begin(_ author: PeerNumber, others: Set<PeerNumber>) {
+        self.author = author
+        authorSees = Dictionary(uniqueKeysWithValues: others.map { ($0, HybridTime(rawValue: .max)) })
+    }
+
     /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
     ///
     /// Who wrote a value in it had seen less than that: a value here that loses to one is listed if not even the baseline's writer had seen it.

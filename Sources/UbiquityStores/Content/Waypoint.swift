@@ -71,6 +71,12 @@ enum Waypoint: String {
     case epochCommitted = "epoch.committed"
     case epochCleaned = "epoch.file-removed"
     case epochDone = "epoch.done"
+    case lifeGiven = "life.given"
+    case lifeJoined = "life.joined"
+    case lifeSynced = "life.synced"
+    case lifeSwapped = "life.swapped"
+    case lifeEmptied = "life.emptied"
+    case lifeDone = "life.done"
 
     func pass() {
         #if DEBUG

@@ -48,7 +48,7 @@ extension StoreEngine {
             let entry = KeptEntry(
                 ending: state, reason: .contentRemoved, schema: sealer.schemaVersion, store: file.path.string, time: now())
             let unsent = UnsentLogs(
-                state: state, known: marks.knowledge(of: state.epoch), layout: layout, kept: container.home.kept, files: files, db: db)
+                state: state, known: marks.knowledge(of: state.epoch), layout: layout, kept: container!.home.kept, files: files, db: db)
             let outcome = try unsent.setAside(as: entry)
             try place.makeDirectories(of: state.peer, epoch: next)
             Waypoint.epochPlaced.pass()
@@ -83,11 +83,17 @@ extension StoreEngine {
         try? EndedEpochs(layout: layout, files: files, own: peer).remove(below: epoch)
     }
 
-    var place: PeerPlace { PeerPlace(layout: layout, container: container, files: files) }
+    var place: PeerPlace { PeerPlace(layout: layout, container: container!, files: files) }
 
     /// Why nothing can be exchanged now.
     var suspension: UbiquitousStoreError {
-        UbiquitousStoreError(
+        guard let container else {
+            return UbiquitousStoreError(
+                .suspended,
+                "\(file.path) is in use, from which nothing goes out: nobody is signed in, or the account's content has not been read yet.",
+                path: file.path)
+        }
+        return UbiquitousStoreError(
             .suspended,
             "\(container.path): \(suspended.map { ContainerAttachment.detached($0).description } ?? "the store has no place in it yet"). The store keeps everything and goes on when it is back.",
             path: container.path)

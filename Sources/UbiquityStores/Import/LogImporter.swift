@@ -8,7 +8,8 @@ struct LogImporter {
     let shapes: [TableShape]
     let sealer: Sealer
     let conflictRetention: ConflictRetention
-    let values: LargeValueReader
+    /// Reads large values from the container; nil where they lie in the store file.
+    let values: LargeValueReader?
 
     /// What a transaction did.
     struct Outcome {
@@ -48,6 +49,7 @@ struct LogImporter {
                 _ = try StoreKnowledge.number(of: peer, in: &peers, db)
             }
             let before = isolating ? outcome.notice : ImportNotice()
+            try conflicts.begin(ready, peers: peers)
             let refusal = try refusal {
                 guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
                 try db.inSavepoint {
@@ -82,7 +84,7 @@ struct LogImporter {
     }
 
     /// Looks at what an import touched, with the app's CHECKs on.
-    private func broken(_ notice: ImportNotice, _ db: Database) throws -> [BrokenRecord] {
+    func broken(_ notice: ImportNotice, _ db: Database) throws -> [BrokenRecord] {
         var broken: [BrokenRecord] = []
         for shape in shapes where notice.touches(shape.name) {
             guard let inspector = try CheckInspector(shape, db) else { continue }
@@ -95,9 +97,12 @@ struct LogImporter {
     }
 
     /// Reads a large value again, which was whole when the import was planned.
-    private func value(_ value: LargeValue, of peers: [PeerIdentifier]) throws -> RecordValue {
-        guard case .whole(let bytes) = try values.find(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
-        return value.value(bytes)
+    private func value(_ value: LargeValue, of peers: [PeerIdentifier], _ db: Database) throws -> RecordValue {
+        if let values {
+            guard case .whole(let bytes) = try values.find(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
+            return value.value(bytes)
+        }
+        return try LargeValues(limit: 0, db).value(value)
     }
 
     /// Why a log cannot be held by this store.
@@ -130,11 +135,11 @@ struct LogImporter {
         }
     }
 
-    private func join(
+    /// Joins one log's changes, and nothing of what is known of logs.
+    func join(
         _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ related: RelatedTables?,
         _ importers: inout [LogBody.Table: TableImporter], _ notice: inout ImportNotice, _ db: Database
     ) throws {
-        try conflicts.begin(ready, peers: peers)
         for group in ready.contents.groups {
             let stamp = group.time == .least ? .least : Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {
@@ -143,7 +148,7 @@ struct LogImporter {
                 let importer = try importers[table] ?? TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
                 importers[table] = importer
                 importer.peers = peers
-                try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group)) }) { change in
+                try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
                         let name = importer.shape.name

@@ -12,18 +12,22 @@ extension StoreFile {
     @discardableResult
     func resolve(by sealer: Sealer) throws -> ImportNotice {
         guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return ImportNotice() }
-        return try importing { db in
-            var state = try StoreState.read(db)
-            var notice = ImportNotice()
-            // A log names its peer and epoch, which are settled when the store finds its place.
-            guard state.attached, let related = RelatedTables(shapes, db) else { return notice }
-            try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-            try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
-            try state.update(db)
-            Waypoint.relationsShown.pass()
-            try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-            for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
-            return notice
-        }
+        return try importing { db in try resolve(by: sealer, db) }
+    }
+
+    /// The same in the transaction of ``importing(attaching:_:)``.
+    @discardableResult
+    func resolve(by sealer: Sealer, _ db: Database) throws -> ImportNotice {
+        var state = try StoreState.read(db)
+        var notice = ImportNotice()
+        // A log names its peer and epoch, which are settled when the store finds its place.
+        guard state.attached, let related = RelatedTables(shapes, db) else { return notice }
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
+        try state.update(db)
+        Waypoint.relationsShown.pass()
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
+        return notice
     }
 }

@@ -2,6 +2,7 @@ internal import Foundation
 public import GRDB
 internal import Synchronization
 public import SystemPackage
+internal import UbiquityContainers
 
 /// A database file beside the store's, whose tables the store's connections join with the synced ones, and which never syncs.
 ///
@@ -131,4 +132,9 @@ extension AttachedDatabase {
         }
         return nil
     }
+}
+
+extension UbiquitousStore.Options {
+    /// The files that a store with these options writes to.
+    func writtenFiles(at path: FilePath) -> [FilePath] { [path] + attachedDatabases.filter(\.isWritten).map { PathFacts.absolute($0.path) } }
 }

@@ -35,10 +35,10 @@ extension Broadcast<ImportProgress> {
     /// Changes the present; observers hear of it if it is another one then.
     func update(_ change: (inout ImportProgress) -> Void) {
         post { present in
-            var new = present ?? ImportProgress()
+            var new = present.first ?? ImportProgress()
             change(&new)
-            guard new != present else { return nil }
-            present = new
+            guard new != present.first else { return nil }
+            present = [new]
             return new
         }
     }

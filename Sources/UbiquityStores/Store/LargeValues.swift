@@ -31,11 +31,22 @@ struct LargeValues {
             }
         guard bytes.count > limit else { return writer.recordValue(value) }
         let large = LargeValue(isText: isText, length: bytes.count, hash: ContentHash(of: bytes))
+        try insert(bytes, large.hash)
+        writer.large(large)
+    }
+
+    /// Puts the bytes of a large value beside those that wait.
+    func insert(_ bytes: [UInt8], _ hash: ContentHash) throws {
         let insert = try RawStatement("INSERT OR IGNORE INTO ubiquity_value (hash, bytes) VALUES (?,?)", db)
-        insert.bind(1, large.hash.bytes)
+        insert.bind(1, hash.bytes)
         insert.bind(2, bytes)
         try insert.run()
-        writer.large(large)
+    }
+
+    /// The value that a log names, of those that wait.
+    func value(_ value: LargeValue) throws -> RecordValue {
+        guard let bytes = try Self.bytes(value.hash, db) else { throw LogFault.damaged("it names a large value that is not in the store file") }
+        return value.value(bytes)
     }
 
     /// The number of the last that waits, 0 where none does.

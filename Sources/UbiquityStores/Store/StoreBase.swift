@@ -1,15 +1,18 @@
 internal import Foundation
 internal import GRDB
+internal import Logging
+internal import Synchronization
 internal import SystemPackage
 internal import UbiquityContainers
 
 /// What stays as it is while a store is open, whichever file it uses.
 struct StoreContext: Sendable {
-    let container: UbiquityContainer
     let options: UbiquitousStore.Options
     let schema: SyncedSchema
     let now: @Sendable () -> Date
-    let notices = Broadcast<StoreNotice>()
+    let files: any FileLayer
+    var logger = Logger.ubiquity
+    var notices = Broadcast<StoreNotice>()
     let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
 }
 
@@ -18,44 +21,55 @@ final class StoreBase: Sendable {
     let file: StoreFile
     let sealer: Sealer
     let engine: StoreEngine
-    let runner: StoreRunner?
+    /// What runs the engine, once it does.
+    private let running = Mutex<StoreRunner?>(nil)
+    var runner: StoreRunner? { running.withLock { $0 } }
     var pool: DatabasePool { file.pool }
 
-    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine, runner: StoreRunner?) {
+    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
         self.file = file
         self.sealer = sealer
         self.engine = engine
-        self.runner = runner
     }
 
     deinit { runner?.cancel() }
 
-    /// Opens a file, or makes it, and begins to exchange.
+    /// Opens a file, or makes it; nothing of a container is looked at.
+    ///
+    /// - Parameters:
+    ///   - path: the SQLite file.
+    ///   - newState: what a file that is new begins with, and what one that is there must belong to.
+    ///   - container: the content's; nil where nothing goes out or in.
+    ///   - context: the rest.
+    ///   - copying: told how far the copy of an existing database has come.
+    /// - Returns: the file; nothing runs yet.
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(
-        _ path: FilePath, _ context: StoreContext, copying: (@Sendable (StoreMigration) -> Void)? = nil
+        _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, _ context: StoreContext,
+        copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
-        let (container, options, schema) = (context.container, context.options, context.schema)
-        let newState = StoreState(
-            account: container.account.description, container: container.identifier.description, content: options.contentName, peer: container.peer,
-            epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
+        let (options, schema) = (context.options, context.schema)
         let file = try await blocking {
             try StoreFile.open(
                 path, schema: schema, newState: newState, plain: options.existingDatabase, attached: options.attachedDatabases,
-                files: container.files, copying: copying)
+                files: context.files, copying: copying)
         }
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
-        let engine = StoreEngine(context, file: file, sealer: sealer, state: state)
-        try await engine.start()
-        let runner: StoreRunner? =
-            if options.exchangesAutomatically {
-                try await blocking { StoreRunner(engine: engine, container: container, storeDirectory: path.removingLastComponent()) }
-            } else {
-                nil
-            }
-        return StoreBase(file: file, sealer: sealer, engine: engine, runner: runner)
+        return StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
+    }
+
+    /// Exchanges by itself from now on.
+    ///
+    /// It looks at the container's file system, which may be a slow one.
+    func run(onExchange: (@Sendable () async -> Void)? = nil) async throws {
+        let (engine, directory) = (engine, file.path.removingLastComponent())
+        let runner = try await blocking {
+            StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
+        }
+        running.withLock { $0 = runner }
     }
 
     /// Seals what is noted; whether records are marked by that.

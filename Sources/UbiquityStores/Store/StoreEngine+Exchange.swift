@@ -34,6 +34,11 @@ extension StoreEngine {
 
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         var (state, isAdopting) = try noteOtherProcesses()
+        guard container != nil else {
+            // Nothing goes out or in; what is in the tables becomes saves, as elsewhere.
+            if isAdopting, waiting { _ = try adoptAll() }
+            return
+        }
         do {
             // Before the look at this peer's own directory, which anybody may remove once its epoch has ended.
             let marked = try markedEpoch(state)
@@ -63,7 +68,7 @@ extension StoreEngine {
 
     /// The epoch that the marks say is present; nil where this peer is not attached.
     private func markedEpoch(_ state: StoreState) throws -> Int64? {
-        guard state.attached, container.attachment(of: state.peer) == .attached else { return nil }
+        guard state.attached, container?.attachment(of: state.peer) == .attached else { return nil }
         return try EpochMarks(of: layout, files: files).present
     }
 
@@ -96,7 +101,7 @@ extension StoreEngine {
     /// Takes a new identifier where another copy of this store uses this one, and goes on with one that a crash cut short.
     private func settleIdentity(_ given: StoreState) throws -> StoreState {
         var state = given
-        let identity = PeerIdentity(layout: layout, container: container, pool: file.pool)
+        let identity = identity
         var names = inventory == nil ? nil : arrivals
         while try state.successor != nil || identity.stranger(state, among: names) != nil {
             state = try renewed(identity)
@@ -105,6 +110,9 @@ extension StoreEngine {
         arrivals = []
         return state
     }
+
+    /// Only where there is a container.
+    private var identity: PeerIdentity { PeerIdentity(layout: layout, container: container!, pool: file.pool) }
 
     private func renewed(_ identity: PeerIdentity) throws -> StoreState {
         let state = try identity.renew()
@@ -129,7 +137,7 @@ extension StoreEngine {
             return state
         }
         if try state.successor != nil || place.isTaken(state.peer) {
-            state = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool))
+            state = try renewed(identity)
         }
         try place.makeDirectories(of: state.peer, epoch: state.epoch)
         if found < state.epoch { try place.write(lostMark(state), of: state.peer, placedIn: state.epoch) }
@@ -162,6 +170,7 @@ extension StoreEngine {
 
     /// Whether the attachment is there; tells observers when that changes.
     private func isExchanging(_ state: StoreState) -> Bool {
+        guard let container else { return false }
         var found = container.attachment(of: state.peer)
         if !state.attached { found = container.attachment() }
         if found == .attached, state.attached {
@@ -190,6 +199,6 @@ extension StoreEngine {
 
     /// Takes a new identifier because somebody has read a log under this one that this store does not remember.
     func takeNewIdentifier() throws {
-        epoch = try renewed(PeerIdentity(layout: layout, container: container, pool: file.pool)).epoch
+        epoch = try renewed(identity).epoch
     }
 }

@@ -10,12 +10,13 @@ internal import UbiquityContainers
 /// Its state is only what can be found again: the store file and the container hold the truth.
 actor StoreEngine {
     let file: StoreFile
-    let container: UbiquityContainer
+    /// The content's container; nil of a file for which nothing goes out or in.
+    let container: UbiquityContainer?
     let layout: ContentLayout
-    private let marks: PathPrefix
+    private let marks: PathPrefix?
     let contentName: String
     let sealer: Sealer
-    let notices: Broadcast<StoreNotice>
+    private(set) var notices: Broadcast<StoreNotice>
     let progress: Broadcast<ImportProgress>
     let files: any FileLayer
     let conflictRetention: ConflictRetention
@@ -63,10 +64,10 @@ actor StoreEngine {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ context: StoreContext, file: StoreFile, sealer: Sealer, state: StoreState) {
+    init(_ context: StoreContext, in container: UbiquityContainer?, file: StoreFile, sealer: Sealer, state: StoreState) {
         self.file = file
         self.sealer = sealer
-        container = context.container
+        self.container = container
         contentName = context.options.contentName
         notices = context.notices
         progress = context.progress
@@ -75,9 +76,10 @@ actor StoreEngine {
         coalescing = context.options.coalescing
         baselines = context.options.baselines
         silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
-        files = container.files
-        layout = ContentLayout(container: container.path, contentName: contentName)
-        marks = PathPrefix(container.markDirectory)
+        files = context.files
+        // Without a container nothing is looked for there.
+        layout = ContentLayout(container: container?.path ?? file.path.removingLastComponent(), contentName: contentName)
+        marks = container.map { PathPrefix($0.markDirectory) }
         peer = state.peer
         epoch = state.epoch
     }
@@ -90,6 +92,12 @@ actor StoreEngine {
         try leased(waiting: false) { state in
             publisher.removeDrafts(of: state.peer, epoch: state.epoch)
         }
+    }
+
+    /// Tells other observers from now on, for the file is in use now.
+    func tell(_ notices: Broadcast<StoreNotice>) {
+        self.notices = notices
+        if let suspended { notices.post(.didSuspend(suspended)) }
     }
 
     /// When it is to be exchanged though nothing happens; nil for never.
@@ -135,7 +143,7 @@ actor StoreEngine {
     }
 
     private func isMark(_ change: TreeChange) -> Bool {
-        func isBelow(_ path: UnsafeRawBufferPointer) -> Bool { marks.rest(of: path) != nil }
+        func isBelow(_ path: UnsafeRawBufferPointer) -> Bool { marks?.rest(of: path) != nil }
         return change.withPathBytes(isBelow) || change.withSourceBytes(isBelow) == true
     }
 
@@ -223,7 +231,7 @@ actor StoreEngine {
 
     func status() throws -> StoreStatus {
         // A container that cannot be read says nothing; why it cannot, the last exchange has told.
-        let others = suspended == nil ? (try? active(receipts())) ?? [:] : [:]
+        let others = suspended == nil && container != nil ? (try? active(receipts())) ?? [:] : [:]
         return try file.pool.read { db in
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!

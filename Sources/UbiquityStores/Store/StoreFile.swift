@@ -14,11 +14,14 @@ struct StoreFile {
     let hasChecks: Bool
     var hasForeignKeys: Bool { shapes.contains { !$0.foreignKeys.isEmpty } }
 
-    /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`.
-    static func path(for file: FilePath, peer: PeerIdentifier, contentName: String) -> FilePath {
-        file.removingLastComponent().appending("CoreDataUbiquitySupport").appending(peer.description).appending(contentName).appending("store")
+    /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`, or `fallback` in the place of `store`.
+    static func path(for file: FilePath, peer: PeerIdentifier, contentName: String, place: StoreFilePlace = .store) -> FilePath {
+        supportDirectory(of: file).appending(peer.description).appending(contentName).appending(place == .fallback ? "fallback" : "store")
             .appending(file.lastComponent!)
     }
+
+    /// Where the files of a store lie: beside the one that the app names.
+    static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending("CoreDataUbiquitySupport") }
 
     /// Opens or creates the file.
     ///
@@ -156,7 +159,7 @@ struct StoreFile {
             let state = try StoreState.read(db)
             for (found, wanted, what) in [
                 (state.account, expected.account, "account"), (state.container, expected.container, "container"),
-                (state.content, expected.content, "content"),
+                (state.content, expected.content, "content"), (state.place.rawValue, expected.place.rawValue, "place"),
             ] where found != wanted {
                 throw UbiquitousStoreError(
                     .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)

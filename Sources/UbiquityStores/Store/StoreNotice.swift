@@ -25,6 +25,10 @@ public enum StoreNotice: Sendable, Hashable {
     case didAdopt(Int, of: Int, isDone: Bool)
     /// The content has been removed, on this device or another: the store is empty, in a new epoch.
     case didRemoveContent(ContentRemoval)
+    /// The store is about to change files; handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
+    case willChange(StoreTransition)
+    /// The store has changed files: read again what you show. Observations of GRDB's do so by themselves.
+    case didChange(StoreTransition)
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.

@@ -2,7 +2,7 @@ internal import UbiquityContainers
 
 /// The notices of a store, for any number of observers.
 ///
-/// A late one first hears that the store is suspended, if it is.
+/// A late one first hears of the last change of file, where there was one, and that the store is suspended, if it is.
 public struct StoreNotices: AsyncSequence, Sendable {
     /// What the sequence gives.
     public typealias Element = StoreNotice
@@ -18,10 +18,13 @@ public struct StoreNotices: AsyncSequence, Sendable {
 extension Broadcast<StoreNotice> {
     /// Tells every observer.
     func post(_ notice: StoreNotice) {
-        post { suspended in
+        post { present in
+            func isSuspension(_ notice: StoreNotice) -> Bool { if case .didSuspend = notice { true } else { false } }
             switch notice {
-            case .didSuspend: suspended = notice
-            case .didResume: suspended = nil
+            case .didSuspend: present = present.filter { !isSuspension($0) } + [notice]
+            case .didResume: present.removeAll(where: isSuspension)
+            // Another file is suspended or not by itself, and says so.
+            case .didChange: present = [notice]
             default: break
             }
             return notice

@@ -11,13 +11,19 @@ final class StoreRunner: Sendable {
     private let watchers: [TreeWatcher]
     private let engine: StoreEngine
 
-    init(engine: StoreEngine, container: UbiquityContainer, storeDirectory: FilePath) {
+    /// Begins.
+    ///
+    /// - Parameters:
+    ///   - engine: what is run.
+    ///   - container: the container that is watched; nil for none.
+    ///   - storeDirectory: where the store file lies.
+    ///   - onExchange: is called after each exchange that went well.
+    init(
+        engine: StoreEngine, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
+    ) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
         self.engine = engine
-        // A container that is gone is waited for above its place.
-        var watched = container.path
-        while !watched.isEmpty, (try? container.files.kind(of: watched)) != .directory { watched.removeLastComponent() }
         var faults: [String] = []
         func watcher(_ directory: FilePath, followsRoot: Bool = true) -> TreeWatcher? {
             var options = TreeWatcher.Options()
@@ -29,14 +35,19 @@ final class StoreRunner: Sendable {
                 return nil
             }
         }
-        let content = watcher(watched, followsRoot: watched != container.path)
+        let content = container.flatMap { container in
+            // A container that is gone is waited for above its place.
+            var watched = container.path
+            while !watched.isEmpty, (try? container.files.kind(of: watched)) != .directory { watched.removeLastComponent() }
+            return watcher(watched, followsRoot: watched != container.path)
+        }
         let store = watcher(storeDirectory)
         watchers = [content, store].compactMap { $0 }
         let fault = faults.isEmpty ? nil : "changes are not noticed by themselves: \(faults.joined(separator: "; "))"
         var running = [
             Task {
                 await engine.setWatchFault(fault)
-                await Self.run(engine, stream, continuation)
+                await Self.run(engine, stream, continuation, onExchange)
             }
         ]
         if let content {
@@ -52,7 +63,7 @@ final class StoreRunner: Sendable {
                     for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) { continuation.yield() }
                 })
         }
-        if let suspensions = container.suspensions {
+        if let suspensions = container?.suspensions {
             running.append(
                 Task {
                     for await _ in suspensions { continuation.yield() }
@@ -63,12 +74,16 @@ final class StoreRunner: Sendable {
     }
 
     /// Exchanges at every wake, until there are no more.
-    private static func run(_ engine: StoreEngine, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation) async {
+    private static func run(
+        _ engine: StoreEngine, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
+        _ onExchange: (@Sendable () async -> Void)?
+    ) async {
         var pause = Duration.milliseconds(500)
         var alarm: Task<Void, Never>?
         for await _ in stream {
             alarm?.cancel()
             let isWell = await engine.exchangeInBackground()
+            if isWell { await onExchange?() }
             // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
             let next = isWell ? await engine.nextTime : .now + pause
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))

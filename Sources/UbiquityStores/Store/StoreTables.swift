@@ -10,7 +10,7 @@ enum StoreTables {
     static let format = 1
 
     static let statements = [
-        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT)",
+        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT)",
         // Set only inside an import's transaction: an app's triggers may ask it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
         "INSERT INTO ubiquity_import VALUES (0)",
@@ -26,6 +26,8 @@ enum StoreTables {
         Retirements.statement,
         Holes.statement,
         LargeValues.statement,
+        StoreJoin.statement,
+        Rebirths.statement,
         ConflictHistory.statement,
         ConflictRecorder.statement,
         CheckInspector.statement,
@@ -73,14 +75,17 @@ struct StoreState {
     var receipt: Int64
     /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
     var successor: PeerIdentifier?
+    /// What the file is for; it never changes.
+    var place = StoreFilePlace.store
 
     static func read(_ db: Database) throws -> StoreState {
         // By hand: every save reads it.
         let row = try RawStatement(
-            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content FROM ubiquity_state", db)
+            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place FROM ubiquity_state",
+            db)
         defer { row.reset() }
         guard try row.step(), let peer = row.text(0).flatMap({ PeerIdentifier($0) }), let account = row.text(8), let container = row.text(9),
-            let content = row.text(10)
+            let content = row.text(10), let place = row.text(11).flatMap(StoreFilePlace.init)
         else {
             throw UbiquitousStoreError(
                 .malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.")
@@ -88,16 +93,16 @@ struct StoreState {
         return StoreState(
             account: account, container: container, content: content, peer: peer, epoch: row.integer(1), sequence: row.integer(2),
             predecessor: ContentHash(bytes: row.bytes(3)), clock: HybridTime(rawValue: row.integer(4)), attached: row.integer(5) != 0,
-            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) })
+            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) }, place: place)
     }
 
     func insert(_ db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL)",
             arguments: [
                 StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
                 clock.rawValue,
-                attached, receipt, successor?.description,
+                attached, receipt, successor?.description, place.rawValue,
             ])
     }
 

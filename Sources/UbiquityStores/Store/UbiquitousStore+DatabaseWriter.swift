@@ -21,6 +21,7 @@ extension UbiquitousStore: DatabaseWriter {
     ///
     /// - Throws: GRDB's error where statements are still running.
     public func close() throws {
+        keeper?.cancel()
         current.runner?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()

@@ -41,6 +41,10 @@ public final class UbiquitousStore: Sendable {
         ///
         /// A peer that returns is active again by itself, and has lost nothing.
         public var silenceLimit: Duration?
+        /// What becomes of what was saved while nobody was signed in, once somebody is.
+        public var joiningPolicy = JoiningPolicy.merge
+        /// How long handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
+        public var transitionDeadline: Duration = .seconds(30)
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -63,10 +67,14 @@ public final class UbiquitousStore: Sendable {
     private let context: StoreContext
     private let base: Mutex<StoreBase>
     let observations = ObservationRelay()
+    let handlers = TransitionHandlers()
+    /// Follows the account; nil of a store that stays with its container's.
+    let keeper: StoreKeeper?
 
-    private init(_ base: StoreBase, _ context: StoreContext) {
+    init(_ base: StoreBase, _ context: StoreContext, keeper: StoreKeeper? = nil) {
         self.context = context
         self.base = Mutex(base)
+        self.keeper = keeper
         notices = StoreNotices(broadcast: context.notices)
         importProgress = ImportProgressSequence(broadcast: context.progress)
     }
@@ -79,12 +87,13 @@ public final class UbiquitousStore: Sendable {
     public var file: FilePath { current.file.path }
 
     deinit {
+        keeper?.cancel()
         current.runner?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()
     }
 
-    /// Opens a store, and creates it if it is new.
+    /// Opens a store of one account's container, and creates it if it is new.
     ///
     /// The app's migrator runs first: on a store that has content as <doc:SchemaVersions> says, whole or not at all. Rows that are in the synced tables before these are synced, by a migration or in
     /// ``Options/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
@@ -111,6 +120,18 @@ public final class UbiquitousStore: Sendable {
         at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
         copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> UbiquitousStore {
+        let path = try checked(path, options)
+        for file in options.writtenFiles(at: path) { try StorePlace.check(file, in: container) }
+        let context = StoreContext(options: options, schema: schema, now: now, files: container.files)
+        let base = try await open(
+            StoreFile.path(for: path, peer: container.peer, contentName: options.contentName), in: container, context, copying: copying)
+        return UbiquitousStore(base, context)
+    }
+
+    /// Sees that a store can be opened so.
+    ///
+    /// - Returns: the path, absolute.
+    static func checked(_ path: FilePath, _ options: Options) throws(UbiquitousStoreError) -> FilePath {
         if let fault = PathComponentRule.fault(in: options.contentName) {
             throw UbiquitousStoreError(.invalidSchema, "The content name \(options.contentName.debugDescription) \(fault); use one like Notes.")
         }
@@ -119,13 +140,21 @@ public final class UbiquitousStore: Sendable {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
         let path = PathFacts.absolute(path)
-        for file in [path] + options.attachedDatabases.filter(\.isWritten).map({ PathFacts.absolute($0.path) }) {
-            try StorePlace.check(file, in: container)
-            StorePlace.warn(of: file)
-        }
-        let storePath = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
-        let context = StoreContext(container: container, options: options, schema: schema, now: now)
-        return UbiquitousStore(try await StoreBase.open(storePath, context, copying: copying), context)
+        for file in options.writtenFiles(at: path) { StorePlace.warn(of: file) }
+        return path
+    }
+
+    /// Opens a file of a container's account, and begins to exchange.
+    private static func open(
+        _ path: FilePath, in container: UbiquityContainer, _ context: StoreContext, copying: (@Sendable (StoreMigration) -> Void)? = nil
+    ) async throws -> StoreBase {
+        let newState = StoreState(
+            account: container.account.description, container: container.identifier.description, content: context.options.contentName,
+            peer: container.peer, epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
+        let base = try await StoreBase.open(path, newState: newState, in: container, context, copying: copying)
+        try await base.engine.start()
+        if context.options.exchangesAutomatically { try await base.run() }
+        return base
     }
 
     /// Goes over to another file of the same content, which is made where it is not there.
@@ -136,14 +165,17 @@ public final class UbiquitousStore: Sendable {
     /// - Parameter path: the other file.
     /// - Throws: what opening throws, and the store stays with its file; or what publishing throws, and the other file is in use.
     package func change(to path: FilePath) async throws {
-        let new = try await StoreBase.open(path, context)
         let old = current
+        let new = try await Self.open(path, in: old.engine.container!, context)
         try await old.pool.writeWithoutTransaction { _ in base.withLock { $0 = new } }
         observations.move(to: new.pool)
         await old.runner?.stop()
         try await old.engine.publishOnly()
         new.runner?.wake()
     }
+
+    /// Uses another file from now on; where nothing can be written to the old one meanwhile, nothing is.
+    func use(_ new: StoreBase) { base.withLock { $0 = new } }
 
     /// Does something with the file in use; once more where that is another by the time that the body could have begun.
     func onCurrent<Result>(_ body: (StoreBase) throws -> Result?) rethrows -> Result {
@@ -200,8 +232,11 @@ public final class UbiquitousStore: Sendable {
 
     /// Publishes every save made so far, and imports every log that is in the container and ready.
     ///
+    /// A store that is on its way to another file arrives there first, or does what can be done towards it. While nobody is signed in there is nothing to do.
+    ///
     /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; nothing is lost by that.
     public func settled() async throws {
+        try await keeper?.settle()
         try await engine.settle()
     }
 
@@ -282,7 +317,9 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: a snapshot of the store's own account of things.
     /// - Throws: GRDB's errors.
     public func status() async throws -> StoreStatus {
-        try await engine.status()
+        var status = try await engine.status()
+        if status.failure == nil { status.failure = await keeper?.obstacle }
+        return status
     }
 
     /// Whether the store holds everything that is known to be there: each log that lies in the container, and each that a receipt in it names.
@@ -300,6 +337,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: GRDB's error where statements are still running.
     public func close() async throws {
+        await keeper?.stop()
         await current.runner?.stop()
         notices.broadcast.close()
         importProgress.broadcast.close()

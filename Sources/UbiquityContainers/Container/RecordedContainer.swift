@@ -1,0 +1,61 @@
+internal import Foundation
+package import SystemPackage
+
+// What the device home knows of containers: no file system that a synchroniser keeps is looked at, and none is waited for.
+extension DeviceHome {
+    /// This device's peer in a container of an account; nil where the account has not used it on this device.
+    ///
+    /// - Parameters:
+    ///   - account: the account, which need not be signed in.
+    ///   - identifier: the container's.
+    /// - Returns: the peer, which may not be attached yet.
+    /// - Throws: `ContainerError` where the home cannot be read or understood.
+    package func knownPeer(of account: AccountName, in identifier: ContainerIdentifier) throws(ContainerError) -> PeerIdentifier? {
+        try HomeFiles(home: self).record(of: account)?.peers[identifier.description].flatMap { PeerIdentifier($0.identifier) }
+    }
+
+    /// The same; where there is none, one is chosen, which is attached once the container is used.
+    ///
+    /// - Parameters:
+    ///   - account: an account that has been signed in to on this device.
+    ///   - identifier: the container's.
+    /// - Returns: the peer.
+    /// - Throws: `ContainerError` where the home cannot be read, understood or written.
+    package func peer(of account: AccountName, in identifier: ContainerIdentifier) throws(ContainerError) -> PeerIdentifier {
+        if let peer = try knownPeer(of: account, in: identifier) { return peer }
+        let files = HomeFiles(home: self)
+        return try files.locked { () throws(ContainerError) in
+            if let peer = try knownPeer(of: account, in: identifier) { return peer }
+            guard var record = try files.record(of: account) else {
+                throw ContainerError(
+                    .malformed, "\(files.recordFile(of: account)) is missing; sign in to \(account) again.", path: files.recordFile(of: account))
+            }
+            let peer = PeerIdentifier(account: account.description, uuid: UUID())
+            record.peers[identifier.description] = .init(identifier: peer.description, attached: false)
+            try files.write(record, of: account)
+            return peer
+        }
+    }
+}
+
+extension UbiquityContainer {
+    /// An account's container as the device home has it recorded.
+    ///
+    /// It may never have been made: whoever wants it made looks it up.
+    ///
+    /// - Parameters:
+    ///   - identifier: the container's.
+    ///   - account: an account that has been signed in to on this device.
+    ///   - home: the device home.
+    ///   - files: changes the container's files.
+    /// - Throws: `ContainerError` where the home cannot be read, understood or written.
+    package init(
+        recorded identifier: ContainerIdentifier, of account: AccountName, home: DeviceHome, files: any FileLayer
+    ) throws(ContainerError) {
+        let peer = try home.peer(of: account, in: identifier)
+        guard let record = try HomeFiles(home: home).record(of: account) else {
+            throw ContainerError(.malformed, "The record of \(account) is gone; sign in again.", path: HomeFiles(home: home).recordFile(of: account))
+        }
+        self.init(identifier: identifier, account: account, peer: peer, home: home, root: home.root(of: record), files: files, identity: nil)
+    }
+}

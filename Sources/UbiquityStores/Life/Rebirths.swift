@@ -1,0 +1,97 @@
+internal import GRDB
+internal import UbiquityContainers
+
+/// Gives records that are joined from another file of the store new lives, where they would be dead otherwise (DESIGN §6).
+///
+/// Whoever saved the record could not know that the account had deleted one of that key: it is inserted anew, at the next odd life. What is found of a record holds for all that is said of it,
+/// in whichever log, so it is kept.
+struct Rebirths {
+    static let statement = """
+        CREATE TABLE ubiquity_rebirth (source TEXT NOT NULL, record TEXT NOT NULL, lives INTEGER NOT NULL, PRIMARY KEY (source, record)) WITHOUT ROWID
+        """
+
+    private let source: PeerIdentifier
+    private let shapes: [TableShape]
+    private let origin: Database
+    private let db: Database
+    private var known: [ObjectID: Int64] = [:]
+
+    /// Looks at both files.
+    ///
+    /// - Parameters:
+    ///   - source: the peer that the other file's saves are of.
+    ///   - shapes: the synced tables of both.
+    ///   - origin: the other file.
+    ///   - db: the file that it is joined into.
+    /// - Throws: GRDB's errors.
+    init(of source: PeerIdentifier, _ shapes: [TableShape], origin: Database, _ db: Database) throws {
+        self.source = source
+        self.shapes = shapes
+        self.origin = origin
+        self.db = db
+        let rows = try Row.fetchAll(db, sql: "SELECT record, lives FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description])
+        for row in rows {
+            if let record = ObjectID(text: row["record"]) { known[record] = row["lives"] }
+        }
+    }
+
+    /// How many lives later a record begins than its file says; 0 for most.
+    ///
+    /// - Parameters:
+    ///   - table: the name of the record's table.
+    ///   - key: its key.
+    /// - Returns: an even number.
+    /// - Throws: GRDB's errors.
+    mutating func lives(_ table: String, _ key: [RecordValue]) throws -> Int64 {
+        guard let shape = shapes.first(where: { $0.logTable.name == table }) else { return 0 }
+        let record = ObjectID(table: table, key: key.map(\.detached))
+        if let lives = known[record] { return lives }
+        let death = try ClockTable(shape: shape, db).death(record.key)
+        var lives: Int64 = 0
+        if death > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers {
+            lives = max(0, death + 1 - registers.clock.life)
+        }
+        known[record] = lives
+        if lives > 0 {
+            try db.execute(sql: "INSERT INTO ubiquity_rebirth VALUES (?,?,?)", arguments: [source.description, record.text, lives])
+        }
+        return lives
+    }
+
+    /// Puts new lives into what a log says.
+    ///
+    /// - Parameters:
+    ///   - contents: what it says.
+    ///   - values: writes values to it.
+    /// - Throws: `LogFault`, or GRDB's errors.
+    mutating func apply(to contents: inout LogBody.Contents, _ values: LargeValues) throws {
+        for group in contents.groups.indices {
+            for section in contents.groups[group].rows.indices {
+                let table = contents.tables[contents.groups[group].rows[section].table]
+                if let rows = try reborn(contents.groups[group].rows[section], of: table, values) { contents.groups[group].rows[section] = rows }
+            }
+            for index in contents.groups[group].same.indices {
+                let same = contents.groups[group].same[index]
+                let table = contents.tables[same.table].name
+                func node(_ node: RecordNode) throws -> RecordNode { RecordNode(key: node.key, life: node.life + (try lives(table, node.key))) }
+                contents.groups[group].same[index].fact = SameAs(try node(same.fact.first), try node(same.fact.second))
+            }
+        }
+    }
+
+    /// The changes of one table with new lives; nil where there are none.
+    private mutating func reborn(_ rows: LogBody.Rows, of table: LogBody.Table, _ values: LargeValues) throws -> LogBody.Rows? {
+        var isReborn = false
+        var writer = WireWriter(reserving: rows.bytes.count)
+        try rows.forEach(in: table, values: { try values.value($0) }) { change in
+            let more = try lives(table.name, change.key)
+            isReborn = isReborn || more > 0
+            writer.varint(UInt64(change.life + more))
+            for value in change.key { writer.recordValue(value) }
+            guard !change.life.isMultiple(of: 2) else { return }
+            writer.varint(UInt64(change.columns.rawValue))
+            for value in change.values { try values.write(value, to: &writer) }
+        }
+        return isReborn ? LogBody.Rows(table: rows.table, count: rows.count, bytes: writer.bytes[...]) : nil
+    }
+}

@@ -1,0 +1,117 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// The files of a store that follows the account, and how they are opened.
+struct StoreFiles: Sendable {
+    /// The file that the app names.
+    let path: FilePath
+    let identifier: ContainerIdentifier
+    let home: DeviceHome
+    var context: StoreContext
+
+    private var content: String { context.options.contentName }
+
+    /// The same for a file that is not in use yet: nobody hears what befalls it.
+    var muted: StoreFiles {
+        var muted = self
+        muted.context.notices = Broadcast()
+        return muted
+    }
+
+    /// Opens the file of a place, or makes it; nothing of a container is looked at.
+    func open(_ place: StoreTransition.Place) async throws -> StoreBase {
+        switch place {
+        case .local:
+            let peer = try await blocking { try localPeer() }
+            return try await open(peer, "", .local, identity: PeerIdentifier(account: peer.account, uuid: UUID()))
+        case .fallback(let account):
+            let peer = try await blocking { try home.peer(of: account, in: identifier) }
+            return try await open(peer, account.description, .fallback, identity: PeerIdentifier(account: account.description, uuid: UUID()))
+        case .account(let account):
+            let container = try await blocking { try UbiquityContainer(recorded: identifier, of: account, home: home, files: context.files) }
+            return try await open(container.peer, account.description, .store, in: container, identity: container.peer)
+        }
+    }
+
+    // A new file's identity, where no container knows it, is of the file alone: one that is lost and made anew has said nothing of what another took in from the first.
+    private func open(
+        _ peer: PeerIdentifier, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
+    ) async throws -> StoreBase {
+        let newState = StoreState(
+            account: account, container: identifier.description, content: content, peer: identity, epoch: 1, sequence: 0, predecessor: nil,
+            clock: .least, attached: place != .store, receipt: 0, place: place)
+        return try await StoreBase.open(
+            StoreFile.path(for: path, peer: peer, contentName: content, place: place), newState: newState, in: container, context)
+    }
+
+    /// Whether the file of a place is there.
+    func exists(_ place: StoreTransition.Place) async throws -> Bool {
+        try await blocking {
+            let file: FilePath
+            switch place {
+            case .local:
+                guard let peer = localPeers().first else { return false }
+                file = StoreFile.path(for: path, peer: peer, contentName: content)
+            case .fallback(let account):
+                file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content, place: .fallback)
+            case .account(let account):
+                file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
+            }
+            return FileManager.default.fileExists(atPath: file.string)
+        }
+    }
+
+    /// Whether an account's content has once been read as far as it was known.
+    func isGathered(_ account: AccountName) async throws -> Bool {
+        guard try await exists(.account(account)) else { return false }
+        return try await Self.isGathered(open(.account(account)))
+    }
+
+    static func isGathered(_ base: StoreBase) async throws -> Bool {
+        try await base.pool.read { db in try Bool.fetchOne(db, sql: "SELECT gathered FROM ubiquity_state")! }
+    }
+
+    /// Notes that an account's content has been read.
+    static func noteGathered(_ base: StoreBase) async throws {
+        try await base.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET gathered = 1") }
+    }
+
+    // MARK: The device's own
+
+    private static let local = "local"
+
+    /// The name under which the local files lie: found, or given now.
+    private func localPeer() throws -> PeerIdentifier {
+        if let peer = localPeers().first { return peer }
+        let directory = StoreFile.supportDirectory(of: path)
+        do {
+            try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+            // Two programs may open the store for the first time at once.
+            guard let lock = try StoreLock.take(directory.appending("local"), within: .seconds(60), unless: { Task.isCancelled }) else {
+                throw Errno.timedOut
+            }
+            defer { withExtendedLifetime(lock) {} }
+            if let peer = localPeers().first { return peer }
+            let peer = PeerIdentifier(account: Self.local, uuid: UUID())
+            try FileManager.default.createDirectory(atPath: directory.appending(peer.description).string, withIntermediateDirectories: true)
+            return peer
+        } catch {
+            throw UbiquitousStoreError(
+                .fileSystem, "The store's directory \(directory) cannot be written; check its owner, mode and free space.", path: directory,
+                cause: error)
+        }
+    }
+
+    private func localPeers() -> [PeerIdentifier] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: StoreFile.supportDirectory(of: path).string)) ?? []
+        return names.compactMap { PeerIdentifier($0) }.filter { $0.account == Self.local && !isAccounts($0) }.sorted()
+    }
+
+    /// Whether a name is that of an account which is called the same.
+    private func isAccounts(_ peer: PeerIdentifier) -> Bool {
+        guard let account = try? AccountName(Self.local) else { return false }
+        return (try? home.knownPeer(of: account, in: identifier)) == peer
+    }
+}

@@ -1,0 +1,66 @@
+internal import Synchronization
+
+/// A handler of transitions; it is called until this is cancelled or let go.
+public final class TransitionHandler: Sendable {
+    private let remove: @Sendable () -> Void
+
+    init(_ remove: @escaping @Sendable () -> Void) { self.remove = remove }
+
+    deinit { remove() }
+
+    /// Ends it; a call under way goes on.
+    public func cancel() { remove() }
+}
+
+/// The handlers of a store that are told before it changes files.
+final class TransitionHandlers: Sendable {
+    typealias Handler = @Sendable (StoreTransition) async -> Void
+
+    private struct State {
+        var handlers: [Int: Handler] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    func add(_ handler: @escaping Handler) -> TransitionHandler {
+        let number = state.withLock { state in
+            state.next += 1
+            state.handlers[state.next] = handler
+            return state.next
+        }
+        return TransitionHandler { [weak self] in self?.remove(number) }
+    }
+
+    private func remove(_ number: Int) {
+        // Let go outside of the lock: it may hold the app's objects.
+        let handler = state.withLock { $0.handlers.removeValue(forKey: number) }
+        withExtendedLifetime(handler) {}
+    }
+
+    /// Calls all at once, and waits for them.
+    ///
+    /// - Parameters:
+    ///   - transition: what they are told.
+    ///   - deadline: how long they are waited for; then they are cancelled, and go on by themselves.
+    /// - Returns: whether all have returned.
+    func call(_ transition: StoreTransition, within deadline: Duration) async -> Bool {
+        let handlers = state.withLock { Array($0.handlers.values) }
+        guard !handlers.isEmpty else { return true }
+        let (outcomes, continuation) = AsyncStream.makeStream(of: Bool.self)
+        let calls = Task {
+            await withTaskGroup(of: Void.self) { group in
+                for handler in handlers { group.addTask { await handler(transition) } }
+            }
+            continuation.yield(true)
+        }
+        let alarm = Task {
+            if (try? await Task.sleep(for: deadline)) != nil { continuation.yield(false) }
+        }
+        defer {
+            calls.cancel()
+            alarm.cancel()
+        }
+        return await outcomes.first { _ in true } ?? false
+    }
+}

@@ -1,0 +1,109 @@
+package import Foundation
+internal import GRDB
+package import Logging
+public import SystemPackage
+public import UbiquityContainers
+
+extension UbiquitousStore {
+    /// Opens a store that follows the account: whoever is signed in, it keeps reading and writing, from and to a file of theirs.
+    ///
+    /// It returns at once, also where the container's file system does not answer: with the account's file, where its content has been read before; with a fallback file, until it has been; with a
+    /// file of this device, while nobody is signed in. What is saved to the fallback file goes out with the account's, and so does what was saved while nobody was signed in, by ``Options/joiningPolicy``. The
+    /// states and how one follows another stand in <doc:StoreLife>.
+    ///
+    /// - Parameters:
+    ///   - path: where the app wants its store, outside of containers. The files themselves lie beside it, below `CoreDataUbiquitySupport`.
+    ///   - options: the content's name, and how it is exchanged.
+    ///   - container: the container's identifier, such as `org.example.notes`; nil for the first that `config.json` declares.
+    ///   - home: the user's own unless given.
+    ///   - schema: the app's migrator and synced tables.
+    /// - Returns: the store, ready for reads and writes.
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations, as ``open(at:options:in:schema:)`` does; `ContainerError` where the device home cannot be read.
+    public static func open(
+        at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
+    ) async throws -> UbiquitousStore {
+        try await open(at: path, options: options, container: container, home: home, schema: schema, now: { Date() })
+    }
+
+    /// The same with a clock, files and a log of the caller's.
+    @concurrent
+    package static func open(
+        at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
+        now: @escaping @Sendable () -> Date, files: any FileLayer = LinuxFileLayer(), logger: Logger = .ubiquity
+    ) async throws -> UbiquitousStore {
+        let path = try checked(path, options)
+        let home = try home ?? DeviceHome.standard()
+        let identifier = try UbiquityContainer.identifier(container, in: home)
+        if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
+            try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))
+        }
+        let context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
+        let places = StoreFiles(path: path, identifier: identifier, home: home, context: context)
+        let (base, life) = try await places.begin()
+        let keeper = StoreKeeper(life, places)
+        let store = UbiquitousStore(base, context, keeper: keeper)
+        if options.exchangesAutomatically {
+            // A file system that does not answer holds up nobody.
+            Task { [weak base] in
+                try? await base?.engine.start()
+                try? await base?.run()
+            }
+        }
+        await keeper.start(store)
+        return store
+    }
+
+    /// Where the store keeps its records now, and whose they are; nil of a store that was opened for one container.
+    public var place: StoreTransition.Place? {
+        get async { await keeper?.place }
+    }
+
+    /// Tells a handler before the store changes files, and waits for it up to ``Options/transitionDeadline``.
+    ///
+    /// It may read and save to the old file: what it saves is of the old account. Handlers run beside each other.
+    ///
+    /// - Parameter handler: is told of each transition, once; its task is cancelled when the deadline has passed.
+    /// - Returns: keep it for as long as the handler is to be called.
+    public func onWillChange(_ handler: @escaping @Sendable (StoreTransition) async -> Void) -> TransitionHandler { handlers.add(handler) }
+}
+
+extension StoreFiles {
+    /// Opens the file with which a store begins.
+    ///
+    /// Where what was saved last is on its way from one file to another, it begins with the first, and goes on.
+    func begin() async throws -> (StoreBase, StoreLife) {
+        let account = try home.account
+        let local = try await exists(.local) ? open(.local) : nil
+        if let local { try await finishGiven(in: local, but: account) }
+        guard let account else {
+            let life = StoreLife(account: nil, gathered: [])
+            if let local { return (local, life) }
+            return (try await open(.local), life)
+        }
+        let own = try await exists(.account(account)) ? open(.account(account)) : nil
+        var gathered: Set<AccountName> = []
+        if let own, try await Self.isGathered(own) { gathered = [account] }
+        var isSeparate = false
+        if case .keepSeparate = context.options.joiningPolicy { isSeparate = true }
+        if let local, !isSeparate, try await StoreJoin.isNeeded(from: local) {
+            return (local, StoreLife(at: .local, account: account, gathered: gathered))
+        }
+        guard let own, !gathered.isEmpty else { return (try await open(.fallback(account)), StoreLife(account: account, gathered: [])) }
+        if try await exists(.fallback(account)) {
+            let fallback = try await open(.fallback(account))
+            if try await StoreJoin.isNeeded(from: fallback) {
+                return (fallback, StoreLife(at: .fallback(account), account: account, gathered: gathered))
+            }
+        }
+        return (own, StoreLife(account: account, gathered: gathered))
+    }
+
+    /// Brings what has been given to another account, and was left half way, to where it belongs.
+    private func finishGiven(in local: StoreBase, but account: AccountName?) async throws {
+        guard let peer = try await local.pool.read({ db in try StoreJoin.given(db) }), peer.account != account?.description else { return }
+        let owner = try AccountName(peer.account)
+        let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
+        let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
+        _ = try await blocking { try join.finish {} }
+    }
+}

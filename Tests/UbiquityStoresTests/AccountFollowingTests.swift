@@ -1,0 +1,288 @@
+import Foundation
+import GRDB
+import Synchronization
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// A store that follows the account, from file to file.
+struct AccountFollowingTests {
+    private static let names = "SELECT id, first FROM person ORDER BY id"
+
+    private func insert(_ key: String, _ store: UbiquitousStore, first: String = "x") async throws {
+        try await store.execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, first])
+    }
+
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+    }
+
+    @Test("S-032, S-065: what is saved while nobody is signed in is the account's after sign-in, reaches its peers, and is nowhere after sign-out")
+    func signIn() async throws {
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
+            try await insert("o", other)
+            try await other.settled()
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            #expect(await store.place == .local)
+            try await insert("l", store)
+            try await store.settled()
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(await store.place == .account(try AccountName("alice")))
+            #expect(try await keys(store) == ["l", "o"])
+            try await other.settled()
+            #expect(try await keys(other) == ["l", "o"])
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(await store.place == .local)
+            #expect(try await keys(store) == [])
+            // Whoever comes next does not get it.
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == [])
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["l", "o"])
+        }
+    }
+
+    @Test("S-043, S-044: until the account's content has been read the store serves a fallback file, and each save to that is a log of its own then")
+    func fallback() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            try await insert("o", other)
+            try await other.settled()
+            let store = try await devices[0].follow()
+            let alice = try AccountName("alice")
+            #expect(await store.place == .fallback(alice))
+            for key in ["a", "b", "c"] { try await insert(key, store) }
+            try await store.execute("UPDATE person SET last = 'L' WHERE id = 'a'; DELETE FROM person WHERE id = 'b'")
+            #expect(try await keys(store) == ["a", "c"])
+            try await store.settled()
+            #expect(await store.place == .account(alice))
+            #expect(try await keys(store) == ["a", "c", "o"])
+            let own = try await store.status().peer
+            try await other.settled()
+            #expect(try await other.rows() == store.rows())
+            #expect(try await other.status().knowledge.sequence(of: own) == 4)
+            // The next opening needs no fallback.
+            try await store.close()
+            let again = try await devices[0].follow()
+            #expect(await again.place == .account(alice))
+            #expect(try await keys(again) == ["a", "c", "o"])
+        }
+    }
+
+    @Test("A record that is alive in the fallback file and dead in the account is inserted anew, with all that follows it")
+    func reborn() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            try await insert("k", other, first: "old")
+            try await insert("d", other, first: "old")
+            try await other.execute("DELETE FROM person")
+            try await other.settled()
+            let store = try await devices[0].follow()
+            try await insert("k", store, first: "new")
+            try await insert("d", store, first: "gone")
+            try await store.execute("UPDATE person SET last = 'L' WHERE id = 'k'; DELETE FROM person WHERE id = 'd'")
+            try await store.settled()
+            try await other.settled()
+            for each in [store, other] {
+                #expect(try await each.rows("SELECT id, first, last FROM person") == [["k", "new", "L"]])
+            }
+            try await other.execute("UPDATE person SET first = 'newer' WHERE id = 'k'")
+            try await settle(other, store)
+            #expect(try await store.rows(Self.names) == [["k", "newer"]])
+        }
+    }
+
+    @Test("Of one record saved in the fallback file and on another device, one value stays and the other is listed")
+    func conflict() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            try await insert("k", other, first: "other")
+            try await other.settled()
+            let store = try await devices[0].follow()
+            devices[0].clock.advance(by: 10)
+            try await insert("k", store, first: "first")
+            try await store.execute("UPDATE person SET first = 'mine' WHERE id = 'k'")
+            try await store.settled()
+            try await other.settled()
+            #expect(try await store.rows(Self.names) == [["k", "mine"]])
+            #expect(try await other.rows(Self.names) == [["k", "mine"]])
+            #expect(try await store.conflicts().flatMap(\.lost).map(\.value.description) == ["other"])
+        }
+    }
+
+    @Test("What is kept apart stays on this device, and shows again after sign-out")
+    func keptSeparate() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.joiningPolicy = .keepSeparate }
+            try await insert("l", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == [])
+            try await insert("a", store)
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(try await keys(store) == ["l"])
+        }
+    }
+
+    @Test("The app is asked once where there is something to join, and what it answers is done", arguments: [true, false])
+    func asked(joins: Bool) async throws {
+        try await withDevices(1) { devices, root in
+            let asked = Mutex<[String]>([])
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow {
+                $0.joiningPolicy = .ask { account in
+                    asked.withLock { $0.append(account.description) }
+                    return joins ? .merge : .keepSeparate
+                }
+            }
+            try await insert("l", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(asked.withLock { $0 } == ["alice"])
+            #expect(try await keys(store) == (joins ? ["l"] : []))
+        }
+    }
+
+    @Test("S-052, S-054, S-059: handlers are awaited and can still save to the old file; then it is swapped, and did-change says from what to what")
+    func handlers() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            let local = store.file
+            let heard = Mutex<[String]>([])
+            let observing = Task { () -> StoreTransition? in
+                for await notice in store.notices {
+                    switch notice {
+                    case .willChange(let transition): heard.withLock { $0.append("will \(transition.kind)") }
+                    case .didChange(let transition):
+                        heard.withLock { $0.append("did \(transition.kind)") }
+                        if transition.added.place == .local { return transition }
+                    default: break
+                    }
+                }
+                return nil
+            }
+            let alice = try AccountName("alice")
+            let handler = store.onWillChange { transition in
+                #expect(store.file == transition.removed.file)
+                heard.withLock { $0.append("handler \(transition.kind)") }
+                try? await insert(transition.removed.file == local ? "local" : "account", store)
+            }
+            defer { handler.cancel() }
+            try devices[0].home.signIn(alice, containers: root)
+            try await store.settled()
+            #expect(try await keys(store).contains("local"))
+            try devices[0].home.signOut()
+            try await store.settled()
+            let last = await observing.value
+            #expect(last?.added == StoreLocation(place: .local, file: local) && last?.removed.place == .account(alice))
+            #expect(
+                heard.withLock { $0.filter { !$0.hasPrefix("will") } } == [
+                    "handler accountAdded", "did accountAdded", "handler initialImportCompleted", "did initialImportCompleted",
+                    "handler accountRemoved", "did accountRemoved",
+                ])
+            #expect(try await keys(store) == [])
+            // What was saved last is the account's, and goes out when that is back.
+            try devices[0].home.signIn(alice, containers: root)
+            try await store.settled()
+            #expect(try await Set(keys(store)).isSuperset(of: ["account", "local"]))
+            #expect(try await store.status().unpublished == 0)
+        }
+    }
+
+    @Test("S-054: a handler that does not return is waited for up to the deadline, and cancelled")
+    func deadline() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.transitionDeadline = .milliseconds(50) }
+            let wasCancelled = AsyncStream.makeStream(of: Bool.self)
+            let handler = store.onWillChange { _ in
+                try? await Task.sleep(for: .seconds(600))
+                wasCancelled.continuation.yield(Task.isCancelled)
+            }
+            defer { handler.cancel() }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(await store.place == .account(try AccountName("alice")))
+            #expect(await wasCancelled.stream.first { _ in true } == true)
+        }
+    }
+
+    @Test("S-061: an observation goes on across changes of file, and delivers what the other holds")
+    func observed() async throws {
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
+            try await insert("o", other)
+            try await other.settled()
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+            var values = observation.values(in: store).makeAsyncIterator()
+            #expect(try await values.next() == [])
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            while let value = try await values.next(), value != ["o"] {}
+            try devices[0].home.signOut()
+            try await store.settled()
+            while let value = try await values.next(), value != [] {}
+        }
+    }
+
+    @Test("S-042, S-045: a store opens and saves where the containers root is not there, and goes on by itself when it is")
+    func rootGone() async throws {
+        try await withDevices(1) { devices, root in
+            let away = FilePath(root.string + "-away")
+            try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
+            let store = try await devices[0].follow()
+            try await insert("a", store)
+            await #expect(throws: (any Error).self) { try await store.settled() }
+            #expect(await store.place == .fallback(try AccountName("alice")))
+            try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
+            try await store.settled()
+            #expect(await store.place == .account(try AccountName("alice")))
+            #expect(try await keys(store) == ["a"])
+            #expect(try await store.status().unpublished == 0)
+        }
+    }
+
+    @Test("By itself, too: signing in and out is noticed, and what there is comes and goes")
+    func automatically() async throws {
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
+            try await insert("o", other)
+            try await other.settled()
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.exchangesAutomatically = true }
+            let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+            var values = observation.values(in: store).makeAsyncIterator()
+            try await insert("l", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            while let value = try await values.next(), value != ["l", "o"] {}
+            try devices[0].home.signOut()
+            while let value = try await values.next(), value != [] {}
+            try await store.close()
+        }
+    }
+}
+
+extension TestDevice {
+    /// Opens a store that follows the account.
+    func follow(_ change: (inout UbiquitousStore.Options) -> Void = { _ in }) async throws -> UbiquitousStore {
+        var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+        change(&options)
+        return try await UbiquitousStore.open(
+            at: directory.appending("People.sqlite"), options: options, container: "org.example.test", home: home, schema: personSchema,
+            now: { [clock] in clock.now })
+    }
+}
