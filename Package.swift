@@ -25,6 +25,7 @@ let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
+let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
 
 let package = Package(
@@ -51,6 +52,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/onevcat/Rainbow", from: "4.2.2"),
@@ -95,7 +97,16 @@ let package = Package(
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
-            name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, system], path: "Examples/Notes", swiftSettings: settings),
+            name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, signals, system], path: "Examples/Notes", swiftSettings: settings),
+        .target(
+            name: "PeopleStore", dependencies: ["Ubiquity", grdb, system], path: "Examples/People/Store", resources: [.copy("States.sqlite")],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "people", dependencies: ["PeopleStore", "Ubiquity", arguments, grdb, signals, system], path: "Examples/People/Tool",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "people-by-state", dependencies: ["PeopleStore", "Ubiquity", arguments, grdb], path: "Examples/People/ByState",
+            swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
         .executableTarget(
@@ -145,7 +156,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes",
+                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "people",
+                "people-by-state",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GRDB
 import Ubiquity
+import UnixSignals
 
 /// Runs `notes list`.
 struct ListCommand: AsyncParsableCommand {
@@ -75,14 +76,14 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var notebook: Notebook
 
     func run() async throws {
-        let signals = Interruption()
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let store = try await notebook.open(exchangesAutomatically: true)
         let notices = store.notices
         let printing = Task { [json] in
             for await notice in notices { Line(notice).print(json: json) }
         }
         Line(event: "ready").print(json: json)
-        await signals.wait()
+        for await _ in signals { break }
         printing.cancel()
         try await store.close()
     }
@@ -125,6 +126,9 @@ struct Line: Encodable {
         case .didRemoveContent(let removal):
             event = "removed"
             reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that nobody had read are kept aside"
+        case .willChange, .didChange:
+            // This store stays with one account.
+            event = "moved"
         case .didQuarantine(let log):
             event = "quarantined"
             reason = "\(log.peer)/\(log.file): \(log.reason)"

@@ -42,8 +42,10 @@ struct StoreFiles: Sendable {
         let newState = StoreState(
             account: account, container: identifier.description, content: content, peer: identity, epoch: 1, sequence: 0, predecessor: nil,
             clock: .least, attached: place != .store, receipt: 0, place: place)
+        // The account's own gets it by joining what began with it.
+        let plain = place != .store ? try await blocking { isFirst ? context.options.existingDatabase : nil } : nil
         return try await StoreBase.open(
-            StoreFile.path(for: path, peer: peer, contentName: content, place: place), newState: newState, in: container, context)
+            StoreFile.path(for: path, peer: peer, contentName: content, place: place), newState: newState, in: container, plain: plain, context)
     }
 
     /// Whether the file of a place is there.
@@ -60,6 +62,17 @@ struct StoreFiles: Sendable {
                 file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
             }
             return FileManager.default.fileExists(atPath: file.string)
+        }
+    }
+
+    /// Whether there is no file of the store yet, of whomever: only the first takes over what the app kept before, so that one account gets it.
+    private var isFirst: Bool {
+        let support = StoreFile.supportDirectory(of: path)
+        let peers = ((try? FileManager.default.contentsOfDirectory(atPath: support.string)) ?? []).compactMap { PeerIdentifier($0) }
+        return peers.allSatisfy { peer in
+            [StoreFilePlace.store, .fallback].allSatisfy { place in
+                !FileManager.default.fileExists(atPath: StoreFile.path(for: path, peer: peer, contentName: content, place: place).string)
+            }
         }
     }
 

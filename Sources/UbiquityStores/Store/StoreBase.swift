@@ -40,18 +40,19 @@ final class StoreBase: Sendable {
     ///   - path: the SQLite file.
     ///   - newState: what a file that is new begins with, and what one that is there must belong to.
     ///   - container: the content's; nil where nothing goes out or in.
+    ///   - plain: the app's plain database, with which a file that is new begins.
     ///   - context: the rest.
     ///   - copying: told how far the copy of an existing database has come.
     /// - Returns: the file; nothing runs yet.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(
-        _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, _ context: StoreContext,
+        _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, plain: FilePath?, _ context: StoreContext,
         copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
         let (options, schema) = (context.options, context.schema)
         let file = try await blocking {
             try StoreFile.open(
-                path, schema: schema, newState: newState, plain: options.existingDatabase, attached: options.attachedDatabases,
+                path, schema: schema, newState: newState, plain: plain, attached: options.attachedDatabases,
                 files: context.files, copying: copying)
         }
         let state = try await file.pool.read { db in try StoreState.read(db) }

@@ -151,7 +151,7 @@ public final class UbiquitousStore: Sendable {
         let newState = StoreState(
             account: container.account.description, container: container.identifier.description, content: context.options.contentName,
             peer: container.peer, epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let base = try await StoreBase.open(path, newState: newState, in: container, context, copying: copying)
+        let base = try await StoreBase.open(path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)
         try await base.engine.start()
         if context.options.exchangesAutomatically { try await base.run() }
         return base

@@ -1,0 +1,28 @@
+import ArgumentParser
+import GRDB
+import PeopleStore
+import SystemPackage
+import Ubiquity
+
+/// How many people live in which state: another program on the same data.
+@main
+struct ByState: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "people-by-state", abstract: "Count the people of each state, as the program “people” has them.")
+
+    @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
+    var home: String?
+
+    func run() async throws {
+        let store = try await PeopleStore.open(home: home.map { FilePath($0) })
+        let counts = try await store.read { db in
+            try Row.fetchAll(
+                db,
+                sql:
+                    "SELECT name, (SELECT count(*) FROM person WHERE person.state = state.code) AS count FROM bundled.state WHERE count > 0 ORDER BY name"
+            ).map { "\($0["name"] as String)  \($0["count"] as Int)" }
+        }
+        for line in counts { print(line) }
+        try await store.close()
+    }
+}

@@ -1,0 +1,90 @@
+public import Foundation
+public import GRDB
+public import SystemPackage
+public import Ubiquity
+
+/// A person, as GRDB keeps it.
+public struct Person: Codable, Sendable, FetchableRecord, PersistableRecord {
+    public static let databaseTableName = "person"
+
+    /// A UUID.
+    public var id: String
+    public var name: String
+    /// One person has an address; two devices that enter the same one make one person.
+    public var email: String
+    /// The code of a state, such as `VT`.
+    public var state: String?
+
+    public init(id: String = UUID().uuidString.lowercased(), name: String, email: String, state: String? = nil) {
+        self.id = id
+        self.name = name
+        self.email = email
+        self.state = state
+    }
+}
+
+/// A person with the name of the state, which is in a table that never syncs.
+public struct Resident: Codable, Sendable, FetchableRecord {
+    public var id: String
+    public var name: String
+    public var email: String
+    public var state: String?
+    /// The state's name; nil where the code is none.
+    public var stateName: String?
+}
+
+/// All that a program needs to have the people of whoever is signed in: programs that open this share their data.
+public enum PeopleStore {
+    /// The container's identifier.
+    public static let container = "org.example.people"
+    /// The content's name.
+    public static let contentName = "People"
+
+    /// The persons sync; the states come with the program, and are only read.
+    public static let schema: SyncedSchema = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v1") { db in
+            try db.create(table: "person") { table in
+                table.primaryKey("id", .text)
+                table.column("name", .text).notNull()
+                table.column("email", .text).notNull().unique()
+                table.column("state", .text)
+            }
+        }
+        return SyncedSchema(migrator: migrator) { SyncedTable("person") }
+    }()
+
+    /// Opens the people of whoever is signed in; while nobody is, those of this device.
+    ///
+    /// - Parameters:
+    ///   - home: the device home; the user's own unless given.
+    ///   - automatically: whether changes come and go by themselves.
+    ///   - joining: what becomes of what was entered while nobody was signed in.
+    /// - Returns: the store.
+    /// - Throws: `UbiquitousStoreError` or `ContainerError`.
+    public static func open(home: FilePath? = nil, automatically: Bool = false, joining: JoiningPolicy = .merge) async throws -> UbiquitousStore {
+        let home = if let home { DeviceHome(home) } else { try DeviceHome.standard() }
+        var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
+        options.joiningPolicy = joining
+        guard let states = Bundle.module.path(forResource: "States", ofType: "sqlite") else {
+            throw UbiquitousStoreError(.fileSystem, "States.sqlite, which comes with this program, is missing.")
+        }
+        options.attachedDatabases = [.bundled("bundled", at: FilePath(states))]
+        return try await UbiquitousStore.open(
+            at: home.path.appending("People/People.sqlite"), options: options, container: container, home: home, schema: schema)
+    }
+
+    /// The persons by name, with their states.
+    ///
+    /// - Parameter db: a connection of the store.
+    /// - Returns: every person.
+    /// - Throws: GRDB's errors.
+    public static func residents(_ db: Database) throws -> [Resident] {
+        try Resident.fetchAll(
+            db,
+            sql: """
+                SELECT person.*, state.name AS stateName FROM person LEFT JOIN bundled.state ON state.code = person.state
+                ORDER BY person.name, person.id
+                """)
+    }
+}
