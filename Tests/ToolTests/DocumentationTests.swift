@@ -21,6 +21,8 @@ struct DocumentationTests {
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("  Milk\n") && outcome.output.contains("store Notes, epoch 1: 1 log,"), "\(outcome.output)")
         #expect(outcome.output.contains(": nothing is wrong ("), "\(outcome.output)")
+        #expect(outcome.output.contains("Ann <ann@example.org>, Vermont\n"), "\(outcome.output)")
+        #expect(outcome.output.contains("this device's; nobody is signed in\n"), "\(outcome.output)")
     }
 
     @Test("the demo holds all of its comparisons")

@@ -5,16 +5,19 @@ public import Ubiquity
 
 /// A person, as GRDB keeps it.
 public struct Person: Codable, Sendable, FetchableRecord, PersistableRecord {
+    /// The table's name.
     public static let databaseTableName = "person"
 
     /// A UUID.
     public var id: String
+    /// What the person is called.
     public var name: String
     /// One person has an address; two devices that enter the same one make one person.
     public var email: String
     /// The code of a state, such as `VT`.
     public var state: String?
 
+    /// A person.
     public init(id: String = UUID().uuidString.lowercased(), name: String, email: String, state: String? = nil) {
         self.id = id
         self.name = name
@@ -25,9 +28,13 @@ public struct Person: Codable, Sendable, FetchableRecord, PersistableRecord {
 
 /// A person with the name of the state, which is in a table that never syncs.
 public struct Resident: Codable, Sendable, FetchableRecord {
+    /// The person's identifier.
     public var id: String
+    /// What the person is called.
     public var name: String
+    /// The person's address.
     public var email: String
+    /// The code of the state.
     public var state: String?
     /// The state's name; nil where the code is none.
     public var stateName: String?

@@ -123,8 +123,8 @@ public final class UbiquitousStore: Sendable {
         let path = try checked(path, options)
         for file in options.writtenFiles(at: path) { try StorePlace.check(file, in: container) }
         let context = StoreContext(options: options, schema: schema, now: now, files: container.files)
-        let base = try await open(
-            StoreFile.path(for: path, peer: container.peer, contentName: options.contentName), in: container, context, copying: copying)
+        let file = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
+        let base = try await open(file, in: container, context, copying: copying)
         return UbiquitousStore(base, context)
     }
 
@@ -151,7 +151,8 @@ public final class UbiquitousStore: Sendable {
         let newState = StoreState(
             account: container.account.description, container: container.identifier.description, content: context.options.contentName,
             peer: container.peer, epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
-        let base = try await StoreBase.open(path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)
+        let base = try await StoreBase.open(
+            path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)
         try await base.engine.start()
         if context.options.exchangesAutomatically { try await base.run() }
         return base
