@@ -126,7 +126,7 @@ struct Line: Encodable {
         case .didRemoveContent(let removal):
             event = "removed"
             reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that nobody had read are kept aside"
-        case .willChange, .didChange:
+        case .willChange, .didChange, .didSetAside:
             // This store stays with one account.
             event = "moved"
         case .didQuarantine(let log):

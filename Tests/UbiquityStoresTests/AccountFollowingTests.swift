@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import Synchronization
 import SystemPackage
 import Testing
@@ -256,6 +257,43 @@ struct AccountFollowingTests {
         }
     }
 
+    @Test("What the app kept before it synced goes to the account that signs in first, and to no other")
+    func existing() async throws {
+        try await withDevices(1) { devices, root in
+            let plain = devices[0].directory.appending("plain.sqlite")
+            let queue = try DatabaseQueue(path: plain.string)
+            try personSchema.migrator.migrate(queue)
+            try await queue.write { db in try db.execute(sql: "INSERT INTO person (id) VALUES ('p')") }
+            try queue.close()
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.existingDatabase = plain }
+            #expect(try await keys(store) == ["p"])
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["p"])
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == [])
+        }
+    }
+
+    @Test("S-046: each change of file writes a line that says whether saves reach other devices")
+    func logged() async throws {
+        try await withDevices(1) { devices, root in
+            let lines = LineCollector()
+            let store = try await devices[0].follow(logger: lines.logger)
+            try await store.settled()
+            try devices[0].home.signOut()
+            try await store.settled()
+            try await store.close()
+            let all = await lines.waiting(for: 3)
+            let ends = all.filter { $0.contains("Using local storage") }.map { $0.suffix(22) }
+            #expect(ends == ["Using local storage: 1", "Using local storage: 0", "Using local storage: 1"])
+            #expect(all.allSatisfy { $0.hasPrefix("Ubiquity: ") })
+            #expect(all[1].hasPrefix("Ubiquity: alice~") && all[1].contains("/People/store/People.sqlite: "))
+        }
+    }
+
     @Test("By itself, too: signing in and out is noticed, and what there is comes and goes")
     func automatically() async throws {
         try await withDevices(2) { devices, root in
@@ -278,11 +316,43 @@ struct AccountFollowingTests {
 
 extension TestDevice {
     /// Opens a store that follows the account.
-    func follow(_ change: (inout UbiquitousStore.Options) -> Void = { _ in }) async throws -> UbiquitousStore {
+    func follow(logger: Logger = .ubiquity, _ change: (inout UbiquitousStore.Options) -> Void = { _ in }) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
         change(&options)
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, container: "org.example.test", home: home, schema: personSchema,
-            now: { [clock] in clock.now })
+            now: { [clock] in clock.now }, logger: logger)
+    }
+}
+
+/// Keeps the lines that are logged.
+private final class LineCollector: Sendable {
+    private struct Handler: LogHandler {
+        let collector: LineCollector
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { collector.add(event.message.description) }
+    }
+
+    private let lines = Mutex<[String]>([])
+    private let stream = AsyncStream.makeStream(of: Void.self)
+
+    var logger: Logger { Logger(label: "test") { _ in Handler(collector: self) } }
+
+    private func add(_ line: String) {
+        lines.withLock { $0.append(line) }
+        stream.continuation.yield()
+    }
+
+    /// The lines once there are so many that say which file is in use.
+    func waiting(for count: Int) async -> [String] {
+        for await _ in stream.stream where lines.withLock({ $0.count { $0.contains("Using") } }) >= count { break }
+        return lines.withLock { $0.filter { $0.contains("Using") } }
     }
 }

@@ -60,15 +60,12 @@ final class ConflictRecorder {
         if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
     }
 
-    /// Takes note that what follows was saved in another file of this store, by who had seen nothing but that.
+    /// Takes note that what follows was saved in another file of this store.
     ///
     /// - Parameters:
     ///   - author: the peer that the file's saves are of.
-    ///   - others: those whose saves had been joined into it.
-    func begin(_ author: PeerNumber, others: Set<PeerNumber>) {
-        self.author = author
-        authorSees = Dictionary(uniqueKeysWithValues: others.map { ($0, HybridTime(rawValue: .max)) })
-    }
+    ///   - seen: for each peer the highest stamp that was seen there.
+    func begin(_ author: PeerNumber, seen: [PeerNumber: HybridTime]) { (self.author, authorSees) = (author, seen) }
 
     /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
     ///

@@ -39,13 +39,92 @@ struct StoreFiles: Sendable {
     private func open(
         _ peer: PeerIdentifier, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
     ) async throws -> StoreBase {
+        try await open(
+            at: StoreFile.path(for: path, peer: peer, contentName: content, place: place), account, place, in: container, identity: identity)
+    }
+
+    private func open(
+        at file: FilePath, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
+    ) async throws -> StoreBase {
         let newState = StoreState(
             account: account, container: identifier.description, content: content, peer: identity, epoch: 1, sequence: 0, predecessor: nil,
             clock: .least, attached: place != .store, receipt: 0, place: place)
         // The account's own gets it by joining what began with it.
         let plain = place != .store ? try await blocking { isFirst ? context.options.existingDatabase : nil } : nil
-        return try await StoreBase.open(
-            StoreFile.path(for: path, peer: peer, contentName: content, place: place), newState: newState, in: container, plain: plain, context)
+        return try await StoreBase.open(file, newState: newState, in: container, plain: plain, context)
+    }
+
+    // MARK: Made anew
+
+    /// Where an account's file lies while a new one is made in its place.
+    private func former(_ account: AccountName) throws -> FilePath {
+        let peer = try home.peer(of: account, in: identifier)
+        return StoreFile.path(for: path, peer: peer, contentName: content).removingLastComponent().removingLastComponent().appending("former")
+    }
+
+    /// Puts an account's file out of the way, so that a new one is made.
+    ///
+    /// It is one rename of the directory in which the file lies with what belongs to it. Nobody may have the file open: what they write would go where nobody looks.
+    func setFormer(_ account: AccountName) async throws {
+        try await blocking {
+            let former = try former(account)
+            let file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
+            // One that was begun goes on.
+            guard !FileManager.default.fileExists(atPath: former.string), FileManager.default.fileExists(atPath: file.string) else { return }
+            do {
+                // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
+                let queue = try DatabaseQueue(path: file.string)
+                _ = try queue.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") }
+                try queue.close()
+            } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+                throw UbiquitousStoreError(
+                    .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: error)
+            } catch let error as DatabaseError where [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
+                // It is looked at again where it lies.
+            }
+            try rename(file.removingLastComponent(), to: former)
+        }
+    }
+
+    /// Puts an account's file that cannot be read where it harms nobody.
+    ///
+    /// - Parameter directory: the one in which it lies, with what belongs to it.
+    /// - Returns: the directory in which it lies from then on.
+    /// - Throws: `UbiquitousStoreError`.
+    func setDamagedAside(_ directory: FilePath) async throws -> FilePath {
+        try await blocking {
+            let aside = directory.removingLastComponent().appending("damaged-\(UUID().uuidString.lowercased())")
+            try rename(directory, to: aside)
+            return aside
+        }
+    }
+
+    private func rename(_ directory: FilePath, to target: FilePath) throws {
+        do {
+            try context.files.renameNew(directory, to: target)
+            try context.files.syncDirectory(target.removingLastComponent())
+        } catch {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(directory) cannot be moved out of the way; check the owner and mode of the directory that it lies in.",
+                path: directory, cause: error)
+        }
+    }
+
+    /// Brings what had not gone out from a former file of an account into the present one, and removes it.
+    func absorbFormer(of account: AccountName, into base: StoreBase) async throws {
+        let former = try former(account)
+        let file = former.appending(path.lastComponent!)
+        guard FileManager.default.fileExists(atPath: file.string) else { return }
+        do {
+            let source = try await open(at: file, account.description, .store, identity: base.engine.peer)
+            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
+            _ = try await blocking { try join.finish {} }
+            try source.pool.close()
+        } catch let error as UbiquitousStoreError where error.code == .notADatabase {
+            context.notices.post(.didSetAside(try await setDamagedAside(former).appending(path.lastComponent!)))
+            return
+        }
+        try await blocking { try FileManager.default.removeItem(atPath: former.string) }
     }
 
     /// Whether the file of a place is there.

@@ -93,7 +93,7 @@ struct StoreJoin {
                 shapes: destination.file.shapes, sealer: destination.sealer, conflictRetention: conflictRetention, values: nil)
             try copyValues(of: logs, origin, db)
             let outcome = try importer.replay(
-                logs, from: peer, isOlder: { LogTableMapping.isOlder($0, than: destination.file.migrations) }, origin, db)
+                logs, from: Origin(origin), isOlder: { LogTableMapping.isOlder($0, than: destination.file.migrations) }, db)
             try copy(conflicts, origin, db)
             try db.execute(
                 sql: "INSERT OR REPLACE INTO ubiquity_joined VALUES (?,?,?)",
@@ -164,21 +164,46 @@ struct StoreJoin {
     }
 }
 
+/// Another file of a store, whose saves are joined.
+private struct Origin {
+    let peer: PeerIdentifier
+    let db: Database
+    /// Whether whoever saved there could see what the account's other devices had written: it is an account's file that is made anew.
+    let sawContent: Bool
+    /// What of it had been taken in there.
+    let knowledge: Knowledge
+
+    init(_ db: Database) throws {
+        let state = try StoreState.read(db)
+        (peer, self.db, sawContent) = (state.peer, db, state.place == .store)
+        knowledge = sawContent ? try StoreKnowledge.all(state, db) : Knowledge()
+    }
+
+    /// The highest stamp of each peer that had been taken in, by the numbers of the other file.
+    func seen(_ peers: inout PeerTable, _ destination: Database) throws -> [PeerNumber: HybridTime] {
+        guard sawContent else { return [:] }
+        let names = try StoreKnowledge.peers(db)
+        var seen: [PeerNumber: HybridTime] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT peer, max(time) AS time FROM ubiquity_log GROUP BY peer") {
+            guard let name = names[PeerNumber(rawValue: row["peer"])] else { continue }
+            seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: row["time"])
+        }
+        return seen
+    }
+}
+
 extension LogImporter {
     /// Joins what was sealed in another file of the same store, and puts it behind this one's own logs.
     ///
-    /// Its author had seen nothing of what is here.
-    ///
     /// - Parameters:
     ///   - logs: the other file's logs, in their order.
-    ///   - source: the peer that they are of.
-    ///   - isOlder: whether a schema is one that this store has left behind.
     ///   - origin: the other file.
+    ///   - isOlder: whether a schema is one that this store has left behind.
     ///   - db: in the transaction of ``StoreFile/importing(attaching:_:)``.
     /// - Returns: what came of it.
     /// - Throws: `UbiquitousStoreError` where a log cannot be held here, or GRDB's errors.
-    func replay(
-        _ logs: [(name: LogFileName, log: LogFile)], from source: PeerIdentifier, isOlder: (String) -> Bool, _ origin: Database, _ db: Database
+    fileprivate func replay(
+        _ logs: [(name: LogFileName, log: LogFile)], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
     ) throws -> Outcome {
         try sealer.seal(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
@@ -189,16 +214,19 @@ extension LogImporter {
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
         let values = LargeValues(limit: sealer.largeValueSize, db)
-        var saw: Set<PeerNumber> = []
-        var rebirths = try Rebirths(of: source, shapes, origin: origin, db)
+        var seen = try origin.seen(&peers, db)
+        var rebirths = origin.sawContent ? nil : try Rebirths(of: origin.peer, shapes, origin: origin.db, db)
+        var news = origin.knowledge
         for (name, log) in logs {
             var contents = try LogBody.decode(log)
-            for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = source }
-            for peer in [source] + contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
-            try rebirths.apply(to: &contents, values)
-            let ready = ReadyLog(peer: source, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
-            saw.formUnion(contents.groups.compactMap(\.peer).compactMap { peers[$0] })
-            conflicts.begin(peers[source]!, others: saw)
+            for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = origin.peer }
+            // What was saved there before had been seen by who saved there again.
+            for peer in [origin.peer] + contents.groups.compactMap(\.peer) {
+                seen[try StoreKnowledge.number(of: peer, in: &peers, db)] = HybridTime(rawValue: .max)
+            }
+            try rebirths?.apply(to: &contents, values)
+            let ready = ReadyLog(peer: origin.peer, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
+            conflicts.begin(peers[origin.peer]!, seen: seen)
             do {
                 try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
             } catch let refusal as Refusal {
@@ -209,7 +237,7 @@ extension LogImporter {
             }
             var header = log.header
             (header.peer, header.epoch, header.sequence, header.predecessor) = (state.peer, state.epoch, state.sequence + 1, state.predecessor)
-            header.news = Knowledge()
+            (header.news, news) = (news.without(state.peer), Knowledge())
             state.predecessor = try Outbox.append(header, body: contents.encoded(), time: ready.time, isOpen: sealer.coalesces, db)
             state.sequence = header.sequence
             state.clock = max(state.clock, ready.time)

@@ -273,6 +273,7 @@ actor StoreKeeper {
         let (old, new) = (store.current, try await open(passage.to))
         prepared = new
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
+        if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
         guard passage.joins else { return }
         let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
         if passage.from == .local { try await join.give(to: try files.home.peer(of: passage.to.account!, in: files.identifier)) }

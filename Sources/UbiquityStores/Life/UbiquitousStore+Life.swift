@@ -80,7 +80,8 @@ extension StoreFiles {
             if let local { return (local, life) }
             return (try await open(.local), life)
         }
-        let own = try await exists(.account(account)) ? open(.account(account)) : nil
+        if context.options.rebuildsFromUbiquitousContent { try await setFormer(account) }
+        let own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
         var gathered: Set<AccountName> = []
         if let own, try await Self.isGathered(own) { gathered = [account] }
         var isSeparate = false
@@ -96,6 +97,19 @@ extension StoreFiles {
             }
         }
         return (own, StoreLife(account: account, gathered: gathered))
+    }
+
+    /// Opens an account's file; one that cannot be read makes room for a new one.
+    private func openUnlessDamaged(_ account: AccountName) async throws -> StoreBase? {
+        do {
+            return try await open(.account(account))
+        } catch let error as UbiquitousStoreError where error.code == .notADatabase {
+            guard let file = error.path else { throw error }
+            let aside = try await setDamagedAside(file.removingLastComponent()).appending(file.lastComponent!)
+            context.logger.error("Ubiquity: \(file): it cannot be read, and lies at \(aside) now; a new one is made from the container")
+            context.notices.post(.didSetAside(aside))
+            return nil
+        }
     }
 
     /// Brings what has been given to another account, and was left half way, to where it belongs.

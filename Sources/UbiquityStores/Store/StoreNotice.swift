@@ -1,5 +1,6 @@
 public import Foundation
 internal import GRDB
+public import SystemPackage
 public import UbiquityContainers
 
 /// What an observer of a store hears.
@@ -29,6 +30,8 @@ public enum StoreNotice: Sendable, Hashable {
     case willChange(StoreTransition)
     /// The store has changed files: read again what you show. Observations of GRDB's do so by themselves.
     case didChange(StoreTransition)
+    /// The account's file could not be read, and lies aside here; a new one is made from the container. What had not gone out from it is in it alone.
+    case didSetAside(FilePath)
     /// A log cannot be used; other logs are not held up by it.
     case didQuarantine(QuarantinedLog)
     /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.

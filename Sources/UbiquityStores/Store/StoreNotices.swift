@@ -22,6 +22,7 @@ extension Broadcast<StoreNotice> {
             func isSuspension(_ notice: StoreNotice) -> Bool { if case .didSuspend = notice { true } else { false } }
             switch notice {
             case .didSuspend: present = present.filter { !isSuspension($0) } + [notice]
+            case .didSetAside: present.append(notice)
             case .didResume: present.removeAll(where: isSuspension)
             // Another file is suspended or not by itself, and says so.
             case .didChange: present = [notice]

@@ -41,6 +41,10 @@ public final class UbiquitousStore: Sendable {
         ///
         /// A peer that returns is active again by itself, and has lost nothing.
         public var silenceLimit: Duration?
+        /// Whether the account's file is made anew from the container at opening: a fallback file is used until it is complete, and what had not gone out from the old file goes out.
+        ///
+        /// Only of a store that follows the account. No other process may have the store open.
+        public var rebuildsFromUbiquitousContent = false
         /// What becomes of what was saved while nobody was signed in, once somebody is.
         public var joiningPolicy = JoiningPolicy.merge
         /// How long handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.

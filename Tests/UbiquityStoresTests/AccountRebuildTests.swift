@@ -1,0 +1,98 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// An account's file that is made anew at opening, because that is asked for or it cannot be read.
+struct AccountRebuildTests {
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id || coalesce(first, '') FROM person ORDER BY id") }
+    }
+
+    private func insert(_ keys: String..., into store: UbiquitousStore) async throws {
+        for key in keys { try await store.execute("INSERT INTO person (id) VALUES (?)", [key]) }
+    }
+
+    @Test("S-108: with the rebuild option a store opens at once on an empty fallback file and then swaps, and what had not gone out goes out")
+    func rebuilt() async throws {
+        try await withDevices(2) { devices, root in
+            let (first, other) = (try await devices[0].follow(), try await devices[1].open())
+            try await first.settled()
+            try await insert("a", "b", "c", into: first)
+            try await first.settled()
+            try await insert("o", into: other)
+            try await settle(other, first, other)
+            let file = first.file
+            let before = try await first.status().peer
+            // Nothing of this goes out.
+            try await insert("n", into: first)
+            try await first.execute("UPDATE person SET first = 'x' WHERE id IN ('a', 'b'); DELETE FROM person WHERE id = 'c'")
+            try await first.close()
+            try await other.execute("DELETE FROM person WHERE id = 'b'")
+            try await other.settled()
+
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            #expect(await again.place == .fallback(try AccountName("alice")))
+            #expect(try await keys(again) == [])
+            try await insert("f", into: again)
+            try await again.settled()
+            #expect(again.file == file)
+            // What the other has deleted stays so: whoever changed it knew it.
+            #expect(try await keys(again) == ["ax", "f", "n", "o"])
+            try await settle(again, other)
+            #expect(try await keys(other) == ["ax", "f", "n", "o"])
+            #expect(try await again.status().peer != before)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: file.removingLastComponent().removingLastComponent().string).sorted() == [
+                    "fallback", "store",
+                ])
+        }
+    }
+
+    @Test("A store that is to be made anew while another process has it open is left as it is")
+    func inUse() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await insert("a", into: store)
+            let error = await #expect(throws: UbiquitousStoreError.self) {
+                try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            }
+            #expect(error?.code == .timedOut)
+            try await insert("b", into: store)
+            #expect(try await keys(store) == ["a", "b"])
+        }
+    }
+
+    @Test("An account's file that is no database is set aside, said so, and made anew from the container")
+    func damaged() async throws {
+        try await withDevices(2) { devices, _ in
+            let (first, other) = (try await devices[0].follow(), try await devices[1].open())
+            try await first.settled()
+            try await insert("a", into: first)
+            try await settle(first, other)
+            let file = first.file
+            try await first.close()
+            try Data("this is no database, and it is longer than a header of one would be: a hundred bytes and more".utf8)
+                .write(to: URL(filePath: file.string))
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.string + suffix) }
+            let again = try await devices[0].follow()
+            var notices = again.notices.makeAsyncIterator()
+            guard case .didSetAside(let aside) = await notices.next() else {
+                Issue.record("it is not told")
+                return
+            }
+            #expect(try String(contentsOfFile: aside.string, encoding: .utf8).hasPrefix("this is no database"))
+            try await again.settled()
+            #expect(try await keys(again) == ["a"])
+            #expect(again.file == file)
+            try await insert("b", into: again)
+            try await settle(again, other)
+            #expect(try await keys(other) == ["a", "b"])
+        }
+    }
+}
