@@ -43,7 +43,7 @@ struct Bench: AsyncParsableCommand {
 /// The suites, by name.
 enum Suites {
     static let all: [String: any (Suite & Sendable).Type] = [
-        "coordination": CoordinationSuite.self, "store": StoreSuite.self, "watching": WatchingSuite.self,
+        "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "store": StoreSuite.self, "watching": WatchingSuite.self,
     ]
 }
 
