@@ -107,7 +107,8 @@ extension StoreFile {
     func empty(_ db: Database) throws {
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         try StoreTables.clearContent(shapes, keepingFacts: false, db)
-        for table in ["outbox", "value", "adoption", "conflict", "seed"].map({ "ubiquity_\($0)" }) where try db.tableExists(table) {
+        let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]
+        for table in tables.map({ "ubiquity_\($0)" }) where try db.tableExists(table) {
             try db.execute(sql: "DELETE FROM \(table)")
         }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import GRDB
 internal import UbiquityContainers
 
@@ -14,6 +15,8 @@ struct Rebirths {
     private let shapes: [TableShape]
     private let origin: Database
     private let db: Database
+    /// The last log of the other file that has been joined by earlier transactions.
+    private let joined: Int64
     private var known: [ObjectID: Int64] = [:]
 
     /// Looks at both files.
@@ -23,13 +26,17 @@ struct Rebirths {
     ///   - shapes: the synced tables of both.
     ///   - origin: the other file.
     ///   - db: the file that it is joined into.
+    ///   - joined: the last log that has been joined by earlier transactions.
     /// - Throws: GRDB's errors.
-    init(of source: PeerIdentifier, _ shapes: [TableShape], origin: Database, _ db: Database) throws {
+    init(of source: PeerIdentifier, _ shapes: [TableShape], origin: Database, _ db: Database, joined: Int64) throws {
         self.source = source
+        self.joined = joined
         self.shapes = shapes
         self.origin = origin
         self.db = db
         let rows = try Row.fetchAll(db, sql: "SELECT record, lives FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description])
+        // Where nothing has been joined of what is there now, they are of others, which were joined and emptied before.
+        guard joined > 0 else { return }
         for row in rows {
             if let record = ObjectID(text: row["record"]) { known[record] = row["lives"] }
         }
@@ -48,14 +55,30 @@ struct Rebirths {
         if let lives = known[record] { return lives }
         let death = try ClockTable(shape: shape, db).death(record.key)
         var lives: Int64 = 0
-        if death > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers {
+        // One that was joined alive, and has been deleted since, is dead as any other.
+        if death > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers, try !wasJoined(record) {
             lives = max(0, death + 1 - registers.clock.life)
         }
         known[record] = lives
         if lives > 0 {
-            try db.execute(sql: "INSERT INTO ubiquity_rebirth VALUES (?,?,?)", arguments: [source.description, record.text, lives])
+            try db.execute(sql: "INSERT OR REPLACE INTO ubiquity_rebirth VALUES (?,?,?)", arguments: [source.description, record.text, lives])
         }
         return lives
+    }
+
+    /// Whether an earlier transaction has joined something of a record.
+    private func wasJoined(_ record: ObjectID) throws -> Bool {
+        guard joined > 0 else { return false }
+        let logs = try Row.fetchCursor(origin, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence <= ?", arguments: [joined])
+        while let row = try logs.next() {
+            let contents = try LogBody.decode(LogFile(decoding: [UInt8](row["bytes"] as Data)))
+            var isFound = false
+            for rows in contents.groups.flatMap(\.rows) where contents.tables[rows.table].name == record.table {
+                try rows.forEach(in: contents.tables[rows.table], values: { _ in .null }) { isFound = isFound || $0.key == record.key }
+            }
+            if isFound { return true }
+        }
+        return false
     }
 
     /// Puts new lives into what a log says.

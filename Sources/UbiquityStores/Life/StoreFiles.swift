@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import Logging
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -62,6 +63,11 @@ struct StoreFiles: Sendable {
         return StoreFile.path(for: path, peer: peer, contentName: content).removingLastComponent().removingLastComponent().appending("former")
     }
 
+    /// Whether an account's former file is still to be brought into the present one.
+    func hasFormer(_ account: AccountName) throws -> Bool {
+        FileManager.default.fileExists(atPath: try former(account).appending(path.lastComponent!).string)
+    }
+
     /// Puts an account's file out of the way, so that a new one is made.
     ///
     /// It is one rename of the directory in which the file lies with what belongs to it. Nobody may have the file open: what they write would go where nobody looks.
@@ -71,11 +77,19 @@ struct StoreFiles: Sendable {
             let file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
             // One that was begun goes on.
             guard !FileManager.default.fileExists(atPath: former.string), FileManager.default.fileExists(atPath: file.string) else { return }
+            // Whoever opens it waits, and finds none.
+            guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
+                throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
+            }
+            defer { withExtendedLifetime(lock) {} }
             do {
                 // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
                 let queue = try DatabaseQueue(path: file.string)
-                _ = try queue.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") }
-                try queue.close()
+                defer { try? queue.close() }
+                try queue.writeWithoutTransaction { db in
+                    try refuseLocalContent(of: file, db)
+                    _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+                }
             } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
                 throw UbiquitousStoreError(
                     .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: error)
@@ -84,6 +98,21 @@ struct StoreFiles: Sendable {
             }
             try rename(file.removingLastComponent(), to: former)
         }
+    }
+
+    /// Refuses to make a file anew that holds what is nowhere else.
+    private func refuseLocalContent(of file: FilePath, _ db: Database) throws {
+        let shapes = try SchemaInspector.shapes(of: context.schema, in: db)
+        let synced = Set(shapes.map(\.name))
+        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'").filter { name in
+            !synced.contains(name) && !name.hasPrefix("ubiquity_") && !name.hasPrefix("sqlite_") && name != "grdb_migrations"
+        }
+        let columns = shapes.flatMap { shape in shape.localColumns.map { "\(shape.name).\($0)" } }
+        guard !tables.isEmpty || !columns.isEmpty else { return }
+        throw UbiquitousStoreError(
+            .unsupported,
+            "\(file) holds what never leaves this device (\((tables + columns).sorted().joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
+            path: file)
     }
 
     /// Puts an account's file that cannot be read where it harms nobody.
@@ -117,6 +146,14 @@ struct StoreFiles: Sendable {
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         do {
             let source = try await open(at: file, account.description, .store, identity: base.engine.peer)
+            // What had been removed by then stays so; what had not gone out is set aside.
+            let epoch = try await source.pool.read { db in try StoreState.read(db).epoch }
+            guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {
+                try source.pool.close()
+                let aside = try await setDamagedAside(former).appending(path.lastComponent!)
+                context.logger.error("Ubiquity: \(file): its content has been removed since; what had not gone out from it lies at \(aside)")
+                return context.notices.post(.didSetAside(aside))
+            }
             let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
             _ = try await blocking { try join.finish {} }
             try source.pool.close()

@@ -8,7 +8,7 @@ internal import UbiquityContainers
 /// taken out of it is on the disk.
 struct StoreJoin {
     static let statement =
-        "CREATE TABLE ubiquity_joined (source TEXT PRIMARY KEY, sequence INTEGER NOT NULL, conflict INTEGER NOT NULL) WITHOUT ROWID"
+        "CREATE TABLE ubiquity_joined (source TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB, conflict INTEGER NOT NULL) WITHOUT ROWID"
 
     /// As many logs, or bytes of them, are one transaction.
     private static let logsPerBatch = 1_000
@@ -30,13 +30,28 @@ struct StoreJoin {
         try String.fetchOne(db, sql: "SELECT given FROM ubiquity_state").flatMap { PeerIdentifier($0) }
     }
 
+    /// Whether what is in a local file may be an account's.
+    static func isFree(_ local: StoreBase, for account: AccountName) async throws -> Bool {
+        try await local.pool.read { db in try given(db).map { $0.account == account.description } ?? true }
+    }
+
     /// Notes to whom what is in the source belongs, before anything of it is joined there: it is joined nowhere else.
     func give(to peer: PeerIdentifier) async throws {
         try await source.pool.write { db in
             try db.execute(sql: "UPDATE ubiquity_state SET given = ? WHERE given IS NULL", arguments: [peer.description])
+            try Self.check(db, isGivenTo: peer.account)
         }
         try await source.engine.sync()
         Waypoint.lifeGiven.pass()
+    }
+
+    /// Sees that what is in a file goes to the account that it belongs to, and to no other.
+    private static func check(_ db: Database, isGivenTo account: String) throws {
+        let owner = try StoreState.read(db).place == .local ? given(db)?.account : StoreState.read(db).account
+        guard owner != account else { return }
+        throw UbiquitousStoreError(
+            .foreignStore,
+            "What was saved here is \(owner.map { "\($0)'s, and on its way there" } ?? "nobody's yet"): it is not joined to what \(account) has.")
     }
 
     /// Joins what is there, while others go on saving to the source.
@@ -44,13 +59,23 @@ struct StoreJoin {
     /// - Returns: what it did to the destination.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors; what has been joined by then stays so.
     func advance() throws -> LogImporter.Outcome {
+        try sealAll()
+        var whole = LogImporter.Outcome()
+        while let outcome = try source.pool.read({ origin in try joinBatch(origin) }) { whole.add(outcome) }
+        return whole
+    }
+
+    /// Makes logs of all that is in the source, each in a transaction that is committed: what is joined must be there again after a crash, under the same number.
+    private func sealAll() throws {
         let adopter = Adopter(sealer: source.sealer)
         while try source.pool.write({ db in try Adopter.isPending(db) && !adopter.adoptBatch(db).isDone }) {}
         try source.pool.write { db in _ = try source.sealer.seal(db) }
         try source.file.resolve(by: source.sealer)
-        var whole = LogImporter.Outcome()
-        while let outcome = try source.pool.read({ origin in try joinBatch(origin) }) { whole.add(outcome) }
-        return whole
+    }
+
+    /// Whether all that is in the source is in logs.
+    private func isSealed(_ origin: Database) throws -> Bool {
+        try !Adopter.isPending(origin) && !source.sealer.hasNotes(origin) && !RelatedTables.hasUnresolved(source.file.shapes, origin)
     }
 
     /// Joins the rest while nobody saves to the source, and empties it.
@@ -60,35 +85,50 @@ struct StoreJoin {
     /// - Throws: what joining throws, before the body is called; or GRDB's errors after it, and the source is emptied another time.
     func finish(_ body: () -> Void) throws -> LogImporter.Outcome {
         var whole = LogImporter.Outcome()
-        try source.file.importing { origin in
-            let adopter = Adopter(sealer: source.sealer)
-            while try Adopter.isPending(origin), try !adopter.adoptBatch(origin).isDone {}
-            try source.sealer.seal(origin)
-            try source.file.resolve(by: source.sealer, origin)
-            while let outcome = try joinBatch(origin) { whole.add(outcome) }
-            // No commit of the source may outlive what has been taken out of it.
-            try Publisher(layout: destination.engine.layout, storeFile: destination.file.path, files: destination.engine.files).syncWriteAheadLog()
-            Waypoint.lifeSynced.pass()
-            body()
-            Waypoint.lifeSwapped.pass()
-            try source.file.empty(origin)
-            try origin.execute(sql: "UPDATE ubiquity_state SET given = NULL")
-            Waypoint.lifeEmptied.pass()
+        var isDone = false
+        while !isDone {
+            whole.add(try advance())
+            // What another program has written since is sealed first.
+            isDone = try source.file.importing { origin in
+                guard try isSealed(origin) else { return false }
+                try empty(origin, &whole, body)
+                return true
+            }
         }
         Waypoint.lifeDone.pass()
+        // Those who live in the source from now on are others.
+        let peer = try source.pool.read { db in try StoreState.read(db).peer }
+        try destination.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_rebirth WHERE source = ?", arguments: [peer.description]) }
         return whole
+    }
+
+    /// Joins the last logs, and empties the source, in its transaction.
+    private func empty(_ origin: Database, _ whole: inout LogImporter.Outcome, _ body: () -> Void) throws {
+        while let outcome = try joinBatch(origin) { whole.add(outcome) }
+        // No commit of the source may outlive what has been taken out of it.
+        try destination.syncWriteAheadLog()
+        Waypoint.lifeSynced.pass()
+        body()
+        Waypoint.lifeSwapped.pass()
+        try source.file.empty(origin)
+        try origin.execute(sql: "UPDATE ubiquity_state SET given = NULL")
+        Waypoint.lifeEmptied.pass()
     }
 
     /// Joins some of the source's logs; nil where none is left.
     private func joinBatch(_ origin: Database) throws -> LogImporter.Outcome? {
         let peer = try StoreState.read(origin).peer
-        let (sequence, conflict) = try destination.pool.read { db in try Self.joined(of: peer, db) }
+        let (token, account) = try destination.pool.read { db in (try Self.joined(of: peer, db), try StoreState.read(db).account) }
+        try Self.check(origin, isGivenTo: account)
+        let (sequence, conflict) = try Self.isKnown(token, origin) ? (token.sequence, token.conflict) : (0, 0)
         let logs = try Self.logs(after: sequence, origin)
         let conflicts = try Row.fetchAll(origin, sql: "SELECT * FROM ubiquity_conflict WHERE number > ? ORDER BY number", arguments: [conflict])
         guard let last = logs.last?.name.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return nil }
+        // A log that is joined must not be lost with the power: the next would get its number.
+        try source.syncWriteAheadLog()
         let outcome = try destination.file.importing { db in
             // Another process may have been faster.
-            guard try Self.joined(of: peer, db) == (sequence, conflict) else { return LogImporter.Outcome() }
+            guard try Self.joined(of: peer, db) == token else { return LogImporter.Outcome() }
             let importer = LogImporter(
                 shapes: destination.file.shapes, sealer: destination.sealer, conflictRetention: conflictRetention, values: nil)
             try copyValues(of: logs, origin, db)
@@ -96,17 +136,32 @@ struct StoreJoin {
                 logs, from: Origin(origin), isOlder: { LogTableMapping.isOlder($0, than: destination.file.migrations) }, db)
             try copy(conflicts, origin, db)
             try db.execute(
-                sql: "INSERT OR REPLACE INTO ubiquity_joined VALUES (?,?,?)",
-                arguments: [peer.description, last, conflicts.last?["number"] ?? conflict])
+                sql: "INSERT OR REPLACE INTO ubiquity_joined VALUES (?,?,?,?)",
+                arguments: [peer.description, last, logs.last.map { Data($0.name.hash.bytes) } ?? token.hash, conflicts.last?["number"] ?? conflict])
             return outcome
         }
         Waypoint.lifeJoined.pass()
         return outcome
     }
 
-    private static func joined(of peer: PeerIdentifier, _ db: Database) throws -> (sequence: Int64, conflict: Int64) {
-        let row = try Row.fetchOne(db, sql: "SELECT sequence, conflict FROM ubiquity_joined WHERE source = ?", arguments: [peer.description])
-        return (row?["sequence"] ?? 0, row?["conflict"] ?? 0)
+    /// How far a file has been joined.
+    private struct Token: Equatable {
+        var sequence: Int64 = 0
+        /// Of the log of that number.
+        var hash: Data?
+        var conflict: Int64 = 0
+    }
+
+    private static func joined(of peer: PeerIdentifier, _ db: Database) throws -> Token {
+        let row = try Row.fetchOne(db, sql: "SELECT sequence, hash, conflict FROM ubiquity_joined WHERE source = ?", arguments: [peer.description])
+        return row.map { Token(sequence: $0["sequence"], hash: $0["hash"], conflict: $0["conflict"]) } ?? Token()
+    }
+
+    /// Whether a file is the one that has been joined, and not an older copy of it that has gone another way; of that, all is joined.
+    private static func isKnown(_ token: Token, _ origin: Database) throws -> Bool {
+        guard try StoreState.read(origin).sequence >= token.sequence else { return false }
+        let hash = try Data.fetchOne(origin, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [token.sequence])
+        return hash == nil || hash == token.hash
     }
 
     private static func logs(after sequence: Int64, _ db: Database) throws -> [(name: LogFileName, log: LogFile)] {
@@ -181,9 +236,13 @@ private struct Origin {
 
     /// The highest stamp of each peer that had been taken in, by the numbers of the other file.
     func seen(_ peers: inout PeerTable, _ destination: Database) throws -> [PeerNumber: HybridTime] {
-        guard sawContent else { return [:] }
         let names = try StoreKnowledge.peers(db)
         var seen: [PeerNumber: HybridTime] = [:]
+        // Into a file that saw no content only others of this device have been joined.
+        guard sawContent else {
+            for name in names.all.map(\.peer) { seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: .max) }
+            return seen
+        }
         for row in try Row.fetchAll(db, sql: "SELECT peer, max(time) AS time FROM ubiquity_log GROUP BY peer") {
             guard let name = names[PeerNumber(rawValue: row["peer"])] else { continue }
             seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: row["time"])
@@ -215,7 +274,14 @@ extension LogImporter {
         let related = RelatedTables(shapes, db)
         let values = LargeValues(limit: sealer.largeValueSize, db)
         var seen = try origin.seen(&peers, db)
-        var rebirths = origin.sawContent ? nil : try Rebirths(of: origin.peer, shapes, origin: origin.db, db)
+        var rebirths =
+            origin.sawContent
+            ? nil
+            : try Rebirths(
+                of: origin.peer, shapes, origin: origin.db, db,
+                joined: try Int64.fetchOne(
+                    origin.db, sql: "SELECT coalesce(max(sequence), 0) FROM ubiquity_outbox WHERE sequence < ?",
+                    arguments: [logs.first?.name.sequence ?? 0])!)
         var news = origin.knowledge
         for (name, log) in logs {
             var contents = try LogBody.decode(log)

@@ -6,26 +6,28 @@ internal import UbiquityContainers
 
 /// Leads a store from file to file as accounts come and go: carries out what ``StoreLife`` says.
 actor StoreKeeper {
-    private let files: StoreFiles
-    private var life: StoreLife
+    let files: StoreFiles
+    var life: StoreLife
     private weak var store: UbiquitousStore?
     /// The account's file that is being filled while another is in use.
-    private var gathered: (account: AccountName, base: StoreBase)?
+    var gathered: (account: AccountName, base: StoreBase)?
     /// The file that the passage under way leads to, and where it comes from.
-    private var prepared: StoreBase?
+    var prepared: StoreBase?
     private var origin: StoreLocation?
     private var driving: Task<Void, Never>?
-    private var gathering: Task<Void, Never>?
-    private var asking: Task<Void, Never>?
-    /// Tells who waits for an answer that there is one, or that none is asked for any more.
+    var gathering: Task<Void, Never>?
+    private var asking: (passage: StoreLife.Passage, number: Int, task: Task<Void, Never>)?
+    private var questions = 0
+    /// Tells who waits that a step has been done, or an answer has come.
     private let answers = Broadcast<Void>()
     private var retrying: Task<Void, Never>?
+    var rechecking: Task<Void, Never>?
     private var watching: Task<Void, Never>?
-    private var failure: (any Error)?
-    private var isStopped = false
+    var failure: (any Error)?
+    var isStopped = false
 
-    private var options: UbiquitousStore.Options { files.context.options }
-    private var logger: Logger { files.context.logger }
+    var options: UbiquitousStore.Options { files.context.options }
+    var logger: Logger { files.context.logger }
 
     init(_ life: StoreLife, _ files: StoreFiles) {
         self.life = life
@@ -37,10 +39,13 @@ actor StoreKeeper {
         self.store = store
         report(store.current)
         watching = Task { [weak self, home = files.home] in
-            guard let changes = try? home.identityChanges else { return }
-            for await _ in changes {
-                guard let self else { return }
-                await self.identify()
+            do {
+                for await _ in try home.identityChanges {
+                    guard let self else { return }
+                    await self.identify()
+                }
+            } catch {
+                await self?.note(error)
             }
         }
         gatherIfNeeded()
@@ -54,35 +59,41 @@ actor StoreKeeper {
     func stop() async {
         halt()
         await watching?.value
-        await gathering?.value
+        // One that gathers may wait for a file system that does not answer.
         await driving?.value
-        await gathered?.base.runner?.stop()
-        gathered = nil
     }
 
     private func halt() {
         isStopped = true
-        for task in [watching, gathering, asking, retrying] { task?.cancel() }
+        dropGathered()
+        for task in [watching, gathering, asking?.task, retrying, rechecking] { task?.cancel() }
         answers.close()
     }
 
     // MARK: What is so
 
-    /// Looks who is signed in.
-    private func identify() {
+    /// Looks who is signed in, and whether another process has read that account's content.
+    private func identify() async {
         do {
             let account = try files.home.account
-            learn { $0.identify(account) }
+            if let account, !life.gathered.contains(account), try await files.isGathered(account) { learn { $0.gather(account) } }
+            // It may be another by now.
+            let now = try files.home.account
+            learn { $0.identify(now) }
         } catch {
-            // It says nothing, but that it is to be mended.
-            failure = error
-            logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+            note(error)
         }
     }
 
-    private func learn(_ what: (inout StoreLife) -> Void) {
+    /// Notes what stands in the way; a home that cannot be read says nothing else.
+    private func note(_ error: any Error) {
+        failure = error
+        logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+    }
+
+    func learn(_ what: (inout StoreLife) -> Void) {
         what(&life)
-        if case .ask = life.step {} else { endAsking() }
+        if let asking, life.step != .ask(asking.passage) { endAsking() }
         gatherIfNeeded()
         _ = drive()
     }
@@ -93,9 +104,9 @@ actor StoreKeeper {
     func settle() async throws {
         guard !isStopped else { return }
         failure = nil
-        life.identify(try files.home.account)
-        life.retry()
-        gatherIfNeeded()
+        await identify()
+        if let failure { throw failure }
+        learn { $0.retry() }
         try await arrive()
         if let account = life.gathering {
             let base = try await gatheringBase(of: account)
@@ -108,70 +119,22 @@ actor StoreKeeper {
     /// Goes as far as it goes now; an answer of the app's is waited for.
     private func arrive() async throws {
         while true {
-            await drive()?.value
-            if let failure { throw failure }
-            guard case .ask = life.step, !isStopped else { return }
-            let answer = answers.subscribe()
-            for await _ in answer { break }
+            let changes = answers.subscribe()
+            if drive() == nil || asking != nil && driving == nil {
+                if let failure { throw failure }
+                guard case .ask = life.step, !isStopped else { return }
+            }
+            // A cancelled task waits no longer, whatever the steps wait for.
+            for await _ in changes { break }
             try Task.checkCancellation()
         }
     }
 
+    /// What exchanges for the account while another file is in use; nil where that file's own does.
+    var gatheringEngine: StoreEngine? { gathered?.base.engine }
+
     /// What stood in the way last, in words; nil where nothing does.
     var obstacle: String? { failure.map { String(describing: $0) } }
-
-    // MARK: Gathering
-
-    /// Opens the file of an account whose content has not been read, and its container, which is made where this device has never seen it.
-    private func gatheringBase(of account: AccountName) async throws -> StoreBase {
-        if let gathered, gathered.account == account { return gathered.base }
-        let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
-        guard container.account == account else { throw CancellationError() }
-        for file in options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
-        let base = try await files.muted.open(.account(account))
-        // Somebody may have been faster meanwhile.
-        if let gathered, gathered.account == account { return gathered.base }
-        try await base.engine.start()
-        gathered = (account, base)
-        return base
-    }
-
-    private func gatherIfNeeded() {
-        if let gathered, gathered.account != life.account, prepared !== gathered.base { self.gathered = nil }
-        guard options.exchangesAutomatically, gathering == nil, !isStopped, let account = life.gathering else { return }
-        logger.info("Ubiquity: \(account): \(files.path.lastComponent!.string): waiting until what other devices have written is read")
-        gathering = Task { [weak self] in
-            await self?.gather(account)
-            await self?.endGathering()
-        }
-    }
-
-    private func endGathering() {
-        gathering = nil
-        // Another account may have come meanwhile.
-        if life.gathering != nil, !isStopped, gathered?.account != life.account { gatherIfNeeded() }
-    }
-
-    private func gather(_ account: AccountName) async {
-        var pause = Duration.milliseconds(500)
-        while life.gathering == account, !Task.isCancelled {
-            do {
-                let base = try await gatheringBase(of: account)
-                return try await base.run { [weak self] in try? await self?.checkGathered(account, base) }
-            } catch {
-                logger.warning("Ubiquity: \(account): \(files.path.lastComponent!.string): \(error)")
-                failure = error
-                guard (try? await Task.sleep(for: pause)) != nil else { return }
-                pause = min(pause * 2, .seconds(60))
-            }
-        }
-    }
-
-    private func checkGathered(_ account: AccountName, _ base: StoreBase) async throws {
-        guard life.gathering == account, try await base.engine.isCaughtUp(to: nil) else { return }
-        try await StoreFiles.noteGathered(base)
-        learn { $0.gather(account) }
-    }
 
     // MARK: Going
 
@@ -188,8 +151,13 @@ actor StoreKeeper {
     }
 
     private func goOn() async {
-        defer { driving = nil }
+        defer {
+            driving = nil
+            answers.post { _ in () }
+        }
         while let step = life.step, !isStopped {
+            // Nobody has the store any more.
+            guard store != nil else { return halt() }
             // Its answer goes on with it.
             if case .ask = step, asking != nil { return }
             do {
@@ -199,6 +167,8 @@ actor StoreKeeper {
                 failure = error
                 logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
                 life.fail()
+                // What is saved meanwhile is not for others to see under another account.
+                if let account = life.place.account, account != life.account { store?.current.runner?.cancel() }
                 return retryLater()
             }
         }
@@ -237,6 +207,9 @@ actor StoreKeeper {
             store.notices.broadcast.post(.didChange(transition))
             NotificationCenter.default.post(name: .ubiquitousStoreDidChange, object: store, userInfo: ["transition": transition])
             report(store.current)
+            let (engine, notices) = (store.current.engine, store.notices.broadcast)
+            // It may be at an exchange, with a file system that does not answer.
+            Task { await engine.tell(notices) }
             life.complete(step)
         }
     }
@@ -249,22 +222,29 @@ actor StoreKeeper {
             guard let account = passage.to.account, (try? await StoreJoin.isNeeded(from: store.current)) != false else {
                 return life.answer(passage, joins: true)
             }
-            asking = Task { [weak self] in
-                let answer = await question(account)
-                await self?.answer(passage, joins: answer == .merge)
-            }
+            // It may have become void meanwhile.
+            guard life.step == .ask(passage), asking == nil, !isStopped else { return }
+            questions += 1
+            let number = questions
+            asking = (
+                passage, number,
+                Task { [weak self] in
+                    let answer = await question(account)
+                    await self?.answer(number, joins: answer == .merge)
+                }
+            )
         }
     }
 
-    private func answer(_ passage: StoreLife.Passage, joins: Bool) {
-        guard life.step == .ask(passage) else { return }
-        learn { $0.answer(passage, joins: joins) }
+    private func answer(_ number: Int, joins: Bool) {
+        guard let asking, asking.number == number else { return }
+        learn { $0.answer(asking.passage, joins: joins) }
     }
 
     private func endAsking() {
-        guard asking != nil else { return }
-        asking?.cancel()
-        asking = nil
+        guard let asking else { return }
+        self.asking = nil
+        asking.task.cancel()
         answers.post { _ in () }
     }
 
@@ -272,6 +252,10 @@ actor StoreKeeper {
     private func prepare(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async throws {
         let (old, new) = (store.current, try await open(passage.to))
         prepared = new
+        // What was given to another is that one's, and left half way by somebody else.
+        for (place, base) in [(passage.from, old), (passage.to, new)] where place == .local {
+            try await files.finishGiven(in: base, but: passage.to.account)
+        }
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
         if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
         guard passage.joins else { return }
@@ -282,8 +266,13 @@ actor StoreKeeper {
 
     private func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         if let gathered, place == .account(gathered.account) { return gathered.base }
-        let base = try await files.muted.open(place)
-        try await base.engine.start()
+        guard case .account(let account) = place else { return try await files.muted.open(place) }
+        guard let base = try await files.muted.openUnlessDamaged(account) else {
+            // A new one is made from the container.
+            learn { $0.scatter(account) }
+            throw UbiquitousStoreError(
+                .notADatabase, "The file of \(account) cannot be read; a new one is made from the container.", path: files.path)
+        }
         return base
     }
 
@@ -301,7 +290,7 @@ actor StoreKeeper {
         let transition = transition(passage, to: prepared!)
         store.notices.broadcast.post(.willChange(transition))
         NotificationCenter.default.post(name: .ubiquitousStoreWillChange, object: store, userInfo: ["transition": transition])
-        if await !store.handlers.call(transition, within: options.transitionDeadline) {
+        if await !store.handlers.call(transition, at: store.current, within: options.transitionDeadline) {
             logger.warning(
                 "Ubiquity: \(files.path.lastComponent!.string): a handler of will-change has not returned in \(options.transitionDeadline); the file changes now"
             )
@@ -313,7 +302,13 @@ actor StoreKeeper {
         if passage.joins {
             let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
             do {
-                _ = try await blocking { try join.finish { store.use(new) } }
+                _ = try await blocking {
+                    try join.finish {
+                        store.use(new)
+                        // Before the old file is emptied: nobody is to see that.
+                        store.observations.move(to: new.pool)
+                    }
+                }
             } catch {
                 // What is left there is looked at again when the store is opened, or comes back to that file.
                 guard store.isCurrent(new) else { throw error }
@@ -321,12 +316,16 @@ actor StoreKeeper {
             }
         } else {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }
+            store.observations.move(to: new.pool)
         }
-        store.observations.move(to: new.pool)
-        await old.runner?.stop()
-        await new.engine.tell(store.notices.broadcast)
-        if options.exchangesAutomatically, new.runner == nil { try? await new.run() }
-        new.runner?.wake()
+        old.runner?.cancel()
+        if options.exchangesAutomatically {
+            Task {
+                try? await new.engine.start()
+                try? await new.run()
+                new.runner?.wake()
+            }
+        }
         prepared = nil
         if gathered?.base === new { gathered = nil }
     }

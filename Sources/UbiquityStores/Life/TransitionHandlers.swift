@@ -16,6 +16,9 @@ public final class TransitionHandler: Sendable {
 final class TransitionHandlers: Sendable {
     typealias Handler = @Sendable (StoreTransition) async -> Void
 
+    /// The file to which what a handler saves belongs.
+    @TaskLocal static var base: StoreBase?
+
     private struct State {
         var handlers: [Int: Handler] = [:]
         var next = 0
@@ -42,17 +45,20 @@ final class TransitionHandlers: Sendable {
     ///
     /// - Parameters:
     ///   - transition: what they are told.
+    ///   - base: the file in use.
     ///   - deadline: how long they are waited for; then they are cancelled, and go on by themselves.
     /// - Returns: whether all have returned.
-    func call(_ transition: StoreTransition, within deadline: Duration) async -> Bool {
+    func call(_ transition: StoreTransition, at base: StoreBase, within deadline: Duration) async -> Bool {
         let handlers = state.withLock { Array($0.handlers.values) }
         guard !handlers.isEmpty else { return true }
         let (outcomes, continuation) = AsyncStream.makeStream(of: Bool.self)
-        let calls = Task {
-            await withTaskGroup(of: Void.self) { group in
-                for handler in handlers { group.addTask { await handler(transition) } }
+        let calls = Self.$base.withValue(base) {
+            Task {
+                await withTaskGroup(of: Void.self) { group in
+                    for handler in handlers { group.addTask { await handler(transition) } }
+                }
+                continuation.yield(true)
             }
-            continuation.yield(true)
         }
         let alarm = Task {
             if (try? await Task.sleep(for: deadline)) != nil { continuation.yield(false) }

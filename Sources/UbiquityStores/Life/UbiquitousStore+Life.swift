@@ -60,7 +60,7 @@ extension UbiquitousStore {
 
     /// Tells a handler before the store changes files, and waits for it up to ``Options/transitionDeadline``.
     ///
-    /// It may read and save to the old file: what it saves is of the old account. Handlers run beside each other.
+    /// It may read and save to the old file: what it saves is of the old account. Handlers run beside each other. What one that was not waited for any longer saves is refused once the file has changed.
     ///
     /// - Parameter handler: is told of each transition, once; its task is cancelled when the deadline has passed.
     /// - Returns: keep it for as long as the handler is to be called.
@@ -74,7 +74,14 @@ extension StoreFiles {
     func begin() async throws -> (StoreBase, StoreLife) {
         let account = try home.account
         let local = try await exists(.local) ? open(.local) : nil
-        if let local { try await finishGiven(in: local, but: account) }
+        if let local {
+            do {
+                try await finishGiven(in: local, but: account)
+            } catch  where account != nil {
+                // It stays on its way: whoever is signed in does without.
+                context.logger.error("Ubiquity: \(local.file.path): \(error)")
+            }
+        }
         guard let account else {
             let life = StoreLife(account: nil, gathered: [])
             if let local { return (local, life) }
@@ -83,10 +90,10 @@ extension StoreFiles {
         if context.options.rebuildsFromUbiquitousContent { try await setFormer(account) }
         let own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
         var gathered: Set<AccountName> = []
-        if let own, try await Self.isGathered(own) { gathered = [account] }
+        if let own, try await Self.isGathered(own), try !hasFormer(account) { gathered = [account] }
         var isSeparate = false
         if case .keepSeparate = context.options.joiningPolicy { isSeparate = true }
-        if let local, !isSeparate, try await StoreJoin.isNeeded(from: local) {
+        if let local, !isSeparate, try await StoreJoin.isNeeded(from: local), try await StoreJoin.isFree(local, for: account) {
             return (local, StoreLife(at: .local, account: account, gathered: gathered))
         }
         guard let own, !gathered.isEmpty else { return (try await open(.fallback(account)), StoreLife(account: account, gathered: [])) }
@@ -100,7 +107,7 @@ extension StoreFiles {
     }
 
     /// Opens an account's file; one that cannot be read makes room for a new one.
-    private func openUnlessDamaged(_ account: AccountName) async throws -> StoreBase? {
+    func openUnlessDamaged(_ account: AccountName) async throws -> StoreBase? {
         do {
             return try await open(.account(account))
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
@@ -113,7 +120,7 @@ extension StoreFiles {
     }
 
     /// Brings what has been given to another account, and was left half way, to where it belongs.
-    private func finishGiven(in local: StoreBase, but account: AccountName?) async throws {
+    func finishGiven(in local: StoreBase, but account: AccountName?) async throws {
         guard let peer = try await local.pool.read({ db in try StoreJoin.given(db) }), peer.account != account?.description else { return }
         let owner = try AccountName(peer.account)
         let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))

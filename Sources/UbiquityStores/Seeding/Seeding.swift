@@ -126,12 +126,18 @@ extension UbiquitousStore {
     private func seed(
         _ token: String, source: String?, total: Int?, _ progress: (@Sendable (Seeding) -> Void)?, next: (Int) async throws -> SeedBatch
     ) async throws -> Seeding {
-        guard var pending = try await engine.pendingSeed(token, source: source) else { return Seeding(wasComplete: true) }
+        let base = current
+        guard var pending = try await base.engine.pendingSeed(token, source: source) else { return Seeding(wasComplete: true) }
         pending.seeding.total = total
         while true {
             try Task.checkCancellation()
             let batch = try await next(pending.position)
-            guard let after = try await engine.seed(batch, after: pending) else {
+            guard isCurrent(base) else {
+                throw UbiquitousStoreError(
+                    .suspended, "The store has changed files while it was seeded; call again, if the seed is the present account's too.",
+                    path: base.file.path)
+            }
+            guard let after = try await base.engine.seed(batch, after: pending) else {
                 pending.seeding.wasComplete = true
                 return pending.seeding
             }

@@ -66,11 +66,22 @@ final class StoreBase: Sendable {
     ///
     /// It looks at the container's file system, which may be a slow one.
     func run(onExchange: (@Sendable () async -> Void)? = nil) async throws {
+        guard runner == nil else { return }
         let (engine, directory) = (engine, file.path.removingLastComponent())
         let runner = try await blocking {
             StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
         }
-        running.withLock { $0 = runner }
+        let isFirst = running.withLock { running in
+            guard running == nil else { return false }
+            running = runner
+            return true
+        }
+        if !isFirst { runner.cancel() }
+    }
+
+    /// Makes what is committed durable.
+    func syncWriteAheadLog() throws {
+        try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
     }
 
     /// Seals what is noted; whether records are marked by that.

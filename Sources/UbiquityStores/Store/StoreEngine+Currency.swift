@@ -25,6 +25,37 @@ extension StoreEngine {
         }
     }
 
+    /// Whether everything has been read that can be: what is not held cannot be used here, and what waits waits for nothing else.
+    ///
+    /// One bad file harms only what depends on it (DESIGN §4, rule 6). A damaged one may still be arriving: it counts after a minute.
+    ///
+    /// - Returns: whether nothing more is to be waited for.
+    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; `Errno`, or GRDB's errors.
+    func hasGathered() throws -> Bool {
+        if try isCaughtUp(to: nil) { return true }
+        let limit = now().addingTimeInterval(-60)
+        let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }.filter { $0.kind != .damaged || $0.since < limit }
+        var stuck = Set(unusable.map(\.peer))
+        for peer in waiting {
+            if case .schema = peer.reason { stuck.insert(peer.peer) }
+        }
+        while let more = waiting.first(where: { peer in
+            !stuck.contains(peer.peer) && !peer.awaited.isEmpty && peer.awaited.allSatisfy { stuck.contains($0.peer) }
+        }) {
+            stuck.insert(more.peer)
+        }
+        let receipts = try active(receipts())
+        return try file.pool.read { db in
+            let held = try HeldLogs(db)
+            return try receipts.allSatisfy { peer, receipt in
+                let isRead = try (receipt.receipt?.stated.entries ?? []).allSatisfy { author, position in
+                    try stuck.contains(author.description) || held.contains(position, of: author)
+                }
+                return try isRead && (stuck.contains(peer.description) || holdsNewest(of: peer, held))
+            }
+        }
+    }
+
     /// Up to when the store holds all that other peers have said; nil where there are none that have.
     ///
     /// Of a peer whose logs are all here, what it said last is its receipt; of another, the last of its logs that is here.
@@ -44,6 +75,10 @@ extension StoreEngine {
 
     private func holdsAll(_ peer: PeerIdentifier, _ receipt: PeerReceipt, _ held: HeldLogs) throws -> Bool {
         for (author, position) in receipt.receipt?.stated.entries ?? [] where try !held.contains(position, of: author) { return false }
+        return try holdsNewest(of: peer, held)
+    }
+
+    private func holdsNewest(of peer: PeerIdentifier, _ held: HeldLogs) throws -> Bool {
         // Its logs come before the receipt that names them.
         let newest = try files.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
         return try newest.map { try held.contains($0.position, of: peer) } ?? true

@@ -24,8 +24,12 @@ extension Broadcast<StoreNotice> {
             case .didSuspend: present = present.filter { !isSuspension($0) } + [notice]
             case .didSetAside: present.append(notice)
             case .didResume: present.removeAll(where: isSuspension)
-            // Another file is suspended or not by itself, and says so.
-            case .didChange: present = [notice]
+            // Another file is suspended or not by itself, and says so behind this.
+            case .didChange:
+                present.removeAll { earlier in
+                    if case .didChange = earlier { true } else { isSuspension(earlier) }
+                }
+                present.append(notice)
             default: break
             }
             return notice

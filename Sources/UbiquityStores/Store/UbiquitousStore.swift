@@ -86,6 +86,8 @@ public final class UbiquitousStore: Sendable {
     /// The file in use, and what goes with it.
     var current: StoreBase { base.withLock { $0 } }
     var engine: StoreEngine { current.engine }
+    /// What exchanges with other devices, for the file in use or for the one that is being filled.
+    private var exchanging: StoreEngine { get async { await keeper?.gatheringEngine ?? engine } }
 
     /// The SQLite file in use.
     public var file: FilePath { current.file.path }
@@ -206,6 +208,11 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
         try await onCurrent { base in
+            if let old = TransitionHandlers.base, old !== base {
+                throw UbiquitousStoreError(
+                    .suspended, "The store has changed files since this handler of will-change was called: what it saves would be another account's.",
+                    path: old.file.path)
+            }
             let outcome: (Result, Bool)? = try await base.pool.write { db in
                 guard isCurrent(base) else { return nil }
                 let result = try updates(db)
@@ -225,7 +232,11 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns.
     /// - Throws: the closure's error, or GRDB's.
     public func read<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await current.pool.read(value)
+        try await onCurrent { base in
+            let result = try await base.pool.read(value)
+            // A file that has been left may be empty by now.
+            return isCurrent(base) ? result : nil
+        }
     }
 
     /// Publishes every save made so far, and imports nothing.
@@ -268,7 +279,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Returns: each that has a directory of this epoch, by identifier; none where the content is not there.
     /// - Throws: `Errno` where the container cannot be read, or GRDB's errors.
-    public func peers() async throws -> [StorePeer] { try await engine.peers() }
+    public func peers() async throws -> [StorePeer] { try await exchanging.peers() }
 
     /// Says to all devices that a peer is not expected back: nobody keeps logs for it any more.
     ///
@@ -279,7 +290,7 @@ public final class UbiquitousStore: Sendable {
     ///   - sequence: where logs of that peer are lost for good, the last of them: logs that follow these are joined without them. They stay named in
     ///     ``StoreStatus/knowledge`` as holes, which close when a log or a baseline that holds it turns up after all. 0 for none.
     /// - Throws: `UbiquitousStoreError`: `unsupported` where nobody has heard of that peer, or it is this store's own; `suspended` where the container is gone.
-    public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await engine.retire(peer, at: sequence) }
+    public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await exchanging.retire(peer, at: sequence) }
 
     /// The values that lost against others, written apart from them, oldest first.
     ///
@@ -323,6 +334,12 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: GRDB's errors.
     public func status() async throws -> StoreStatus {
         var status = try await engine.status()
+        if let gathering = await keeper?.gatheringEngine {
+            // What holds up the account's file.
+            let other = try await gathering.status()
+            (status.suspended, status.waiting, status.quarantined) = (other.suspended, other.waiting, other.quarantined)
+            status.failure = status.failure ?? other.failure
+        }
         if status.failure == nil { status.failure = await keeper?.obstacle }
         return status
     }
@@ -334,7 +351,7 @@ public final class UbiquitousStore: Sendable {
     /// - Parameter peer: everything that this peer has written, or says that it holds; nil for all peers that are not retired.
     /// - Returns: false while anything of that is to come, or waits for something else.
     /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer.
-    public func isCaughtUp(to peer: PeerIdentifier? = nil) async throws -> Bool { try await engine.isCaughtUp(to: peer) }
+    public func isCaughtUp(to peer: PeerIdentifier? = nil) async throws -> Bool { try await exchanging.isCaughtUp(to: peer) }
 
     /// Ends the exchange and closes the file.
     ///

@@ -1,0 +1,140 @@
+import Foundation
+import GRDB
+import Synchronization
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// What an app is told and asked as its store changes files.
+struct AccountHandlerTests {
+    private func insert(_ key: String, _ store: UbiquitousStore) async throws {
+        try await store.execute("INSERT INTO person (id, first) VALUES (?, 'x')", [key])
+    }
+
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+    }
+
+    @Test("The app is asked once where there is something to join, and what it answers is done", arguments: [true, false])
+    func asked(joins: Bool) async throws {
+        try await withDevices(1) { devices, root in
+            let asked = Mutex<[String]>([])
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow {
+                $0.joiningPolicy = .ask { account in
+                    asked.withLock { $0.append(account.description) }
+                    return joins ? .merge : .keepSeparate
+                }
+            }
+            try await insert("l", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(asked.withLock { $0 } == ["alice"])
+            #expect(try await keys(store) == (joins ? ["l"] : []))
+        }
+    }
+
+    @Test("A question that another account makes void is taken back, the other is asked about, and the late answer is not regarded")
+    func askedAnother() async throws {
+        try await withDevices(1) { devices, root in
+            let (asked, asking) = AsyncStream.makeStream(of: String.self)
+            let (released, release) = AsyncStream.makeStream(of: Void.self)
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow {
+                $0.exchangesAutomatically = true
+                $0.joiningPolicy = .ask { account in
+                    asking.yield(account.description)
+                    guard account.description == "alice" else { return .merge }
+                    for await _ in released { break }
+                    return .merge
+                }
+            }
+            try await insert("l", store)
+            var questions = asked.makeAsyncIterator()
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            #expect(await questions.next() == "alice")
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            #expect(await questions.next() == "bob")
+            release.yield()
+            for await notice in store.notices {
+                if case .didChange(let transition) = notice, transition.added.place == .account(try AccountName("bob")) { break }
+            }
+            #expect(try await keys(store) == ["l"])
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == [])
+            try await store.close()
+        }
+    }
+
+    @Test("S-054: a handler that does not return is waited for up to the deadline, and cancelled")
+    func deadline() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.transitionDeadline = .milliseconds(50) }
+            let wasCancelled = AsyncStream.makeStream(of: Bool.self)
+            let handler = store.onWillChange { _ in
+                try? await Task.sleep(for: .seconds(600))
+                wasCancelled.continuation.yield(Task.isCancelled)
+            }
+            defer { handler.cancel() }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(await store.place == .account(try AccountName("alice")))
+            #expect(await wasCancelled.stream.first { _ in true } == true)
+        }
+    }
+
+    @Test("S-052, S-054, S-059: handlers are awaited and can still save to the old file; then it is swapped, and did-change says from what to what")
+    func handlers() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            let local = store.file
+            let heard = Mutex<[String]>([])
+            let observing = Task { () -> StoreTransition? in
+                for await notice in store.notices {
+                    switch notice {
+                    case .willChange(let transition): heard.withLock { $0.append("will \(transition.kind)") }
+                    case .didChange(let transition):
+                        heard.withLock { $0.append("did \(transition.kind)") }
+                        if transition.added.place == .local { return transition }
+                    default: break
+                    }
+                }
+                return nil
+            }
+            let alice = try AccountName("alice")
+            let handler = store.onWillChange { transition in
+                #expect(store.file == transition.removed.file)
+                heard.withLock { $0.append("handler \(transition.kind)") }
+                // Each is another record, and saved to the old file.
+                let isSaved: Void? = try? await insert("\(transition.kind)", store)
+                #expect(isSaved != nil)
+            }
+            defer { handler.cancel() }
+            try devices[0].home.signIn(alice, containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["accountAdded", "initialImportCompleted"])
+            try devices[0].home.signOut()
+            try await store.settled()
+            let last = await observing.value
+            #expect(last?.added == StoreLocation(place: .local, file: local) && last?.removed.place == .account(alice))
+            #expect(
+                heard.withLock { $0.filter { !$0.hasPrefix("will") } } == [
+                    "handler accountAdded", "did accountAdded", "handler initialImportCompleted", "did initialImportCompleted",
+                    "handler accountRemoved", "did accountRemoved",
+                ])
+            #expect(try await keys(store) == [])
+            // What was saved last is the account's, and goes out when that is back.
+            try devices[0].home.signIn(alice, containers: root)
+            try await store.settled()
+            handler.cancel()
+            #expect(try await Set(keys(store)).isSuperset(of: ["accountRemoved", "accountAdded", "initialImportCompleted"]))
+            #expect(try await store.status().unpublished == 0)
+        }
+    }
+}

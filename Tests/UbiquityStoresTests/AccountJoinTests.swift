@@ -1,0 +1,156 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// What is joined from one file of a store into another.
+struct AccountJoinTests {
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+    }
+
+    private func insert(_ key: String, _ store: UbiquitousStore) async throws {
+        try await store.execute("INSERT INTO person (id, first) VALUES (?, 'x')", [key])
+    }
+
+    @Test("What another program has written to the local file, and nobody has sealed, goes along, also what it writes once that has been emptied")
+    func shell() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            let local = store.file
+            try await insert("a", store)
+            try sqlite3(local, "INSERT INTO person (id) VALUES ('b')")
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["a", "b"])
+            try sqlite3(local, "INSERT INTO person (id) VALUES ('c')")
+            try await store.close()
+            let again = try await devices[0].follow()
+            try await again.settled()
+            #expect(try await keys(again) == ["a", "b", "c"])
+            try devices[0].home.signOut()
+            try await again.settled()
+            #expect(try await keys(again) == [])
+        }
+    }
+
+    @Test("What has been given to one account is joined to no other, by a store that is open either")
+    func given() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            try await insert("a", store)
+            // Another process has given it to alice, and has come no further.
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            let peer = try devices[0].home.peer(of: AccountName("alice"), in: ContainerIdentifier("org.example.test"))
+            try sqlite3(store.file, "UPDATE ubiquity_state SET given = '\(peer)'")
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == [])
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["a"])
+        }
+    }
+
+    @Test("A local file that is put back from a copy, and goes another way, loses nothing")
+    func restored() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            var store = try await devices[0].follow()
+            try await insert("a", store)
+            let (local, copy) = (store.file, devices[0].directory.appending("copy.sqlite"))
+            try await store.close()
+            try FileManager.default.copyItem(atPath: local.string, toPath: copy.string)
+            store = try await devices[0].follow()
+            try await insert("b", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            try await store.close()
+            try devices[0].home.signOut()
+            for suffix in ["-wal", "-shm", ""] { try? FileManager.default.removeItem(atPath: local.string + suffix) }
+            try FileManager.default.moveItem(atPath: copy.string, toPath: local.string)
+            store = try await devices[0].follow()
+            try await insert("c", store)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await keys(store) == ["a", "b", "c"])
+        }
+    }
+
+    @Test("A record that is entered again while nobody is signed in, after the account has deleted it once more, is there again")
+    func rebornTwice() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            let alice = try AccountName("alice")
+            for _ in 0..<3 {
+                try await insert("k", store)
+                try await store.execute("DELETE FROM person")
+                try devices[0].home.signOut()
+                try await store.settled()
+                try await insert("k", store)
+                try devices[0].home.signIn(alice, containers: root)
+                try await store.settled()
+                #expect(try await keys(store) == ["k"])
+                try await store.execute("DELETE FROM person")
+            }
+        }
+    }
+
+    @Test("A handler that was not waited for any longer saves nothing to the other account's file")
+    func lateHandler() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.transitionDeadline = .milliseconds(10) }
+            let (released, release) = AsyncStream.makeStream(of: Void.self)
+            let (ended, ending) = AsyncStream.makeStream(of: UbiquitousStoreError.Code?.self)
+            let handler = store.onWillChange { _ in
+                await Task { for await _ in released { break } }.value
+                do {
+                    try await insert("late", store)
+                    ending.yield(nil)
+                } catch {
+                    ending.yield((error as? UbiquitousStoreError)?.code)
+                }
+            }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            handler.cancel()
+            release.yield()
+            #expect(await ended.first { _ in true } == .suspended)
+            #expect(try await keys(store) == [])
+        }
+    }
+
+    @Test("A seeding that is overtaken by another account goes on in no other file")
+    func seeding() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            let records = AsyncStream { continuation in
+                for number in 0..<30_000 { continuation.yield(SeedRecord(table: "person", values: ["id": "\(number)"])) }
+                continuation.finish()
+            }
+            let home = devices[0].home
+            let error = await #expect(throws: UbiquitousStoreError.self) {
+                try await store.seed(
+                    from: records.map { record in
+                        if record.values["id"]?.databaseValue == "20000".databaseValue {
+                            try home.signIn(AccountName("bob"), containers: root)
+                            try await store.settled()
+                        }
+                        return record
+                    }, token: "t")
+            }
+            #expect(error?.code == .suspended)
+            #expect(try await keys(store).isEmpty)
+            #expect(try await !store.isSeeded("t"))
+        }
+    }
+}
