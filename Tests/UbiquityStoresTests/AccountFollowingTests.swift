@@ -13,42 +13,34 @@ import UbiquityTesting
 struct AccountFollowingTests {
     private static let names = "SELECT id, first FROM person ORDER BY id"
 
-    private func insert(_ key: String, _ store: UbiquitousStore, first: String = "x") async throws {
-        try await store.execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, first])
-    }
-
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     @Test("S-032, S-065: what is saved while nobody is signed in is the account's after sign-in, reaches its peers, and is nowhere after sign-out")
     func signIn() async throws {
         try await withDevices(2) { devices, root in
             let other = try await devices[1].open()
-            try await insert("o", other)
+            try await other.insert("o")
             try await other.settled()
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
             #expect(await store.place == .local)
-            try await insert("l", store)
+            try await store.insert("l")
             try await store.settled()
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             #expect(await store.place == .account(try AccountName("alice")))
-            #expect(try await keys(store) == ["l", "o"])
+            #expect(try await store.keys() == ["l", "o"])
             try await other.settled()
-            #expect(try await keys(other) == ["l", "o"])
+            #expect(try await other.keys() == ["l", "o"])
             try devices[0].home.signOut()
             try await store.settled()
             #expect(await store.place == .local)
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             // Whoever comes next does not get it.
             try devices[0].home.signIn(AccountName("bob"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["l", "o"])
+            #expect(try await store.keys() == ["l", "o"])
         }
     }
 
@@ -56,17 +48,17 @@ struct AccountFollowingTests {
     func fallback() async throws {
         try await withDevices(2) { devices, _ in
             let other = try await devices[1].open()
-            try await insert("o", other)
+            try await other.insert("o")
             try await other.settled()
             let store = try await devices[0].follow()
             let alice = try AccountName("alice")
             #expect(await store.place == .fallback(alice))
-            for key in ["a", "b", "c"] { try await insert(key, store) }
+            for key in ["a", "b", "c"] { try await store.insert(key) }
             try await store.execute("UPDATE person SET last = 'L' WHERE id = 'a'; DELETE FROM person WHERE id = 'b'")
-            #expect(try await keys(store) == ["a", "c"])
+            #expect(try await store.keys() == ["a", "c"])
             try await store.settled()
             #expect(await store.place == .account(alice))
-            #expect(try await keys(store) == ["a", "c", "o"])
+            #expect(try await store.keys() == ["a", "c", "o"])
             let own = try await store.status().peer
             try await other.settled()
             #expect(try await other.rows() == store.rows())
@@ -75,7 +67,7 @@ struct AccountFollowingTests {
             try await store.close()
             let again = try await devices[0].follow()
             #expect(await again.place == .account(alice))
-            #expect(try await keys(again) == ["a", "c", "o"])
+            #expect(try await again.keys() == ["a", "c", "o"])
         }
     }
 
@@ -83,13 +75,13 @@ struct AccountFollowingTests {
     func reborn() async throws {
         try await withDevices(2) { devices, _ in
             let other = try await devices[1].open()
-            try await insert("k", other, first: "old")
-            try await insert("d", other, first: "old")
+            try await other.insert("k", first: "old")
+            try await other.insert("d", first: "old")
             try await other.execute("DELETE FROM person")
             try await other.settled()
             let store = try await devices[0].follow()
-            try await insert("k", store, first: "new")
-            try await insert("d", store, first: "gone")
+            try await store.insert("k", first: "new")
+            try await store.insert("d", first: "gone")
             try await store.execute("UPDATE person SET last = 'L' WHERE id = 'k'; DELETE FROM person WHERE id = 'd'")
             try await store.settled()
             try await other.settled()
@@ -106,11 +98,11 @@ struct AccountFollowingTests {
     func conflict() async throws {
         try await withDevices(2) { devices, _ in
             let other = try await devices[1].open()
-            try await insert("k", other, first: "other")
+            try await other.insert("k", first: "other")
             try await other.settled()
             let store = try await devices[0].follow()
             devices[0].clock.advance(by: 10)
-            try await insert("k", store, first: "first")
+            try await store.insert("k", first: "first")
             try await store.execute("UPDATE person SET first = 'mine' WHERE id = 'k'")
             try await store.settled()
             try await other.settled()
@@ -125,14 +117,14 @@ struct AccountFollowingTests {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
             let store = try await devices[0].follow { $0.joiningPolicy = .keepSeparate }
-            try await insert("l", store)
+            try await store.insert("l")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == [])
-            try await insert("a", store)
+            #expect(try await store.keys() == [])
+            try await store.insert("a")
             try devices[0].home.signOut()
             try await store.settled()
-            #expect(try await keys(store) == ["l"])
+            #expect(try await store.keys() == ["l"])
         }
     }
 
@@ -140,7 +132,7 @@ struct AccountFollowingTests {
     func observed() async throws {
         try await withDevices(2) { devices, root in
             let other = try await devices[1].open()
-            try await insert("o", other)
+            try await other.insert("o")
             try await other.settled()
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
@@ -162,13 +154,13 @@ struct AccountFollowingTests {
             let away = FilePath(root.string + "-away")
             try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
             let store = try await devices[0].follow()
-            try await insert("a", store)
+            try await store.insert("a")
             await #expect(throws: (any Error).self) { try await store.settled() }
             #expect(await store.place == .fallback(try AccountName("alice")))
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
             try await store.settled()
             #expect(await store.place == .account(try AccountName("alice")))
-            #expect(try await keys(store) == ["a"])
+            #expect(try await store.keys() == ["a"])
             #expect(try await store.status().unpublished == 0)
         }
     }
@@ -183,13 +175,13 @@ struct AccountFollowingTests {
             try queue.close()
             try devices[0].home.signOut()
             let store = try await devices[0].follow { $0.existingDatabase = plain }
-            #expect(try await keys(store) == ["p"])
+            #expect(try await store.keys() == ["p"])
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["p"])
+            #expect(try await store.keys() == ["p"])
             try devices[0].home.signIn(AccountName("bob"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
         }
     }
 
@@ -218,15 +210,15 @@ struct AccountFollowingTests {
             try await store.settled()
             let away = FilePath(root.string + "-away")
             try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
-            try await insert("a", store)
+            try await store.insert("a")
             try await store.close()
             let again = try await devices[0].follow()
             #expect(await again.place == .account(try AccountName("alice")))
-            try await insert("b", again)
-            #expect(try await keys(again) == ["a", "b"])
+            try await again.insert("b")
+            #expect(try await again.keys() == ["a", "b"])
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
             try await settle(again, other)
-            #expect(try await keys(other) == ["a", "b"])
+            #expect(try await other.keys() == ["a", "b"])
         }
     }
 
@@ -235,7 +227,7 @@ struct AccountFollowingTests {
         try await withDevices(1) { devices, root in
             let store = try await devices[0].follow()
             try await store.settled()
-            try await insert("a", store)
+            try await store.insert("a")
             try await store.close()
             try devices[0].home.signOut()
             let again = try await devices[0].follow()
@@ -245,7 +237,7 @@ struct AccountFollowingTests {
             try devices[0].home.signIn(AccountName("alice"))
             await #expect(throws: UbiquitousStoreError.self) { try await again.settled() }
             #expect(await again.place == .account(try AccountName("alice")))
-            #expect(try await keys(again) == ["a"])
+            #expect(try await again.keys() == ["a"])
         }
     }
 
@@ -253,14 +245,14 @@ struct AccountFollowingTests {
     func unusable() async throws {
         try await withDevices(2) { devices, root in
             let other = try await devices[1].open()
-            try await insert("a", other)
+            try await other.insert("a")
             try await other.settled()
-            try await insert("b", other)
+            try await other.insert("b")
             try await other.settled()
             let logs = try FileManager.default.subpathsOfDirectory(atPath: root.string).filter { $0.hasSuffix(".ublog") }.sorted()
             try Data("damaged".utf8).write(to: URL(filePath: root.appending(logs[1]).string))
             let store = try await devices[0].follow()
-            try await insert("c", store)
+            try await store.insert("c")
             try await store.settled()
             #expect(await store.place == .fallback(try AccountName("alice")))
             #expect(try await store.status().quarantined.count == 1)
@@ -268,7 +260,7 @@ struct AccountFollowingTests {
             devices[0].clock.advance(by: 61)
             try await store.settled()
             #expect(await store.place == .account(try AccountName("alice")))
-            #expect(try await keys(store) == ["a", "c"])
+            #expect(try await store.keys() == ["a", "c"])
         }
     }
 
@@ -276,13 +268,13 @@ struct AccountFollowingTests {
     func automatically() async throws {
         try await withDevices(2) { devices, root in
             let other = try await devices[1].open()
-            try await insert("o", other)
+            try await other.insert("o")
             try await other.settled()
             try devices[0].home.signOut()
             let store = try await devices[0].follow { $0.exchangesAutomatically = true }
             let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
             var values = observation.values(in: store).makeAsyncIterator()
-            try await insert("l", store)
+            try await store.insert("l")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             while let value = try await values.next(), value != ["l", "o"] {}
             try devices[0].home.signOut()
@@ -290,6 +282,16 @@ struct AccountFollowingTests {
             try await store.close()
         }
     }
+}
+
+extension UbiquitousStore {
+    /// Saves a person.
+    func insert(_ key: String, first: String = "x") async throws {
+        try await execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, first])
+    }
+
+    /// The persons' keys.
+    func keys() async throws -> [String] { try await read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") } }
 }
 
 extension TestDevice {

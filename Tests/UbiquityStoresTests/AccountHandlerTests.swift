@@ -10,14 +10,6 @@ import UbiquityTesting
 
 /// What an app is told and asked as its store changes files.
 struct AccountHandlerTests {
-    private func insert(_ key: String, _ store: UbiquitousStore) async throws {
-        try await store.execute("INSERT INTO person (id, first) VALUES (?, 'x')", [key])
-    }
-
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     @Test("The app is asked once where there is something to join, and what it answers is done", arguments: [true, false])
     func asked(joins: Bool) async throws {
         try await withDevices(1) { devices, root in
@@ -29,11 +21,11 @@ struct AccountHandlerTests {
                     return joins ? .merge : .keepSeparate
                 }
             }
-            try await insert("l", store)
+            try await store.insert("l")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             #expect(asked.withLock { $0 } == ["alice"])
-            #expect(try await keys(store) == (joins ? ["l"] : []))
+            #expect(try await store.keys() == (joins ? ["l"] : []))
         }
     }
 
@@ -52,7 +44,7 @@ struct AccountHandlerTests {
                     return .merge
                 }
             }
-            try await insert("l", store)
+            try await store.insert("l")
             var questions = asked.makeAsyncIterator()
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             #expect(await questions.next() == "alice")
@@ -62,10 +54,10 @@ struct AccountHandlerTests {
             for await notice in store.notices {
                 if case .didChange(let transition) = notice, transition.added.place == .account(try AccountName("bob")) { break }
             }
-            #expect(try await keys(store) == ["l"])
+            #expect(try await store.keys() == ["l"])
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             try await store.close()
         }
     }
@@ -112,13 +104,13 @@ struct AccountHandlerTests {
                 #expect(store.file == transition.removed.file)
                 heard.withLock { $0.append("handler \(transition.kind)") }
                 // Each is another record, and saved to the old file.
-                let isSaved: Void? = try? await insert("\(transition.kind)", store)
+                let isSaved: Void? = try? await store.insert("\(transition.kind)")
                 #expect(isSaved != nil)
             }
             defer { handler.cancel() }
             try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["accountAdded", "initialImportCompleted"])
+            #expect(try await store.keys() == ["accountAdded", "initialImportCompleted"])
             try devices[0].home.signOut()
             try await store.settled()
             let last = await observing.value
@@ -128,12 +120,12 @@ struct AccountHandlerTests {
                     "handler accountAdded", "did accountAdded", "handler initialImportCompleted", "did initialImportCompleted",
                     "handler accountRemoved", "did accountRemoved",
                 ])
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             // What was saved last is the account's, and goes out when that is back.
             try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
             handler.cancel()
-            #expect(try await Set(keys(store)).isSuperset(of: ["accountRemoved", "accountAdded", "initialImportCompleted"]))
+            #expect(try await Set(store.keys()).isSuperset(of: ["accountRemoved", "accountAdded", "initialImportCompleted"]))
             #expect(try await store.status().unpublished == 0)
         }
     }

@@ -9,21 +9,13 @@ import UbiquityTesting
 
 /// What is joined from one file of a store into another.
 struct AccountJoinTests {
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
-    private func insert(_ key: String, _ store: UbiquitousStore) async throws {
-        try await store.execute("INSERT INTO person (id, first) VALUES (?, 'x')", [key])
-    }
-
     @Test("What another program has written to the local file, and nobody has sealed, goes along, also what it writes once that has been emptied")
     func shell() async throws {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
             let local = store.file
-            try await insert("a", store)
+            try await store.insert("a")
             try sqlite3(local, "INSERT INTO person (id) VALUES ('b')")
             let handler = store.onWillChange { transition in
                 // Between what is joined before and the rest.
@@ -32,15 +24,15 @@ struct AccountJoinTests {
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             handler.cancel()
-            #expect(try await keys(store) == ["a", "b", "d"])
+            #expect(try await store.keys() == ["a", "b", "d"])
             try sqlite3(local, "INSERT INTO person (id) VALUES ('c')")
             try await store.close()
             let again = try await devices[0].follow()
             try await again.settled()
-            #expect(try await keys(again) == ["a", "b", "c", "d"])
+            #expect(try await again.keys() == ["a", "b", "c", "d"])
             try devices[0].home.signOut()
             try await again.settled()
-            #expect(try await keys(again) == [])
+            #expect(try await again.keys() == [])
         }
     }
 
@@ -49,17 +41,17 @@ struct AccountJoinTests {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
-            try await insert("a", store)
+            try await store.insert("a")
             // Another process has given it to alice, and has come no further.
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             let peer = try devices[0].home.peer(of: AccountName("alice"), in: ContainerIdentifier("org.example.test"))
             try sqlite3(store.file, "UPDATE ubiquity_state SET given = '\(peer)'")
             try devices[0].home.signIn(AccountName("bob"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["a"])
+            #expect(try await store.keys() == ["a"])
         }
     }
 
@@ -70,13 +62,13 @@ struct AccountJoinTests {
             try await store.settled()
             try devices[0].home.signOut()
             try await store.settled()
-            try await insert("a", store)
+            try await store.insert("a")
             let (local, copy) = (store.file, devices[0].directory.appending("copy.sqlite"))
             try await store.close()
             try sqlite3(local, "PRAGMA wal_checkpoint(TRUNCATE)")
             try FileManager.default.copyItem(atPath: local.string, toPath: copy.string)
             store = try await devices[0].follow()
-            try await insert("b", store)
+            try await store.insert("b")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             try await store.close()
@@ -84,10 +76,10 @@ struct AccountJoinTests {
             for suffix in ["-wal", "-shm", ""] { try? FileManager.default.removeItem(atPath: local.string + suffix) }
             try FileManager.default.moveItem(atPath: copy.string, toPath: local.string)
             store = try await devices[0].follow()
-            try await insert("c", store)
+            try await store.insert("c")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["a", "b", "c"])
+            #expect(try await store.keys() == ["a", "b", "c"])
         }
     }
 
@@ -98,14 +90,14 @@ struct AccountJoinTests {
             try await store.settled()
             let alice = try AccountName("alice")
             for _ in 0..<3 {
-                try await insert("k", store)
+                try await store.insert("k")
                 try await store.execute("DELETE FROM person")
                 try devices[0].home.signOut()
                 try await store.settled()
-                try await insert("k", store)
+                try await store.insert("k")
                 try devices[0].home.signIn(alice, containers: root)
                 try await store.settled()
-                #expect(try await keys(store) == ["k"])
+                #expect(try await store.keys() == ["k"])
                 try await store.execute("DELETE FROM person")
             }
         }
@@ -121,7 +113,7 @@ struct AccountJoinTests {
             let handler = store.onWillChange { _ in
                 await Task { for await _ in released { break } }.value
                 do {
-                    try await insert("late", store)
+                    try await store.insert("late")
                     ending.yield(nil)
                 } catch {
                     ending.yield((error as? UbiquitousStoreError)?.code)
@@ -132,7 +124,7 @@ struct AccountJoinTests {
             handler.cancel()
             release.yield()
             #expect(await ended.first { _ in true } == .suspended)
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
         }
     }
 
@@ -157,7 +149,7 @@ struct AccountJoinTests {
                     }, token: "t")
             }
             #expect(error?.code == .suspended)
-            #expect(try await keys(store).isEmpty)
+            #expect(try await store.keys().isEmpty)
             #expect(try await !store.isSeeded("t"))
         }
     }

@@ -10,14 +10,6 @@ import UbiquityTesting
 
 /// How a store that follows the account is set up, and what an app can rely on from then on.
 struct AccountSetUpTests {
-    private func insert(_ key: String, _ store: UbiquitousStore) async throws {
-        try await store.execute("INSERT INTO person (id, first) VALUES (?, 'x')", [key])
-    }
-
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     /// What a device begins with.
     enum Beginning: CaseIterable {
         case firstDevice, contentWaiting, signedOut, nothingToDo
@@ -32,25 +24,25 @@ struct AccountSetUpTests {
             case .firstDevice: break
             case .contentWaiting:
                 let other = try await devices[1].open()
-                try await insert("o", other)
+                try await other.insert("o")
                 try await other.settled()
                 expected = ["o"]
             case .signedOut: try devices[0].home.signOut()
             case .nothingToDo:
                 let before = try await devices[0].follow()
-                try await insert("b", before)
+                try await before.insert("b")
                 try await before.settled()
                 try await before.close()
                 expected = ["b"]
             }
             let store = try await devices[0].follow()
-            try await insert("n", store)
-            #expect(try await keys(store).contains("n"))
+            try await store.insert("n")
+            #expect(try await store.keys().contains("n"))
             #expect(await store.place == [.signedOut: .local, .nothingToDo: .account(alice)][beginning] ?? .fallback(alice))
             try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
             #expect(await store.place == .account(alice))
-            #expect(try await keys(store) == (expected + ["n"]).sorted())
+            #expect(try await store.keys() == (expected + ["n"]).sorted())
         }
     }
 
@@ -90,20 +82,20 @@ struct AccountSetUpTests {
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
             let old = store.file
-            try await insert("l", store)
+            try await store.insert("l")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             try FileManager.default.removeItem(atPath: old.removingLastComponent().removingLastComponent().removingLastComponent().string)
-            try await insert("a", store)
+            try await store.insert("a")
             try await store.settled()
-            #expect(try await keys(store) == ["a", "l"])
+            #expect(try await store.keys() == ["a", "l"])
             try devices[0].home.signOut()
             try await store.settled()
-            #expect(try await keys(store) == [])
-            try await insert("m", store)
+            #expect(try await store.keys() == [])
+            try await store.insert("m")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(try await keys(store) == ["a", "l", "m"])
+            #expect(try await store.keys() == ["a", "l", "m"])
         }
     }
 
@@ -116,10 +108,10 @@ struct AccountSetUpTests {
                 try devices[0].home.signIn(AccountName(account), containers: root)
                 let store = try await devices[0].follow()
                 // Some before anything has been exchanged, some after.
-                try await insert("\(turn)a", store)
+                try await store.insert("\(turn)a")
                 if turn % 3 != 0 {
                     try await store.settled()
-                    try await insert("\(turn)b", store)
+                    try await store.insert("\(turn)b")
                 }
                 expected[account, default: []] += turn % 3 != 0 ? ["\(turn)a", "\(turn)b"] : ["\(turn)a"]
                 try await store.close()
@@ -128,7 +120,7 @@ struct AccountSetUpTests {
                 try devices[0].home.signIn(AccountName(account), containers: root)
                 let store = try await devices[0].follow()
                 try await store.settled()
-                #expect(try await self.keys(store) == keys)
+                #expect(try await store.keys() == keys)
                 #expect(try await store.status().unpublished == 0)
                 try await store.close()
             }
@@ -154,16 +146,16 @@ struct AccountSetUpTests {
                 people.onWillChange { transition in told.withLock { $0.append("people \(transition.added.file.lastComponent!)") } },
                 places.onWillChange { transition in told.withLock { $0.append("places \(transition.added.file.lastComponent!)") } },
             ]
-            try await insert("p", people)
-            try await insert("q", again)
+            try await people.insert("p")
+            try await again.insert("q")
             try await places.execute("INSERT INTO place VALUES ('x')")
             try await people.settled()
             #expect(told.withLock { $0 } == ["people People.sqlite"])
             try await places.settled()
             #expect(told.withLock { $0 } == ["people People.sqlite", "places Places.sqlite"])
             try await again.settled()
-            #expect(try await keys(people) == ["p"])
-            #expect(try await keys(again) == ["q"])
+            #expect(try await people.keys() == ["p"])
+            #expect(try await again.keys() == ["q"])
             #expect(try await places.rows("SELECT id FROM place") == [["x"]])
             #expect(try await plain.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person") } == 0)
             for handler in handlers { handler.cancel() }
@@ -178,7 +170,7 @@ struct AccountSetUpTests {
             for await notice in changes {
                 if case .didChange = notice { break }
             }
-            try await insert("a", store)
+            try await store.insert("a")
             var ours = 0
             for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
                 guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)"),

@@ -1,5 +1,5 @@
 internal import Foundation
-package import SystemPackage
+internal import SystemPackage
 
 // What the device home knows of containers: no file system that a synchroniser keeps is looked at, and none is waited for.
 extension DeviceHome {
