@@ -81,21 +81,43 @@ final class ConflictRecorder {
         authorSees = [:]
         for (number, time) in try times("\(BaselineJoiner.schema).log") {
             guard let peer = baseline.peers[number], let here = peers[peer] else { continue }
-            // Branches of one identifier have not seen each other: too much is listed then, which is no loss.
-            let isBranch = try isOneBranch(baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [], number, here)
-            authorSees[here] = isBranch ? time : .least
+            guard try !isOneBranch(baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [], number, here) else {
+                authorSees[here] = time
+                continue
+            }
+            // Branches of one identifier have not seen each other: what both sides have counts, up to where they part. More may be listed then, which is no loss.
+            let (theirs, own) = (Logs(table: "\(BaselineJoiner.schema).log", peer: number), Logs(table: "ubiquity_log", peer: here.rawValue))
+            // Of a peer of which no log is here there may still be writes: this store's own, which it made before it found its identifier taken.
+            authorSees[here] = known![here] == nil ? .least : try shared(theirs, with: own)
+            known![here] = try shared(own, with: theirs)
         }
     }
 
     /// Whether a baseline's logs of a peer and those here are one after the other.
-    ///
-    /// Of a peer of which no log is here there may still be writes: this store's own, which it made before it found its identifier taken.
     private func isOneBranch(_ theirs: Set<Knowledge.Position>, _ ours: Set<Knowledge.Position>, _ number: Int64, _ here: PeerNumber) throws -> Bool {
         guard theirs.count == 1, ours.count == 1, let their = theirs.first, let our = ours.first else { return false }
         if try StoreKnowledge.time(of: here, their, db) != nil { return true }
         return try Bool.fetchOne(
             db, sql: "SELECT EXISTS (SELECT 1 FROM \(BaselineJoiner.schema).log WHERE peer = ? AND sequence = ? AND hash = ?)",
             arguments: [number, our.sequence, Data(our.hash.bytes)])!
+    }
+
+    /// A peer's logs in a table of logs.
+    private struct Logs {
+        var table: String
+        var peer: Int64
+    }
+
+    /// The highest stamp in logs before the first that only the other side has.
+    private func shared(_ logs: Logs, with other: Logs) throws -> HybridTime {
+        let time = try Int64.fetchOne(
+            db,
+            sql: """
+                SELECT max(time) FROM \(logs.table) WHERE peer = ?1 AND sequence < coalesce((SELECT min(sequence) FROM (
+                SELECT sequence, hash FROM \(other.table) WHERE peer = ?2 EXCEPT SELECT sequence, hash FROM \(logs.table) WHERE peer = ?1
+                )), 9223372036854775807)
+                """, arguments: [logs.peer, other.peer])
+        return time.map { HybridTime(rawValue: $0) } ?? .least
     }
 
     /// Whether an arriving write was not known before.
