@@ -63,6 +63,12 @@ struct AccountFollowingTests {
             try await other.settled()
             #expect(try await other.rows() == store.rows())
             #expect(try await other.status().knowledge.sequence(of: own) == 4)
+            // What is edited afterwards is no conflict to those who have seen both.
+            devices[0].clock.advance(by: 10)
+            try await store.execute("UPDATE person SET first = 'y'")
+            try await settle(store, other)
+            #expect(try await other.rows() == store.rows())
+            #expect(try await other.conflicts().isEmpty)
             // The next opening needs no fallback.
             try await store.close()
             let again = try await devices[0].follow()

@@ -153,4 +153,23 @@ struct AccountJoinTests {
             #expect(try await !store.isSeeded("t"))
         }
     }
+
+    @Test("What the account held before and what was saved while nobody was signed in are in conflict, by the same device too")
+    func ownConflict() async throws {
+        try await withDevices(2) { devices, root in
+            let (store, other) = (try await devices[0].follow(), try await devices[1].open())
+            try await store.settled()
+            try await store.insert("k", first: "account")
+            try await settle(store, other)
+            try devices[0].home.signOut()
+            try await store.settled()
+            devices[0].clock.advance(by: 10)
+            try await store.insert("k", first: "local")
+            try await store.execute("UPDATE person SET first = 'later' WHERE id = 'k'")
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await settle(store, other)
+            #expect(try await other.rows("SELECT first FROM person") == [["later"]])
+            #expect(try await store.conflicts().flatMap(\.lost).map(\.value.description) == ["account"])
+        }
+    }
 }

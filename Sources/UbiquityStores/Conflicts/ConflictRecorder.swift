@@ -19,6 +19,8 @@ final class ConflictRecorder {
     private var seen: [PeerNumber: [PeerNumber: HybridTime]] = [:]
     private var author = PeerNumber.nobody
     private var authorSees: [PeerNumber: HybridTime] = [:]
+    /// Of another file's saves: the first of them.
+    private var elsewhere: HybridTime?
     /// Of a baseline: for each peer the highest stamp that was known here before it; nil of a log, all of which is new.
     private var known: [PeerNumber: HybridTime]?
     /// How many conflicts have been listed.
@@ -60,12 +62,19 @@ final class ConflictRecorder {
         if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
     }
 
-    /// Takes note that what follows was saved in another file of this store.
+    /// Takes note that what follows was saved in a former file of this store.
     ///
     /// - Parameters:
     ///   - author: the peer that the file's saves are of.
     ///   - seen: for each peer the highest stamp that was seen there.
     func begin(_ author: PeerNumber, seen: [PeerNumber: HybridTime]) { (self.author, authorSees) = (author, seen) }
+
+    /// Takes note that what follows was saved in another file of this store, where nothing was seen but that.
+    ///
+    /// - Parameters:
+    ///   - author: this store's peer, under which it is said.
+    ///   - time: the first stamp that was given there: what this peer had written here is older.
+    func begin(_ author: PeerNumber, since time: HybridTime) { (self.author, authorSees, elsewhere) = (author, [:], time) }
 
     /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
     ///
@@ -151,6 +160,7 @@ final class ConflictRecorder {
     /// Whether the author of the present log had seen a write.
     func hasSeen(_ stamp: Stamp) -> Bool {
         if stamp.time == .least { return true }
+        if let elsewhere { return stamp.peer == author && stamp.time >= elsewhere }
         guard let time = authorSees[stamp.peer] else { return stamp.peer == author }
         return stamp.time <= time
     }

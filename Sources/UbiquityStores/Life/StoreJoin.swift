@@ -234,20 +234,22 @@ private struct Origin {
         knowledge = sawContent ? try StoreKnowledge.all(state, db) : Knowledge()
     }
 
-    /// The highest stamp of each peer that had been taken in, by the numbers of the other file.
+    /// The highest stamp of each peer that had been taken in there, by the numbers of the other file.
     func seen(_ peers: inout PeerTable, _ destination: Database) throws -> [PeerNumber: HybridTime] {
         let names = try StoreKnowledge.peers(db)
         var seen: [PeerNumber: HybridTime] = [:]
-        // Into a file that saw no content only others of this device have been joined.
-        guard sawContent else {
-            for name in names.all.map(\.peer) { seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: .max) }
-            return seen
-        }
         for row in try Row.fetchAll(db, sql: "SELECT peer, max(time) AS time FROM ubiquity_log GROUP BY peer") {
             guard let name = names[PeerNumber(rawValue: row["peer"])] else { continue }
             seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: row["time"])
         }
+        // What was saved there last has been published nowhere.
+        seen[try StoreKnowledge.number(of: peer, in: &peers, destination)] = HybridTime(rawValue: .max)
         return seen
+    }
+
+    /// The first stamp that was given there.
+    func beginning() throws -> HybridTime {
+        try Int64.fetchOne(db, sql: "SELECT min(time) FROM ubiquity_outbox WHERE time > 0").map { HybridTime(rawValue: $0) } ?? .least
     }
 }
 
@@ -273,7 +275,14 @@ extension LogImporter {
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
         let values = LargeValues(limit: sealer.largeValueSize, db)
-        var seen = try origin.seen(&peers, db)
+        // What a file of this device alone holds is said by the peer that publishes it: others know by that peer's logs who has seen it.
+        let author = origin.sawContent ? origin.peer : state.peer
+        let number = try StoreKnowledge.number(of: author, in: &peers, db)
+        if origin.sawContent {
+            conflicts.begin(number, seen: try origin.seen(&peers, db))
+        } else {
+            conflicts.begin(number, since: try origin.beginning())
+        }
         var rebirths =
             origin.sawContent
             ? nil
@@ -285,14 +294,12 @@ extension LogImporter {
         var news = origin.knowledge
         for (name, log) in logs {
             var contents = try LogBody.decode(log)
-            for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = origin.peer }
-            // What was saved there before had been seen by who saved there again.
-            for peer in [origin.peer] + contents.groups.compactMap(\.peer) {
-                seen[try StoreKnowledge.number(of: peer, in: &peers, db)] = HybridTime(rawValue: .max)
+            for index in contents.groups.indices where origin.sawContent && contents.groups[index].peer == nil {
+                contents.groups[index].peer = origin.peer
             }
+            for peer in contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             try rebirths?.apply(to: &contents, values)
-            let ready = ReadyLog(peer: origin.peer, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
-            conflicts.begin(peers[origin.peer]!, seen: seen)
+            let ready = ReadyLog(peer: author, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
             do {
                 try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
             } catch let refusal as Refusal {
