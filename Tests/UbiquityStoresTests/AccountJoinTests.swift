@@ -172,4 +172,30 @@ struct AccountJoinTests {
             #expect(try await store.conflicts().flatMap(\.lost).map(\.value.description) == ["account"])
         }
     }
+
+    @Test("Where the way to another file fails, nothing of the account that is gone goes out, and its exchange goes on once it is back")
+    func failedPassage() async throws {
+        try await withDevices(2) { devices, root in
+            let store = try await devices[0].follow { $0.exchangesAutomatically = true }
+            for await notice in store.notices {
+                if case .didChange = notice { break }
+            }
+            // A directory stands where the local file would be.
+            let support = devices[0].directory.appending("CoreDataUbiquitySupport")
+            let local = support.appending("local~00000000-0000-0000-0000-000000000001/People/store/People.sqlite")
+            try FileManager.default.createDirectory(atPath: local.string, withIntermediateDirectories: true)
+            try devices[0].home.signOut()
+            await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+            #expect(await store.place == .account(try AccountName("alice")))
+            try await store.insert("a")
+            #expect(try await store.status().failure != nil)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            // It arrives without a call.
+            let other = try await devices[1].open(automatically: true)
+            let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person") }
+            for try await keys in observation.values(in: other) where keys == ["a"] { break }
+            try await store.close()
+            try await other.close()
+        }
+    }
 }

@@ -76,7 +76,9 @@ actor StoreKeeper {
     private func identify() async {
         do {
             let account = try files.home.account
-            if let account, !life.gathered.contains(account), try await files.isGathered(account) { learn { $0.gather(account) } }
+            if let account, !life.gathered.contains(account), try await files.isGathered(account), try !files.hasFormer(account) {
+                learn { $0.gather(account) }
+            }
             // It may be another by now.
             let now = try files.home.account
             learn { $0.identify(now) }
@@ -96,6 +98,15 @@ actor StoreKeeper {
         if let asking, life.step != .ask(asking.passage) { endAsking() }
         gatherIfNeeded()
         _ = drive()
+        resume()
+    }
+
+    /// Exchanges again where that was ended for an account that is back.
+    private func resume() {
+        guard options.exchangesAutomatically, !isStopped, life.step == nil, life.place.account == life.account, let base = store?.current,
+            base.isHalted
+        else { return }
+        Task { try? await base.run() }
     }
 
     /// Looks at everything now, and goes as far as that leads.
@@ -120,7 +131,7 @@ actor StoreKeeper {
     private func arrive() async throws {
         while true {
             let changes = answers.subscribe()
-            if drive() == nil || asking != nil && driving == nil {
+            if drive() == nil {
                 if let failure { throw failure }
                 guard case .ask = life.step, !isStopped else { return }
             }
@@ -141,7 +152,9 @@ actor StoreKeeper {
     /// Goes on with what is to be done; nil where nothing is.
     private func drive() -> Task<Void, Never>? {
         if let driving { return driving }
-        guard life.step != nil, !isStopped else { return nil }
+        guard let step = life.step, !isStopped else { return nil }
+        // Its answer goes on with it.
+        if case .ask = step, asking != nil { return nil }
         let task = Task { [weak self] in
             guard let self else { return }
             await self.goOn()
@@ -158,7 +171,6 @@ actor StoreKeeper {
         while let step = life.step, !isStopped {
             // Nobody has the store any more.
             guard store != nil else { return halt() }
-            // Its answer goes on with it.
             if case .ask = step, asking != nil { return }
             do {
                 try await carryOut(step)
@@ -168,7 +180,7 @@ actor StoreKeeper {
                 logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
                 life.fail()
                 // What is saved meanwhile is not for others to see under another account.
-                if let account = life.place.account, account != life.account { store?.current.runner?.cancel() }
+                if let account = life.place.account, account != life.account { store?.current.halt() }
                 return retryLater()
             }
         }

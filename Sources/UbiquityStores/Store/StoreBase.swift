@@ -23,7 +23,10 @@ final class StoreBase: Sendable {
     let engine: StoreEngine
     /// What runs the engine, once it does.
     private let running = Mutex<StoreRunner?>(nil)
+    private let halted = Mutex(false)
     var runner: StoreRunner? { running.withLock { $0 } }
+    /// Whether it has run, and does no longer.
+    var isHalted: Bool { halted.withLock { $0 } }
     var pool: DatabasePool { file.pool }
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
@@ -67,6 +70,8 @@ final class StoreBase: Sendable {
     /// It looks at the container's file system, which may be a slow one.
     func run(onExchange: (@Sendable () async -> Void)? = nil) async throws {
         guard runner == nil else { return }
+        halted.withLock { $0 = false }
+        engine.isStopping.withLock { $0 = false }
         let (engine, directory) = (engine, file.path.removingLastComponent())
         let runner = try await blocking {
             StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
@@ -77,6 +82,17 @@ final class StoreBase: Sendable {
             return true
         }
         if !isFirst { runner.cancel() }
+    }
+
+    /// Exchanges no longer by itself, until it is run again.
+    func halt() {
+        let runner = running.withLock { running in
+            defer { running = nil }
+            return running
+        }
+        guard let runner else { return }
+        halted.withLock { $0 = true }
+        runner.cancel()
     }
 
     /// Makes what is committed durable.
