@@ -60,7 +60,7 @@ struct AccountKillTests {
     }
 
     @Test(
-        "S-031, S-056: accounts by turns while other processes save all the time: each save that was acknowledged is in one account, and none in two")
+        "S-056: accounts by turns while other processes save all the time: each save that was acknowledged is in one account, and none in two")
     func turns() async throws {
         try await withDevices(1) { devices in
             let device = devices[0]

@@ -149,6 +149,13 @@ struct StoreLifeTests {
     )
     func joins() {
         for state in all() {
+            if case .ask(let passage) = state.life.step {
+                for joins in [false, true] {
+                    var life = state.life
+                    life.answer(passage, joins: joins)
+                    #expect(life.step == .prepare(StoreLife.Passage(from: .local, to: passage.to, joins: joins)))
+                }
+            }
             guard case .prepare(let passage) = state.life.step else { continue }
             switch (passage.from, passage.to) {
             case (.local, .fallback), (.local, .account): break

@@ -155,7 +155,7 @@ struct StoreFiles: Sendable {
                 return context.notices.post(.didSetAside(aside))
             }
             let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
-            _ = try await blocking { try join.finish {} }
+            try await blocking { try join.finish() }
             try source.pool.close()
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             context.notices.post(.didSetAside(try await setDamagedAside(former).appending(path.lastComponent!)))

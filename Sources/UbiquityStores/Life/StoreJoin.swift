@@ -2,7 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import UbiquityContainers
 
-/// Joins what was saved in one file of a store into another of its files, save by save: each becomes a log of the other, with its own stamp (DESIGN §6).
+/// Joins what was saved in one file of a store into another of its files, save by save: each becomes a log of the other, at the time at which it was saved (DESIGN §6).
 ///
 /// How far it has come commits with the rows, so that it goes on after a crash and takes in nothing twice. The first file is emptied at the end, once what has been
 /// taken out of it is on the disk.
@@ -56,13 +56,10 @@ struct StoreJoin {
 
     /// Joins what is there, while others go on saving to the source.
     ///
-    /// - Returns: what it did to the destination.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors; what has been joined by then stays so.
-    func advance() throws -> LogImporter.Outcome {
+    func advance() throws {
         try sealAll()
-        var whole = LogImporter.Outcome()
-        while let outcome = try source.pool.read({ origin in try joinBatch(origin) }) { whole.add(outcome) }
-        return whole
+        while try source.pool.read({ origin in try joinBatch(origin) }) {}
     }
 
     /// Makes logs of all that is in the source, each in a transaction that is committed: what is joined must be there again after a crash, under the same number.
@@ -81,17 +78,15 @@ struct StoreJoin {
     /// Joins the rest while nobody saves to the source, and empties it.
     ///
     /// - Parameter body: is called between the two: what has been saved is on the disk, in the destination.
-    /// - Returns: what it did to the destination.
     /// - Throws: what joining throws, before the body is called; or GRDB's errors after it, and the source is emptied another time.
-    func finish(_ body: () -> Void) throws -> LogImporter.Outcome {
-        var whole = LogImporter.Outcome()
+    func finish(_ body: () -> Void = {}) throws {
         var isDone = false
         while !isDone {
-            whole.add(try advance())
+            try advance()
             // What another program has written since is sealed first.
             isDone = try source.file.importing { origin in
                 guard try isSealed(origin) else { return false }
-                try empty(origin, &whole, body)
+                try empty(origin, body)
                 return true
             }
         }
@@ -99,12 +94,11 @@ struct StoreJoin {
         // Those who live in the source from now on are others.
         let peer = try source.pool.read { db in try StoreState.read(db).peer }
         try destination.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_rebirth WHERE source = ?", arguments: [peer.description]) }
-        return whole
     }
 
     /// Joins the last logs, and empties the source, in its transaction.
-    private func empty(_ origin: Database, _ whole: inout LogImporter.Outcome, _ body: () -> Void) throws {
-        while let outcome = try joinBatch(origin) { whole.add(outcome) }
+    private func empty(_ origin: Database, _ body: () -> Void) throws {
+        while try joinBatch(origin) {}
         // No commit of the source may outlive what has been taken out of it.
         try destination.syncWriteAheadLog()
         Waypoint.lifeSynced.pass()
@@ -115,33 +109,32 @@ struct StoreJoin {
         Waypoint.lifeEmptied.pass()
     }
 
-    /// Joins some of the source's logs; nil where none is left.
-    private func joinBatch(_ origin: Database) throws -> LogImporter.Outcome? {
+    /// Joins some of the source's logs; false where none is left.
+    private func joinBatch(_ origin: Database) throws -> Bool {
         let peer = try StoreState.read(origin).peer
         let (token, account) = try destination.pool.read { db in (try Self.joined(of: peer, db), try StoreState.read(db).account) }
         try Self.check(origin, isGivenTo: account)
         let (sequence, conflict) = try Self.isKnown(token, origin) ? (token.sequence, token.conflict) : (0, 0)
         let logs = try Self.logs(after: sequence, origin)
         let conflicts = try Row.fetchAll(origin, sql: "SELECT * FROM ubiquity_conflict WHERE number > ? ORDER BY number", arguments: [conflict])
-        guard let last = logs.last?.name.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return nil }
+        guard let last = logs.last?.name.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return false }
         // A log that is joined must not be lost with the power: the next would get its number.
         try source.syncWriteAheadLog()
-        let outcome = try destination.file.importing { db in
+        try destination.file.importing { db in
             // Another process may have been faster.
-            guard try Self.joined(of: peer, db) == token else { return LogImporter.Outcome() }
+            guard try Self.joined(of: peer, db) == token else { return }
             let importer = LogImporter(
                 shapes: destination.file.shapes, sealer: destination.sealer, conflictRetention: conflictRetention, values: nil)
             try copyValues(of: logs, origin, db)
-            let outcome = try importer.replay(
+            try importer.replay(
                 logs, from: Origin(origin), isOlder: { LogTableMapping.isOlder($0, than: destination.file.migrations) }, db)
             try copy(conflicts, origin, db)
             try db.execute(
                 sql: "INSERT OR REPLACE INTO ubiquity_joined VALUES (?,?,?,?)",
                 arguments: [peer.description, last, logs.last.map { Data($0.name.hash.bytes) } ?? token.hash, conflicts.last?["number"] ?? conflict])
-            return outcome
         }
         Waypoint.lifeJoined.pass()
-        return outcome
+        return true
     }
 
     /// How far a file has been joined.
@@ -185,17 +178,8 @@ struct StoreJoin {
     private func copyValues(of logs: [(name: LogFileName, log: LogFile)], _ origin: Database, _ db: Database) throws {
         guard try LargeValues.last(origin) > 0 else { return }
         let values = LargeValues(limit: 0, db)
-        for (_, log) in logs {
-            let contents = try LogBody.decode(log)
-            for rows in contents.groups.flatMap(\.rows) {
-                try rows.forEach(
-                    in: contents.tables[rows.table],
-                    values: { value in
-                        if let bytes = try LargeValues.bytes(value.hash, origin) { try values.insert(bytes, value.hash) }
-                        return .null
-                    }
-                ) { _ in }
-            }
+        for value in try logs.flatMap({ try $0.log.largeValues.keys }) {
+            if let bytes = try LargeValues.bytes(value.hash, origin) { try values.insert(bytes, value.hash) }
         }
     }
 
@@ -261,16 +245,15 @@ extension LogImporter {
     ///   - origin: the other file.
     ///   - isOlder: whether a schema is one that this store has left behind.
     ///   - db: in the transaction of ``StoreFile/importing(attaching:_:)``.
-    /// - Returns: what came of it.
     /// - Throws: `UbiquitousStoreError` where a log cannot be held here, or GRDB's errors.
     fileprivate func replay(
         _ logs: [(name: LogFileName, log: LogFile)], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
-    ) throws -> Outcome {
+    ) throws {
         try sealer.seal(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         var state = try StoreState.read(db)
         var peers = try StoreKnowledge.peers(db)
-        var outcome = Outcome()
+        var notice = ImportNotice()
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
@@ -301,7 +284,7 @@ extension LogImporter {
             try rebirths?.apply(to: &contents, values)
             let ready = ReadyLog(peer: author, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
             do {
-                try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
+                try join(ready, peers: peers, conflicts, related, &importers, &notice, db)
             } catch let refusal as Refusal {
                 throw UbiquitousStoreError(
                     .unsupported,
@@ -314,27 +297,13 @@ extension LogImporter {
             state.predecessor = try Outbox.append(header, body: contents.encoded(), time: ready.time, isOpen: sealer.coalesces, db)
             state.sequence = header.sequence
             state.clock = max(state.clock, ready.time)
-            outcome.joined += 1
         }
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
         try state.update(db)
-        outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
-        outcome.broken = try broken(outcome.notice, db)
+        // What breaks a CHECK now is listed by that.
+        _ = try broken(notice, db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
-        return outcome
-    }
-}
-
-extension LogImporter.Outcome {
-    /// Adds what another transaction did after it.
-    fileprivate mutating func add(_ other: Self) {
-        for record in other.notice.inserted { notice.add(.insert, record) }
-        for record in other.notice.updated { notice.add(.update, record) }
-        for record in other.notice.deleted { notice.add(.delete, record) }
-        conflicts += other.conflicts
-        broken += other.broken
-        joined += other.joined
+        for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
     }
 }

@@ -273,7 +273,7 @@ actor StoreKeeper {
         guard passage.joins else { return }
         let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
         if passage.from == .local { try await join.give(to: try files.home.peer(of: passage.to.account!, in: files.identifier)) }
-        _ = try await blocking { try join.advance() }
+        try await blocking { try join.advance() }
     }
 
     private func open(_ place: StoreTransition.Place) async throws -> StoreBase {
@@ -294,7 +294,7 @@ actor StoreKeeper {
         let fallback = try await files.open(.fallback(account))
         guard try await StoreJoin.isNeeded(from: fallback) else { return }
         let join = StoreJoin(source: fallback, destination: base, conflictRetention: options.conflictRetention)
-        _ = try await blocking { try join.finish {} }
+        try await blocking { try join.finish() }
     }
 
     private func tellWillChange(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async {
@@ -314,13 +314,7 @@ actor StoreKeeper {
         if passage.joins {
             let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
             do {
-                _ = try await blocking {
-                    try join.finish {
-                        store.use(new)
-                        // Before the old file is emptied: nobody is to see that.
-                        store.observations.move(to: new.pool)
-                    }
-                }
+                try await blocking { try join.finish { store.use(new) } }
             } catch {
                 // What is left there is looked at again when the store is opened, or comes back to that file.
                 guard store.isCurrent(new) else { throw error }
@@ -328,7 +322,6 @@ actor StoreKeeper {
             }
         } else {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }
-            store.observations.move(to: new.pool)
         }
         old.runner?.cancel()
         if options.exchangesAutomatically {

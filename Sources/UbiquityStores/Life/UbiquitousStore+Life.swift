@@ -125,6 +125,6 @@ extension StoreFiles {
         let owner = try AccountName(peer.account)
         let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
         let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
-        _ = try await blocking { try join.finish {} }
+        try await blocking { try join.finish() }
     }
 }

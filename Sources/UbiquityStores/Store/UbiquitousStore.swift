@@ -174,15 +174,17 @@ public final class UbiquitousStore: Sendable {
     package func change(to path: FilePath) async throws {
         let old = current
         let new = try await Self.open(path, in: old.engine.container!, context)
-        try await old.pool.writeWithoutTransaction { _ in base.withLock { $0 = new } }
-        observations.move(to: new.pool)
+        try await old.pool.writeWithoutTransaction { _ in use(new) }
         await old.runner?.stop()
         try await old.engine.publishOnly()
         new.runner?.wake()
     }
 
-    /// Uses another file from now on; where nothing can be written to the old one meanwhile, nothing is.
-    func use(_ new: StoreBase) { base.withLock { $0 = new } }
+    /// Uses another file from now on, and observes that; it is called on the writer's queue of the old one, to which so nothing is written meanwhile.
+    func use(_ new: StoreBase) {
+        base.withLock { $0 = new }
+        observations.move(to: new.pool)
+    }
 
     /// Does something with the file in use; once more where that is another by the time that the body could have begun.
     func onCurrent<Result>(_ body: (StoreBase) throws -> Result?) rethrows -> Result {
