@@ -155,6 +155,67 @@ struct ForeignKeyTests {
         }
     }
 
+    /// What is done to an entry that is shown under another key than its own, and the entries afterwards.
+    private static let reinserted: [(sql: String, entries: [[String]])] = [
+        // The row that is there stays; what is inserted is another.
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); INSERT INTO entry VALUES ('l', 'sB', 'new')",
+            [["l", "sA", "'old'"], ["l", "sB", "'new'"]]
+        ),
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); UPDATE entry SET note = 'late'; INSERT INTO entry VALUES ('l', 'sB', 'new')",
+            [["l", "sA", "'late'"], ["l", "sB", "'new'"]]
+        ),
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); INSERT INTO entry VALUES ('l', 'sB', 'new'); UPDATE entry SET note = 'late' WHERE song = 'sA'",
+            [["l", "sA", "'late'"], ["l", "sB", "'new'"]]
+        ),
+        // Moved, or deleted first.
+        ("INSERT INTO song VALUES ('sB', 'y'); UPDATE entry SET song = 'sB', note = 'moved'", [["l", "sB", "'moved'"]]),
+        ("INSERT INTO song VALUES ('sB', 'y'); DELETE FROM entry; INSERT INTO entry VALUES ('l', 'sB', 'new')", [["l", "sB", "'new'"]]),
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); INSERT INTO entry VALUES ('l', 'sB', 'new'); DELETE FROM entry WHERE song = 'sA'",
+            [["l", "sB", "'new'"]]
+        ),
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); INSERT INTO entry VALUES ('l', 'sB', 'new'); REPLACE INTO entry VALUES ('l', 'sA', 'again')",
+            [["l", "sA", "'again'"], ["l", "sB", "'new'"]]
+        ),
+        (
+            "INSERT INTO song VALUES ('sB', 'y'); REPLACE INTO entry VALUES ('l', 'sA', 'again'), ('l', 'sB', 'new')",
+            [["l", "sA", "'again'"], ["l", "sB", "'new'"]]
+        ),
+        // By another program, which enforces no reference: both are one then.
+        ("INSERT INTO entry VALUES ('l', 'sB', 'new') -- by sqlite3", [["l", "sA", "'old'"]]),
+    ]
+
+    @Test("An entry that is inserted under a key that another row is shown for is another, and that row stays on every device", arguments: reinserted)
+    func reinsertedBesideItsRow(sql: String, entries: [[String]]) async throws {
+        let schema = SyncedSchema(
+            migrator: migrator(
+                """
+                CREATE TABLE song (id TEXT NOT NULL PRIMARY KEY, isrc TEXT UNIQUE);
+                CREATE TABLE entry (list TEXT NOT NULL, song TEXT NOT NULL REFERENCES song (id), note TEXT, PRIMARY KEY (list, song));
+                """)
+        ) { ["song", "entry"].map { SyncedTable($0) } }
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            try await a.execute("INSERT INTO song VALUES ('sA', 'x')")
+            devices[1].clock.advance(by: 60)
+            try await b.execute("INSERT INTO song VALUES ('sB', 'x'); INSERT INTO entry VALUES ('l', 'sB', 'old')")
+            try await settle(a, b)
+            let query = "SELECT list, song, quote(note) FROM entry ORDER BY 1, 2"
+            for store in [a, b] { #expect(try await store.rows(query) == [["l", "sA", "'old'"]]) }
+            if sql.hasSuffix("by sqlite3") {
+                try sqlite3(a.file, sql)
+            } else {
+                try await a.execute(sql)
+            }
+            try await settle(a, b)
+            for store in [a, b] { #expect(try await store.rows(query) == entries) }
+        }
+    }
+
     @Test("A reference that cannot sync is refused at opening, with its remedy")
     func refusals() async throws {
         let sql = """

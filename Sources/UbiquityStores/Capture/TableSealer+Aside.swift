@@ -25,17 +25,41 @@ extension TableSealer {
 
     /// An insert of a key that is alive and not shown under it starts its next life.
     ///
-    /// What that record gave to a row that it shares stays there, as a save of this device.
+    /// What that record gave to a row that it shares stays there, as a save of this device. A row that showed it alone is a record of its own from
+    /// now on: nobody deleted it.
     ///
+    /// - Parameters:
+    ///   - key: the key that was inserted.
+    ///   - wasRemoved: whether the save has removed a row by its key.
     /// - Returns: the end of the life that is over; 0 where there was none.
-    mutating func takeHidden(_ key: [RecordValue]) throws -> Int64 {
+    /// - Throws: GRDB's errors.
+    mutating func takeHidden(_ key: [RecordValue], wasRemoved: ([RecordValue]) -> Bool) throws -> Int64 {
         guard let related, let hidden = try related.table.aside(key) else { return 0 }
         try related.table.removeAside(key)
         try related.table.markUnresolved(key)
-        if hidden.state == .shown, let rest = try related.table.asides(under: hidden.shown).first(where: { $0.state == .shown }) {
-            try keep(of: hidden, in: rest)
+        if hidden.state == .shown {
+            if let rest = try related.table.asides(under: hidden.shown).first(where: { $0.state == .shown }) {
+                try keep(of: hidden, in: rest)
+            } else if !wasRemoved(hidden.shown) {
+                try keepAlone(hidden)
+            }
         }
         return hidden.registers.clock.life + 1
+    }
+
+    private mutating func keepAlone(_ hidden: AsideRecord) throws {
+        let key = hidden.shown
+        guard let related, let row = try related.table.row(key) else { return }
+        var columns: ColumnSet = []
+        for column in shape.columns.indices where hidden.registers.values[column] != .null { columns.insert(ColumnSet(column: column)) }
+        columns = shape.rules.completed(columns)
+        let clock = RecordClock(life: try clocks.revive(key) + 1, stamp: stamp, columns: columns)
+        let kept = Registers(key: key, clock: clock, values: hidden.registers.values, local: row.local)
+        // What is shown may differ from what was written.
+        try related.table.put(AsideRecord(registers: kept, shown: key, state: .shown))
+        try related.table.markUnresolved(key)
+        try clocks.set(clock, at: row.place)
+        try emit(kept, columns)
     }
 
     private mutating func keep(of hidden: AsideRecord, in rest: AsideRecord) throws {

@@ -47,17 +47,24 @@ struct TableSealer {
             let clock = try clocks.take(end.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
             ended[end.key] = Former(clock: clock, replaced: end.replaced, past: end.past)
         }
+        // What is inserted may take a record from the row that showed it: what was written there goes first.
+        var births: [Place] = []
         for place in fold.order {
-            guard let change = fold.take(place) else { continue }
-            place.bind(to: row)
-            defer { row.reset() }
-            guard try row.step() else { continue }
-            switch change {
-            case .born: try born(place, &ended)
-            case .changed(let first, let later): try changed(place, first, later)
+            switch fold.take(place) {
+            case .born: births.append(place)
+            case .changed(let first, let later): try visit(place) { sealer in try sealer.changed(place, first, later) }
+            case nil: continue
             }
         }
+        for place in births { try visit(place) { sealer in try sealer.born(place, &ended) } }
         for (key, former) in ended { try lost(key, after: former.clock.life) }
+    }
+
+    /// Calls a closure with a row as the present one, if it is there.
+    private mutating func visit(_ place: Place, _ body: (inout Self) throws -> Void) throws {
+        place.bind(to: row)
+        defer { row.reset() }
+        if try row.step() { try body(&self) }
     }
 
     /// A row that is gone takes every record with it that it showed.
@@ -96,7 +103,8 @@ struct TableSealer {
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
         let key = key
         if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(key, place, former) }
-        let hidden = try takeHidden(key)
+        // Where the row that showed it went and came back in this save, that is an insert of its own.
+        let hidden = try takeHidden(key) { ended.removeValue(forKey: $0) != nil }
         try begin(place, life: max(try clocks.revive(key), hidden) + 1)
     }
 
