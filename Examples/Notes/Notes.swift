@@ -66,7 +66,9 @@ struct Notebook: ParsableArguments {
         // From here on the save stands, whatever becomes of its publication.
         do {
             try await store.publish()
-            if let reason = try await store.status().suspended { warn("Saved on this device only: \(ContainerAttachment.detached(reason)).") }
+            let status = try await store.status()
+            if let reason = status.suspended { warn("Saved on this device only: \(ContainerAttachment.detached(reason)).") }
+            if status.isPaused { warn("Saved on this device only: the store is paused; resume it with: ubcontrol store resume") }
         } catch {
             warn("Saved on this device only: \(error)")
         }

@@ -25,7 +25,7 @@ struct ListCommand: AsyncParsableCommand {
         if !offline {
             do {
                 try await store.settled()
-            } catch let error as UbiquitousStoreError where error.code == .suspended || error.code == .fileSystem {
+            } catch let error as UbiquitousStoreError where [.suspended, .paused, .fileSystem].contains(error.code) {
                 warn("\(error)")
             }
         }
@@ -55,6 +55,7 @@ struct StatusCommand: AsyncParsableCommand {
         let notes = try await store.read { db in try Note.fetchCount(db) }
         print("\(status.peer), epoch \(status.epoch): notes: \(notes), logs not published: \(status.unpublished)")
         if let reason = status.suspended { print("suspended: \(ContainerAttachment.detached(reason))") }
+        if status.isPaused { print("paused") }
         if let failure = status.failure { print("failed: \(failure)") }
         for peer in status.waiting { print("waiting: log \(peer.sequence) of \(peer.peer): \(peer.reason)") }
         for log in status.quarantined { print("unusable: \(log.peer)/\(log.file): \(log.reason)") }

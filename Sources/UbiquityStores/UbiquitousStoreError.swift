@@ -27,8 +27,12 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let unsupported = Code(description: "unsupported")
         /// The container or the store's content is gone; the store works locally.
         public static let suspended = Code(description: "suspended")
+        /// Somebody has paused the exchange of the store; it works locally.
+        public static let paused = Code(description: "paused")
         /// The content lacks logs that the store holds, so that nothing can be made anew from it.
         public static let contentIncomplete = Code(description: "contentIncomplete")
+        /// The store has been opened for reading alone.
+        public static let readOnly = Code(description: "readOnly")
         /// A deadline passed; the message says what was being waited for.
         public static let timedOut = Code(description: "timedOut")
         /// SQLite refused a statement.
@@ -55,5 +59,12 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
     public var description: String {
         guard let cause else { return message }
         return "\(message) (\(cause))"
+    }
+}
+
+extension UbiquitousStoreError {
+    /// That a store was to be written or exchanged which is open for reading alone.
+    static func readOnly(_ file: FilePath) -> UbiquitousStoreError {
+        UbiquitousStoreError(.readOnly, "\(file) is open for reading alone; sign in to its account and open the store to write to it.", path: file)
     }
 }

@@ -9,7 +9,9 @@ struct StoreCommand: AsyncParsableCommand {
         commandName: "store",
         abstract: "Look at a store and mend it.",
         subcommands: [
-            CheckCommand.self, QuarantineCommand.self, ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self,
+            StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
+            StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
+            ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self,
             CopyCommand.self,
         ]
     )

@@ -73,10 +73,10 @@ struct QuarantineListCommand: AsyncParsableCommand {
     }
 }
 
-/// Runs `ubcontrol store copy`.
+/// Runs `ubcontrol store strip`.
 struct CopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "copy",
+        commandName: "strip",
         abstract: "Write the app's tables to a plain database, without anything of this package.",
         discussion: """
             It may run beside the app: the copy is of one moment, compared with the store row by row, and put in its place only then. The store is not \

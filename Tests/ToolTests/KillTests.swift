@@ -148,7 +148,7 @@ struct KillTests {
             #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", seed.string, sql]).status == 0)
             #expect(try await writer.run("notes", "seed", seed.string, "--token", "notes").status == 0)
             let copy = writer.home.appending("Copy.sqlite")
-            let command = ["store", "copy", try writer.storeFile().string, copy.string]
+            let command = ["store", "strip", try writer.storeFile().string, copy.string]
             let killed = try await Tool.run("ubcontrol", command, environment: ["UBIQUITY_KILL_AT": point])
             #expect(killed.signal == SIGKILL, "\(killed)")
             #expect(!FileManager.default.fileExists(atPath: copy.string))

@@ -73,10 +73,10 @@ struct StoreCheckTests {
             let device = devices[0]
             #expect(try await device.run("notes", "add", "kept").status == 0)
             let (store, target) = (try device.storeFile().string, device.home.appending("Plain.sqlite").string)
-            let outcome = try await Tool.run("ubcontrol", ["store", "copy", store, target])
+            let outcome = try await Tool.run("ubcontrol", ["store", "strip", store, target])
             #expect(outcome.status == 0 && outcome.output.contains("note: 1 rows"), "\(outcome)")
             #expect(try await Tool.run("/usr/bin/sqlite3", [target, "SELECT title FROM note"]).output == "kept\n")
-            let again = try await Tool.run("ubcontrol", ["store", "copy", store, target])
+            let again = try await Tool.run("ubcontrol", ["store", "strip", store, target])
             #expect(again.status == 1 && again.errors.contains("is there already"), "\(again)")
         }
     }
@@ -84,5 +84,5 @@ struct StoreCheckTests {
 
 extension ToolDevice {
     /// Runs a tool that takes no home.
-    fileprivate func runBare(_ tool: String, _ arguments: String...) async throws -> Tool.Outcome { try await Tool.run(tool, arguments) }
+    func runBare(_ tool: String, _ arguments: String...) async throws -> Tool.Outcome { try await Tool.run(tool, arguments) }
 }

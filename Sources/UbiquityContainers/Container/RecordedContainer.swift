@@ -14,6 +14,26 @@ extension DeviceHome {
         try HomeFiles(home: self).record(of: account)?.peers[identifier.description].flatMap { PeerIdentifier($0.identifier) }
     }
 
+    /// The accounts that have been signed in to on this device.
+    ///
+    /// - Returns: the accounts, sorted; none where the home is not there.
+    /// - Throws: `ContainerError` where the home cannot be read.
+    package var knownAccounts: [AccountName] {
+        get throws(ContainerError) {
+            let directory = HomeFiles(home: self).accounts
+            let names: [String]
+            do {
+                names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
+            } catch CocoaError.fileReadNoSuchFile {
+                return []
+            } catch {
+                throw ContainerError(.fileSystem, "\(directory) cannot be read; check its owner and mode.", path: directory, cause: error)
+            }
+            let accounts = names.filter { $0.hasSuffix(".json") }.compactMap { try? AccountName(String($0.dropLast(5))) }
+            return accounts.sorted { $0.description < $1.description }
+        }
+    }
+
     /// The same; where there is none, one is chosen, which is attached once the container is used.
     ///
     /// - Parameters:

@@ -185,6 +185,13 @@ public struct UbiquityContainer: Sendable {
             path: container)
     }
 
+    /// Makes the container's directories again where they have gone, for somebody has said that it is to be there; the marks are left to the caller.
+    ///
+    /// - Throws: `ContainerError` with `fileSystem`.
+    package func makeAgain() throws(ContainerError) {
+        for directory in [path.removingLastComponent(), path, markDirectory] { try Self.makeDirectory(directory, files) }
+    }
+
     /// The identifier that a name is, or the first that is declared.
     package static func identifier(_ name: String?, in home: DeviceHome) throws(ContainerError) -> ContainerIdentifier {
         if let name { return try ContainerIdentifier(name) }

@@ -61,6 +61,8 @@ enum Waypoint: String {
     case identityAdopted = "identity.adopted"
     case removalSealed = "removal.sealed"
     case removalMarked = "removal.marked"
+    case reattachPlaced = "reattach.placed"
+    case reattachMarked = "reattach.marked"
     case epochSeen = "epoch.seen"
     case epochSealed = "epoch.sealed"
     case keptWritten = "kept.log-written"

@@ -87,6 +87,12 @@ extension StoreEngine {
 
     /// Why nothing can be exchanged now.
     var suspension: UbiquitousStoreError {
+        if isPaused {
+            return UbiquitousStoreError(
+                .paused,
+                "\(file.path) is paused: nothing goes out or in, and nothing is discarded, until it is resumed, by the app or with: ubcontrol store resume",
+                path: file.path)
+        }
         guard let container else {
             return UbiquitousStoreError(
                 .suspended,

@@ -12,6 +12,8 @@ struct StoreContext: Sendable {
     let now: @Sendable () -> Date
     let files: any FileLayer
     var logger = Logger.ubiquity
+    /// Whether nothing is to be written or exchanged.
+    var isReadOnly = false
     var notices = Broadcast<StoreNotice>()
     let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
 }
@@ -52,12 +54,17 @@ final class StoreBase: Sendable {
         _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, plain: FilePath?, _ context: StoreContext,
         copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
-        let (options, schema) = (context.options, context.schema)
         let file = try await blocking {
             try StoreFile.open(
-                path, schema: schema, newState: newState, plain: plain, attached: options.attachedDatabases,
+                path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
                 files: context.files, copying: copying)
         }
+        return try await make(file, in: container, context)
+    }
+
+    /// What goes with an open file.
+    static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
+        let (options, schema) = (context.options, context.schema)
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,

@@ -20,6 +20,7 @@ extension StoreEngine {
 
     /// Does something while no other process of this device exchanges for this store; nil where another does and nobody wants to wait.
     func locked<Result>(waiting: Bool = true, _ body: () throws -> Result) throws -> Result? {
+        guard !isReadOnly else { throw UbiquitousStoreError.readOnly(file.path) }
         let lock = FilePath(file.path.string + "-exchange")
         guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
             if !waiting { return nil }
@@ -34,7 +35,8 @@ extension StoreEngine {
 
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         var (state, isAdopting) = try noteOtherProcesses()
-        guard container != nil else {
+        isPaused = state.paused
+        guard container != nil, !isPaused else {
             // Nothing goes out or in; what is in the tables becomes saves, as elsewhere.
             if isAdopting, waiting { _ = try adoptAll() }
             return
@@ -73,7 +75,7 @@ extension StoreEngine {
     }
 
     /// A mark of the epoch that the store remembers, where there is none: what its writer had taken in is not known any more.
-    private func lostMark(_ state: StoreState) -> EpochMark {
+    func lostMark(_ state: StoreState) -> EpochMark {
         EpochMark(epoch: state.epoch, peer: state.peer, knowledge: nil, time: now())
     }
 

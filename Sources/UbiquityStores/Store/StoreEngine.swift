@@ -27,6 +27,10 @@ actor StoreEngine {
     var peer: PeerIdentifier
     var epoch: Int64 = 1
     var suspended: ContainerAttachment.Reason?
+    /// Whether somebody wants nothing to go out or in.
+    var isPaused = false
+    let wipePolicy: WipePolicy
+    let isReadOnly: Bool
     /// Nil where the content is to be listed anew.
     var inventory: ContentInventory?
     /// Files that came to this store's own directory, and have not been looked at.
@@ -77,6 +81,8 @@ actor StoreEngine {
         baselines = context.options.baselines
         silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
         files = context.files
+        wipePolicy = context.options.wipePolicy
+        isReadOnly = context.isReadOnly
         // Without a container nothing is looked for there.
         layout = ContentLayout(container: container?.path ?? file.path.removingLastComponent(), contentName: contentName)
         marks = container.map { PathPrefix($0.markDirectory) }
@@ -103,7 +109,7 @@ actor StoreEngine {
     /// When it is to be exchanged though nothing happens; nil for never.
     ///
     /// A store that is suspended waits for the container.
-    var nextTime: ContinuousClock.Instant? { suspended == nil ? ([closing, maintenance] + later.values).compactMap { $0 }.min() : nil }
+    var nextTime: ContinuousClock.Instant? { suspended == nil && !isPaused ? ([closing, maintenance] + later.values).compactMap { $0 }.min() : nil }
 
     /// Makes waits for other processes end at once, for the store closes.
     nonisolated func stopWaiting() { isStopping.withLock { $0 = true } }
@@ -201,6 +207,7 @@ actor StoreEngine {
     func exchangeInBackground() -> Bool {
         do {
             try exchange()
+            try fulfilRequest()
             failure = nil
         } catch {
             failure = String(describing: error)
@@ -218,7 +225,7 @@ actor StoreEngine {
             failure = String(describing: error)
             throw error
         }
-        if suspended != nil { throw suspension }
+        if isPaused || suspended != nil { throw suspension }
     }
 
     /// Takes over what was in the tables before they were synced, as far as that can be done now.
@@ -236,7 +243,8 @@ actor StoreEngine {
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
             return StoreStatus(
-                suspended: suspended, peer: state.peer, epoch: state.epoch, knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
+                suspended: suspended, isPaused: state.paused, peer: state.peer, epoch: state.epoch, knowledge: try StoreKnowledge.all(state, db),
+                unpublished: unpublished,
                 syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: waiting,
                 quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db), held: try RelatedTables.heldCount(file.shapes, db),
                 failure: failure ?? watchFault)

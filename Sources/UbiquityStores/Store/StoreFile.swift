@@ -21,7 +21,8 @@ struct StoreFile {
     }
 
     /// Where the files of a store lie: beside the one that the app names.
-    static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending("CoreDataUbiquitySupport") }
+    static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending(supportDirectoryName) }
+    static let supportDirectoryName = "CoreDataUbiquitySupport"
 
     /// Opens or creates the file.
     ///
@@ -73,6 +74,34 @@ struct StoreFile {
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
+    }
+
+    /// Opens a file that is there, and writes nothing.
+    ///
+    /// - Parameters:
+    ///   - path: the SQLite file.
+    ///   - schema: the app's migrator and synced tables.
+    ///   - expected: what the file must belong to.
+    ///   - attached: files whose tables every connection joins.
+    /// - Returns: the open file.
+    /// - Throws: `UbiquitousStoreError`.
+    static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
+        do {
+            if case .current = try standing(of: path, schema, expected: expected) {
+                var readOnly = configuration
+                readOnly.readonly = true
+                let pool = try AttachedDatabase.pool(at: path, readOnly, attaching: attached)
+                let file = try pool.read { db in
+                    try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
+                }
+                if let file { return file }
+            }
+        } catch let error as DatabaseError {
+            throw explained(error, path)
+        }
+        throw UbiquitousStoreError(
+            .unsupported, "\(path) was left by another version of the app's schema; open it once while its account is signed in, which migrates it.",
+            path: path)
     }
 
     /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a

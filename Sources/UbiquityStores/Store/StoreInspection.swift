@@ -91,11 +91,10 @@ package struct StoreInspection: Sendable {
     private static func resolve(_ path: FilePath) throws -> FilePath {
         if FileManager.default.fileExists(atPath: path.string) { return path }
         guard let name = path.lastComponent?.string else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
-        let support = path.removingLastComponent().appending("CoreDataUbiquitySupport")
-        let found = (FileManager.default.enumerator(atPath: support.string)?.allObjects as? [String] ?? [])
-            .filter { FilePath($0).components.count == 4 && FilePath($0).components.suffix(2).map(\.string) == ["store", name] }
+        let support = StoreFile.supportDirectory(of: path)
+        let found = files(at: path).filter { $0.components.suffix(2).map(\.string) == ["store", name] }
         guard let only = found.first, found.count == 1 else {
-            let list = found.sorted().map { "\n  \(support.appending($0))" }.joined()
+            let list = found.map { "\n  \($0)" }.joined()
             throw UbiquitousStoreError(
                 .fileSystem,
                 found.isEmpty
@@ -103,6 +102,6 @@ package struct StoreInspection: Sendable {
                     : "\(path) has \(found.count) stores, one for each account; name one of them:\(list)",
                 path: path)
         }
-        return support.appending(only)
+        return only
     }
 }

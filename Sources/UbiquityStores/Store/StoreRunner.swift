@@ -80,9 +80,17 @@ final class StoreRunner: Sendable {
     ) async {
         var pause = Duration.milliseconds(500)
         var alarm: Task<Void, Never>?
+        var answering: Task<Void, Never>?
         for await _ in stream {
             alarm?.cancel()
             let isWell = await engine.exchangeInBackground()
+            if await !engine.isWiped {
+                answering?.cancel()
+                answering = nil
+            } else if answering == nil {
+                // The app may take its time; what is gone may be back before.
+                answering = Task { if (try? await engine.answerWipe()) == true { wakes.yield() } }
+            }
             if isWell { await onExchange?() }
             // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
             let next = isWell ? await engine.nextTime : .now + pause
@@ -94,6 +102,7 @@ final class StoreRunner: Sendable {
             }
         }
         alarm?.cancel()
+        answering?.cancel()
     }
 
     func wake() { wakes.yield() }

@@ -5,6 +5,10 @@ public import UbiquityContainers
 public struct StoreStatus: Sendable {
     /// Nil while the store exchanges; else what is missing.
     public var suspended: ContainerAttachment.Reason?
+    /// Whether somebody wants nothing to go out or in: ``UbiquitousStore/pause()``.
+    public var isPaused: Bool
+    /// The store's files on this device, the one in use first: of a store that follows the account, also what other accounts have, and what was saved while nobody was signed in.
+    public var locations: [StoreLocation] = []
     /// This store's peer.
     public var peer: PeerIdentifier
     /// The epoch of the content.

@@ -10,7 +10,7 @@ enum StoreTables {
     static let format = 1
 
     static let statements = [
-        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT)",
+        "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
         // Set only inside an import's transaction: an app's triggers may ask it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
         "INSERT INTO ubiquity_import VALUES (0)",
@@ -77,11 +77,15 @@ struct StoreState {
     var successor: PeerIdentifier?
     /// What the file is for; it never changes.
     var place = StoreFilePlace.store
+    /// Whether nothing is to go out or in.
+    var paused = false
+    /// What another program has asked for, and has not been done.
+    var request: StoreRequest?
 
     static func read(_ db: Database) throws -> StoreState {
         // By hand: every save reads it.
         let row = try RawStatement(
-            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place FROM ubiquity_state",
+            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place, paused, request FROM ubiquity_state",
             db)
         defer { row.reset() }
         guard try row.step(), let peer = row.text(0).flatMap({ PeerIdentifier($0) }), let account = row.text(8), let container = row.text(9),
@@ -93,12 +97,13 @@ struct StoreState {
         return StoreState(
             account: account, container: container, content: content, peer: peer, epoch: row.integer(1), sequence: row.integer(2),
             predecessor: ContentHash(bytes: row.bytes(3)), clock: HybridTime(rawValue: row.integer(4)), attached: row.integer(5) != 0,
-            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) }, place: place)
+            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) }, place: place,
+            paused: row.integer(12) != 0, request: row.text(13).flatMap(StoreRequest.init))
     }
 
     func insert(_ db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL)",
+            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,0,NULL)",
             arguments: [
                 StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
                 clock.rawValue,
@@ -106,7 +111,7 @@ struct StoreState {
             ])
     }
 
-    /// Saves what changes while a store is open.
+    /// Saves what an exchange changes; what others set stays as it is there.
     func update(_ db: Database) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")

@@ -47,6 +47,13 @@ public final class UbiquitousStore: Sendable {
         public var rebuildsFromUbiquitousContent = false
         /// What becomes of what was saved while nobody was signed in, once somebody is.
         public var joiningPolicy = JoiningPolicy.merge
+        /// What becomes of the store when its container, or its content, is gone from its place.
+        public var wipePolicy = WipePolicy.wait
+        /// Whether the file of an account that is signed in no more is removed from this device, once nothing is in it that is not in the account's container too.
+        ///
+        /// Only of a store that follows the account. When the account is back, the file is made anew from the container. One that holds anything else stays: saves that have not gone out, tables and columns that never leave the
+        /// device, values that lost a conflict.
+        public var removesFilesOfGoneAccounts = false
         /// How long handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
         public var transitionDeadline: Duration = .seconds(30)
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
@@ -87,7 +94,7 @@ public final class UbiquitousStore: Sendable {
     var current: StoreBase { base.withLock { $0 } }
     var engine: StoreEngine { current.engine }
     /// What exchanges with other devices, for the file in use or for the one that is being filled.
-    private var exchanging: StoreEngine { get async { await keeper?.gatheringEngine ?? engine } }
+    var exchanging: StoreEngine { get async { await keeper?.gatheringEngine ?? engine } }
 
     /// The SQLite file in use.
     public var file: FilePath { current.file.path }
@@ -209,7 +216,8 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: what the closure returns, once it is committed.
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
-        try await onCurrent { base in
+        if context.isReadOnly { throw UbiquitousStoreError.readOnly(file) }
+        return try await onCurrent { base in
             if let old = TransitionHandlers.base, old !== base {
                 throw UbiquitousStoreError(
                     .suspended, "The store has changed files since this handler of will-change was called: what it saves would be another account's.",
@@ -252,10 +260,10 @@ public final class UbiquitousStore: Sendable {
     ///
     /// A store that is on its way to another file arrives there first, or does what can be done towards it. While nobody is signed in there is nothing to do.
     ///
-    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; nothing is lost by that.
+    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone, or `paused`; nothing is lost by that.
     public func settled() async throws {
         try await keeper?.settle()
-        try await engine.settle()
+        try await engine.settleByPolicy()
     }
 
     /// Makes the synced tables anew from the container's content.
@@ -339,10 +347,12 @@ public final class UbiquitousStore: Sendable {
         if let gathering = await keeper?.gatheringEngine {
             // What holds up the account's file.
             let other = try await gathering.status()
+            status.isPaused = other.isPaused
             (status.suspended, status.waiting, status.quarantined) = (other.suspended, other.waiting, other.quarantined)
             status.failure = status.failure ?? other.failure
         }
         if status.failure == nil { status.failure = await keeper?.obstacle }
+        if let keeper { status.locations = try await keeper.locations(besides: file) }
         return status
     }
 

@@ -1,0 +1,171 @@
+internal import Foundation
+internal import GRDB
+package import SystemPackage
+package import UbiquityContainers
+
+/// How a store file stands, for tools: what its own tables say.
+package struct StoreSummary: Sendable, Codable {
+    /// The SQLite file.
+    package var file: String
+    /// What it is for: `account`, `local` or `fallback`; with `former` or `damaged` before it where it was put out of the way.
+    package var place: String
+    /// Whose it is; empty of a local one.
+    package var account: String
+    package var container: String
+    package var content: String
+    package var peer: String
+    package var epoch: Int64
+    /// In bytes, of the SQLite file alone.
+    package var bytes: Int64
+    /// How many rows its synced tables have.
+    package var records: Int
+    /// How many logs wait to go out.
+    package var unpublished: Int
+    /// Whether something was written that is in no log yet.
+    package var isNoted: Bool
+    /// Whether its account's content has been read once as far as it was known.
+    package var isGathered: Bool
+    package var isPaused: Bool
+    /// What is to be done with the app's next exchange; nil for nothing.
+    package var request: String?
+    package var quarantined: Int
+    package var held: Int
+    package var conflicts: Int
+}
+
+extension StoreInspection {
+    /// How the file stands.
+    ///
+    /// - Returns: what it says of itself.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    package func summary() throws -> StoreSummary {
+        try read { db in
+            let state = try StoreState.read(db)
+            func count(_ table: String) throws -> Int { try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")! }
+            let tables = try Row.fetchAll(db, sql: "SELECT number, name FROM ubiquity_table ORDER BY number")
+            let records = try tables.reduce(0) { sum, table in
+                let name = table["name"] as String
+                return try sum + (db.tableExists(name) ? count(name.quotedIdentifier) : 0)
+            }
+            let isNoted = try tables.contains { table in
+                try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_capture_\(table["number"] as Int64))")!
+            }
+            let held = try tables.reduce(0) { sum, table in
+                let aside = "ubiquity_aside_\(table["number"] as Int64)"
+                return try sum + (db.tableExists(aside) ? count("\(aside) WHERE held > ''") : 0)
+            }
+            let directory = file.removingLastComponent().lastComponent?.string ?? ""
+            let aside = directory == "former" ? "former " : directory.hasPrefix("damaged") ? "damaged " : ""
+            return StoreSummary(
+                file: file.string, place: aside + (state.place == .store ? "account" : state.place.rawValue), account: state.account,
+                container: state.container, content: state.content, peer: state.peer.description, epoch: state.epoch,
+                bytes: (try? LinuxFileLayer().size(of: file)) ?? 0, records: records, unpublished: try count("ubiquity_outbox"), isNoted: isNoted,
+                isGathered: try Bool.fetchOne(db, sql: "SELECT gathered FROM ubiquity_state")!, isPaused: state.paused,
+                request: state.request?.rawValue, quarantined: try count("ubiquity_quarantine"), held: held,
+                conflicts: try count("ubiquity_conflict"))
+        }
+    }
+
+    /// The store files at a path: one for each account, and those that are the device's own or lie out of the way.
+    ///
+    /// - Parameter path: the path that an app gave its store, or a directory in which there are stores.
+    /// - Returns: the SQLite files, sorted; none where there are none.
+    package static func files(at path: FilePath) -> [FilePath] {
+        var isDirectory: ObjCBool = false
+        let isThere = FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory)
+        if isThere, !isDirectory.boolValue { return [path] }
+        let support: FilePath
+        if isThere {
+            support = path.lastComponent?.string == StoreFile.supportDirectoryName ? path : path.appending(StoreFile.supportDirectoryName)
+        } else {
+            support = StoreFile.supportDirectory(of: path)
+        }
+        // <peer>/<content>/<what it is for>/<file>
+        let found = (FileManager.default.enumerator(atPath: support.string)?.allObjects as? [String] ?? []).map { FilePath($0) }
+        return found.filter { file in
+            let name = file.lastComponent?.string ?? ""
+            guard file.components.count == 4, isThere || name == path.lastComponent?.string else { return false }
+            // What lies beside a file is called like it, and longer.
+            return !["-wal", "-shm", "-journal", "-open", "-exchange"].contains { name.hasSuffix($0) }
+                && (try? LinuxFileLayer().kind(of: support.appending(file.components))) == .file
+        }.map { support.appending($0.components) }.sorted { $0.string < $1.string }
+    }
+
+    /// Lets nothing go out or in, or everything again; the app that has the store open notices by itself.
+    ///
+    /// - Parameter isPaused: whether nothing is to go out or in.
+    /// - Returns: whether that is another state than before.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    package func setPaused(_ isPaused: Bool) throws -> Bool {
+        try write { db in
+            guard try exchanging(db).paused != isPaused else { return false }
+            try db.execute(sql: "UPDATE ubiquity_state SET paused = ?", arguments: [isPaused])
+            return true
+        }
+    }
+
+    /// Asks the app for something, which it does with its next exchange.
+    ///
+    /// - Parameter request: what is asked for; nil to withdraw what has been.
+    /// - Returns: what had been asked for before, and had not been done.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    @discardableResult
+    package func ask(for request: StoreRequest?) throws -> StoreRequest? {
+        try write { db in
+            let before = try exchanging(db).request
+            try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [request?.rawValue])
+            return before
+        }
+    }
+
+    /// The state of a file that exchanges with a container.
+    private func exchanging(_ db: Database) throws -> StoreState {
+        let state = try StoreState.read(db)
+        guard state.place == .store else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "\(file) is a \(state.place.rawValue) file, from which nothing goes out or in; name the account's, see `ubcontrol store list`.",
+                path: file)
+        }
+        return state
+    }
+
+    /// Removes the content on all devices of the account: writes the mark of the next epoch, which decides.
+    ///
+    /// The app, here and elsewhere, sets aside what had not been sent and empties its store as soon as it sees the mark. What is written to this store meanwhile had not been sent.
+    ///
+    /// - Parameter container: the container of the content.
+    /// - Returns: the epoch that has begun.
+    /// - Throws: `UbiquitousStoreError`: `suspended` where the store has no place in the container, `paused`, `timedOut` or `fileSystem`; nothing is removed then.
+    package func removeContent(in container: UbiquityContainer) throws -> Int64 {
+        let lock = FilePath(file.string + "-exchange")
+        guard let lease = try StoreLock.take(lock, within: .seconds(60), unless: { Task.isCancelled }) else {
+            throw UbiquitousStoreError(
+                .timedOut, "A process\(StoreLock.holder(of: lock)) has been exchanging for \(file) for a minute; see whether it is stopped.",
+                path: lock)
+        }
+        defer { withExtendedLifetime(lease) {} }
+        let (state, knowledge) = try read { db in
+            let state = try exchanging(db)
+            return (state, try StoreKnowledge.all(state, db))
+        }
+        guard !state.paused else {
+            throw UbiquitousStoreError(.paused, "\(file) is paused: resume it first, with: ubcontrol store resume", path: file)
+        }
+        let layout = ContentLayout(container: container.path, contentName: state.content)
+        guard state.attached, container.attachment(of: state.peer) == .attached,
+            (try? container.files.kind(of: layout.logs(of: state.peer, epoch: state.epoch))) == .directory
+        else {
+            throw UbiquitousStoreError(
+                .suspended, "The store has no place in \(layout.directory), so that nothing is removed; see `ubcontrol container status`.",
+                path: layout.directory)
+        }
+        let next = try max(state.epoch, EpochMarks(of: layout, files: container.files).present) + 1
+        guard next <= ContentLayout.lastEpoch else {
+            throw UbiquitousStoreError(.unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
+        }
+        let mark = EpochMark(epoch: next, peer: state.peer, knowledge: knowledge, time: Date())
+        try PeerPlace(layout: layout, container: container, files: container.files).write(mark, of: state.peer, placedIn: state.epoch)
+        return next
+    }
+}

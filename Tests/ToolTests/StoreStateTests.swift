@@ -1,0 +1,116 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// What `ubcontrol store` says of stores, and does to them beside an app.
+struct StoreStateTests {
+    private func state(_ device: ToolDevice) async throws -> [String: Any] {
+        let outcome = try await device.runBare("ubcontrol", "store", "state", device.storeFile().string, "--json")
+        return try #require(try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any], "\(outcome)")
+    }
+
+    @Test("ubcontrol store pause holds back what goes out and in, over restarts of the app, until it is resumed; list and state say so")
+    func paused() async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let store = try device.storeFile().string
+            #expect(try await state(device)["isPaused"] as? Bool == false)
+            #expect(try await device.runBare("ubcontrol", "store", "pause", store).output == "Paused.\n")
+            #expect(try await device.runBare("ubcontrol", "store", "pause", store).output == "It was paused before.\n")
+            _ = try await device.run("notes", "add", "two")
+            #expect(try await devices[1].list().count == 1)
+            let now = try await state(device)
+            #expect(now["isPaused"] as? Bool == true && now["records"] as? Int == 2)
+            #expect(now["isNoted"] as? Bool == true || now["unpublished"] as? Int == 1, "\(now)")
+            let line = try await device.runBare("ubcontrol", "store", "list", FilePath(store).removingLastComponent().string + "/../../../..").output
+            #expect(
+                line.contains("account of ") && line.contains("2 records; not all has gone out; paused: ") && line.contains("store/Notes.sqlite"),
+                "\(line)")
+            #expect(try await device.runBare("ubcontrol", "store", "resume", store).output == "Resumed.\n")
+            #expect(try await device.list().count == 2)
+            #expect(try await devices[1].list().count == 2)
+            #expect(try await device.runBare("ubcontrol", "store", "list", "/nowhere").output.isEmpty)
+        }
+    }
+
+    @Test("ubcontrol store rebuild has the app make the store anew, and can be withdrawn before it does")
+    func rebuilt() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            for title in ["one", "two"] { #expect(try await device.run("notes", "add", title).status == 0) }
+            let store = try device.storeFile().string
+            #expect(try await Tool.run("/usr/bin/sqlite3", [store, "DELETE FROM ubiquity_clock_1 WHERE rid = 1"]).status == 0)
+            #expect(try await device.run("ubcontrol", "store", "check", store).status == 1)
+            #expect(try await device.runBare("ubcontrol", "store", "rebuild", store).status == 0)
+            #expect(try await state(device)["request"] as? String == "rebuild")
+            #expect(try await device.runBare("ubcontrol", "store", "rebuild", store, "--cancel").output == "Withdrawn: rebuild.\n")
+            _ = try await device.list()
+            #expect(try await device.run("ubcontrol", "store", "check", store).status == 1)
+            #expect(try await device.runBare("ubcontrol", "store", "rebuild", store).status == 0)
+            #expect(try await device.list().count == 2)
+            #expect(try await state(device)["request"] == nil)
+            let check = try await device.run("ubcontrol", "store", "check", store)
+            #expect(check.status == 0, "\(check)")
+        }
+    }
+
+    @Test("ubcontrol store republish has the app put back what was wiped, and follow has it removed everywhere")
+    func wiped() async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let content = try #require(try device.logs().first).removingLastComponent().removingLastComponent().removingLastComponent()
+            let store = try device.storeFile().string
+            try FileManager.default.removeItem(atPath: content.string)
+            _ = try await device.run("notes", "list")
+            #expect(!FileManager.default.fileExists(atPath: content.string))
+            #expect(try await device.runBare("ubcontrol", "store", "republish", store).status == 0)
+            #expect(try await device.list().count == 1)
+            #expect(try await devices[1].list().count == 1)
+            try FileManager.default.removeItem(atPath: content.string)
+            #expect(try await device.runBare("ubcontrol", "store", "follow", store).status == 64)
+            #expect(try await device.runBare("ubcontrol", "store", "follow", store, "--yes").status == 0)
+            #expect(try await device.list().isEmpty)
+            #expect(try await state(device)["epoch"] as? Int == 2)
+        }
+    }
+
+    @Test(
+        "A kill while what was wiped is put back loses nothing: the next exchange goes on, and it is there for a device that comes then",
+        arguments: ["reattach.placed", "reattach.marked", "roll.written", "roll.renamed"])
+    func killed(point: String) async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            for title in ["one", "two"] { #expect(try await device.run("notes", "add", title).status == 0) }
+            try FileManager.default.removeItem(atPath: device.container.string)
+            #expect(try await device.runBare("ubcontrol", "store", "republish", device.storeFile().string).status == 0)
+            #expect(try await device.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point]).signal == SIGKILL)
+            #expect(try await device.list().count == 2)
+            #expect(try await state(device)["request"] == nil)
+            #expect(try await devices[1].list().count == 2)
+            #expect(try await devices[1].run("notes", "add", "three").status == 0)
+            #expect(try await device.list().count == 3)
+        }
+    }
+
+    @Test("ubcontrol store remove-everything writes one mark, and the app empties its store by it, here and elsewhere")
+    func removed() async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            #expect(try await devices[1].list().count == 1)
+            let store = try device.storeFile().string
+            #expect(try await device.run("ubcontrol", "store", "remove-everything", store).status == 64)
+            let dry = try await device.run("ubcontrol", "store", "remove-everything", store, "--dry-run")
+            #expect(dry.status == 0 && dry.output.hasPrefix("Would remove ") && dry.output.contains("with 1 records here"), "\(dry)")
+            #expect(try await device.list().count == 1)
+            let outcome = try await device.run("ubcontrol", "store", "remove-everything", store, "--yes", "--json")
+            #expect(outcome.status == 0 && outcome.output.contains("\"epoch\":2"), "\(outcome)")
+            for each in devices { #expect(try await each.list().isEmpty) }
+            #expect(try await device.run("notes", "add", "new").status == 0)
+            #expect(try await devices[1].list().count == 1)
+        }
+    }
+}

@@ -1,0 +1,354 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// What becomes of a store when its container, or its content, is gone; and pausing it.
+struct WipePolicyTests {
+    /// What may be gone.
+    enum Loss: CaseIterable {
+        case content, container, mark
+
+        func happen(to container: UbiquityContainer) throws {
+            let path =
+                switch self {
+                case .content: container.path.appending("CoreData/People")
+                case .container: container.path
+                case .mark: container.path.appending(".ubiquity")
+                }
+            try FileManager.default.removeItem(atPath: path.string)
+        }
+    }
+
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+    }
+
+    private func insert(_ key: String, into store: UbiquitousStore) async throws {
+        try await store.execute("INSERT INTO person (id) VALUES (?)", [key])
+    }
+
+    private func open(_ device: TestDevice, _ policy: WipePolicy) async throws -> UbiquitousStore {
+        try await device.follow { $0.wipePolicy = policy }
+    }
+
+    @Test("F-18: what was wiped is reported, and nothing is put there again by itself", arguments: Loss.allCases)
+    func waits(loss: Loss) async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await open(devices[0], .wait)
+            try await insert("a", into: store)
+            try await store.settled()
+            let container = try await devices[0].container()
+            try loss.happen(to: container)
+            try await insert("b", into: store)
+            var notices = store.notices.makeAsyncIterator()
+            await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+            var told: ContainerAttachment.Reason?
+            while told == nil, let notice = await notices.next() { if case .didSuspend(let reason) = notice { told = reason } }
+            #expect(try await store.status().suspended == told)
+            #expect(try await keys(store) == ["a", "b"])
+            let left = FileManager.default.enumerator(atPath: container.path.string)?.allObjects as? [String] ?? []
+            #expect(!left.contains { $0.hasSuffix(".ublog") } || loss == .mark)
+            // By hand it is, whatever the policy.
+            try await store.answerWipe(.republish)
+            try await store.settled()
+            #expect(try await store.status().suspended == nil)
+        }
+    }
+
+    @Test("Where the policy is to republish, all that the store holds is there again, for every device", arguments: Loss.allCases)
+    func republishes(loss: Loss) async throws {
+        try await withDevices(3) { devices, _ in
+            let (a, b) = (try await open(devices[0], .republish), try await open(devices[1], .republish))
+            try await insert("a", into: a)
+            try await a.settled()
+            try await insert("b", into: b)
+            try await settle(b, a)
+            let peer = try await a.status().peer
+            try loss.happen(to: try await devices[0].container())
+            try await insert("late", into: a)
+            try await settle(a, b)
+            try await insert("later", into: b)
+            try await settle(b, a)
+            for store in [a, b] { #expect(try await keys(store) == ["a", "b", "late", "later"]) }
+            #expect(try await a.status().peer == peer)
+            // One that comes now knows nothing of what was.
+            let c = try await open(devices[2], .wait)
+            try await c.settled()
+            #expect(try await keys(c) == ["a", "b", "late", "later"])
+            #expect(try await a.conflicts().isEmpty)
+            #expect(try await b.status().quarantined.isEmpty)
+        }
+    }
+
+    @Test("Where the policy is to follow, the content begins anew, empty, on every device, and what had not been sent is set aside")
+    func follows() async throws {
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await open(devices[0], .follow), try await open(devices[1], .wait))
+            try await insert("a", into: a)
+            try await settle(a, b)
+            let container = try await devices[0].container()
+            let marks = container.path.appending(".ubiquity")
+            let mark = FileManager.default.contents(atPath: marks.appending(try await b.status().peer.description).string)
+            try Loss.container.happen(to: container)
+            try await insert("unsent", into: a)
+            try await insert("far", into: b)
+            try await a.settled()
+            #expect(try await keys(a) == [])
+            #expect(try await a.status().epoch == 2)
+            let kept = KeptLogs(home: devices[0].home)
+            #expect(try kept.list().count == 1)
+            // The other's mark is gone too, until a synchroniser that had it brings it back.
+            await #expect(throws: UbiquitousStoreError.self) { try await b.settled() }
+            #expect(try await keys(b) == ["a", "far"])
+            try #require(mark).write(to: URL(filePath: marks.appending(try await b.status().peer.description).string))
+            try FileManager.default.createDirectory(
+                atPath: container.path.appending("CoreData/People").appending(try await b.status().peer.description).appending("1").string,
+                withIntermediateDirectories: true)
+            try await b.settled()
+            #expect(try await keys(b) == [])
+            #expect(try KeptLogs(home: devices[1].home).list().count == 1)
+            try await insert("new", into: b)
+            try await settle(b, a)
+            #expect(try await keys(a) == ["new"])
+        }
+    }
+
+    @Test("The app that is asked answers once for each wipe, and what it answers is done")
+    func asks() async throws {
+        try await withDevices(1) { devices, _ in
+            let asked = AsyncStream.makeStream(of: ContainerAttachment.Reason.self)
+            let store = try await open(
+                devices[0],
+                .ask { reason in
+                    asked.continuation.yield(reason)
+                    return .republish
+                })
+            try await insert("a", into: store)
+            try await store.settled()
+            for _ in 0..<2 {
+                try Loss.content.happen(to: try await devices[0].container())
+                try await store.settled()
+                #expect(try await store.status().suspended == nil)
+            }
+            asked.continuation.finish()
+            var reasons: [ContainerAttachment.Reason] = []
+            for await reason in asked.stream { reasons.append(reason) }
+            #expect(reasons == [.contentGone, .contentGone])
+        }
+    }
+
+    @Test("By itself, too: a store that exchanges automatically republishes what is wiped")
+    func automatically() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow {
+                $0.wipePolicy = .republish
+                $0.exchangesAutomatically = true
+            }
+            try await insert("a", into: store)
+            try await store.settled()
+            var notices = store.notices.makeAsyncIterator()
+            try Loss.container.happen(to: try await devices[0].container())
+            while let notice = await notices.next() { if case .didResume = notice { break } }
+            try await store.settled()
+            let other = try await TestDevice("late", in: devices[0].directory, root: devices[0].home.containersRoot!).follow()
+            try await other.settled()
+            #expect(try await keys(other) == ["a"])
+        }
+    }
+
+    @Test("A containers root that is gone is waited for, whatever the policy says")
+    func rootGone() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await open(devices[0], .republish)
+            try await insert("a", into: store)
+            try await store.settled()
+            try FileManager.default.moveItem(atPath: root.string, toPath: root.string + "-away")
+            await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+            await #expect(throws: UbiquitousStoreError.self) { try await store.answerWipe(.republish) }
+            #expect(!FileManager.default.fileExists(atPath: root.string))
+            try FileManager.default.moveItem(atPath: root.string + "-away", toPath: root.string)
+            try await store.settled()
+            #expect(try await store.status().suspended == nil)
+        }
+    }
+}
+
+/// Pausing, and asking by another program.
+struct PauseTests {
+    private func keys(_ store: UbiquitousStore) async throws -> [String] {
+        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+    }
+
+    @Test("F-32: a store that is paused keeps all, over a restart and a purge of its content, and all goes out and in once it is resumed")
+    func paused() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            var store = try await devices[0].follow()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(store, other)
+            try await store.pause()
+            try await store.execute("INSERT INTO person (id) VALUES ('b')")
+            try await other.execute("INSERT INTO person (id) VALUES ('c')")
+            try await other.settled()
+            await #expect { try await store.settled() } throws: { ($0 as? UbiquitousStoreError)?.code == .paused }
+            try await store.publish()
+            try await store.close()
+            store = try await devices[0].follow()
+            #expect(try await store.status().isPaused)
+            try await store.publish()
+            try await other.settled()
+            #expect(try await keys(store) == ["a", "b"])
+            #expect(try await keys(other) == ["a", "c"])
+            for ask in [{ try await store.rebuildFromUbiquitousContent() }, { _ = try await store.rollBaseline() }] {
+                await #expect { try await ask() } throws: { ($0 as? UbiquitousStoreError)?.code == .paused }
+            }
+            // Somebody makes room meanwhile.
+            let content = try await devices[0].container().path.appending("CoreData/People")
+            try FileManager.default.moveItem(atPath: content.string, toPath: content.string + "-away")
+            try await store.publish()
+            #expect(try await keys(store) == ["a", "b"])
+            try FileManager.default.moveItem(atPath: content.string + "-away", toPath: content.string)
+            try await store.resume()
+            try await settle(store, other)
+            for each in [store, other] { #expect(try await keys(each) == ["a", "b", "c"]) }
+        }
+    }
+
+    @Test("A store that is paused before its account's content is read stays with the fallback file, and nobody who is signed out can pause")
+    func pausedEarly() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            try await other.execute("INSERT INTO person (id) VALUES ('o')")
+            try await other.settled()
+            let store = try await devices[0].follow()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            let alice = try AccountName("alice")
+            try await store.pause()
+            await #expect { try await store.settled() } throws: { ($0 as? UbiquitousStoreError)?.code == .paused }
+            try await store.close()
+            let again = try await devices[0].follow()
+            #expect(await again.place == .fallback(alice))
+            #expect(try await keys(again) == ["a"])
+            try await again.resume()
+            try await again.settled()
+            #expect(await again.place == .account(alice))
+            #expect(try await keys(again) == ["a", "o"])
+            try devices[0].home.signOut()
+            try await again.settled()
+            await #expect { try await again.pause() } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+        }
+    }
+
+    @Test("F-16: where sync is switched off by signing out, the status says where each set of records lies, and both are kept")
+    func locations() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow { $0.joiningPolicy = .keepSeparate }
+            let alice = try AccountName("alice")
+            try await store.execute("INSERT INTO person (id) VALUES ('synced')")
+            try await store.settled()
+            let synced = store.file
+            try devices[0].home.signOut()
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('local')")
+            let signedOut = try await store.status().locations
+            #expect(signedOut.first == StoreLocation(place: .local, file: store.file))
+            #expect(signedOut.contains(StoreLocation(place: .account(alice), file: synced)))
+            try devices[0].home.signIn(alice, containers: root)
+            let local = store.file
+            try await store.settled()
+            #expect(try await keys(store) == ["synced"])
+            let signedIn = try await store.status().locations
+            #expect(signedIn.first == StoreLocation(place: .account(alice), file: synced))
+            #expect(signedIn.contains(StoreLocation(place: .local, file: local)))
+        }
+    }
+}
+
+/// Removing files of this device.
+struct ErasureTests {
+    private func exists(_ file: FilePath) -> Bool { FileManager.default.fileExists(atPath: file.string) }
+
+    @Test("S-011: by an option an account's file goes when the account does, and is made anew from the container when it is back")
+    func gone() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            let file = store.file
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(!exists(file))
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(store.file == file)
+            #expect(try await store.rows("SELECT id FROM person") == [["a"]])
+        }
+    }
+
+    @Test("S-011: an account's file with anything that has not gone out stays, until an opening after it has")
+    func unsent() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            try await store.settled()
+            let file = store.file
+            try await store.execute("INSERT INTO person (id) VALUES ('unsent')")
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(await store.place == .local)
+            #expect(exists(file))
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await store.rows("SELECT id FROM person") == [["unsent"]])
+            try await store.close()
+            try devices[0].home.signOut()
+            // Without the option nothing goes.
+            try await devices[0].follow().close()
+            #expect(exists(file))
+            let again = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            #expect(!exists(file))
+            try await again.close()
+        }
+    }
+
+    @Test("S-100: the store that is not open is removed by what opens it, on every device, and can be opened again at once")
+    func removed() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            let path = devices[0].directory.appending("People.sqlite")
+            let options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            func remove(_ confirmed: String) async throws -> ContentRemoval {
+                try await UbiquitousStore.removeUbiquitousContentAndPersistentStore(
+                    at: path, options: options, .removeEverythingOnAllDevices(contentName: confirmed), container: "org.example.test",
+                    home: devices[0].home, schema: personSchema)
+            }
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(store, other)
+            let file = store.file
+            await #expect { _ = try await remove("Persons") } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            // One that is open stays, and is empty.
+            #expect(try await remove("People").epoch == 2)
+            #expect(exists(file))
+            try await store.settled()
+            #expect(try await store.rows("SELECT id FROM person") == [])
+            try await store.execute("INSERT INTO person (id) VALUES ('b')")
+            try await store.settled()
+            try await store.close()
+            #expect(try await remove("People").epoch == 3)
+            #expect(!exists(file))
+            try await other.settled()
+            #expect(try await other.rows("SELECT id FROM person") == [])
+            let again = try await devices[0].follow()
+            try await again.execute("INSERT INTO person (id) VALUES ('c')")
+            try await settle(again, other)
+            #expect(try await other.rows("SELECT id FROM person") == [["c"]])
+        }
+    }
+}
