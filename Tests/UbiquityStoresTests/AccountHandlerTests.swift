@@ -82,7 +82,9 @@ struct AccountHandlerTests {
         }
     }
 
-    @Test("S-052, S-054, S-059: handlers are awaited and can still save to the old file; then it is swapped, and did-change says from what to what")
+    @Test(
+        "F-24, S-052, S-054, S-059: handlers are awaited and can still save to the old file; then it is swapped, and did-change says from what to what"
+    )
     func handlers() async throws {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()

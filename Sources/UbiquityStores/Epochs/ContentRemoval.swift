@@ -1,3 +1,6 @@
+public import SystemPackage
+public import UbiquityContainers
+
 /// That somebody means to remove a store's content on all devices of the account.
 ///
 /// ```swift
@@ -52,5 +55,39 @@ extension UbiquitousStore {
         let removal = try await engine.removeContent()
         current.runner?.wake()
         return removal
+    }
+
+    /// Removes the store's content on all devices of the account that is signed in, and this device's file of it.
+    ///
+    /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the store can be opened again, and is empty; the app's own tables, which never leave the device, have gone with the
+    /// file. Where another process has the store open, its file stays, empty but for these.
+    ///
+    /// - Parameters:
+    ///   - path: where the app has its store.
+    ///   - options: the content's name.
+    ///   - confirmation: names the content.
+    ///   - container: the container's identifier; nil for the first that `config.json` declares.
+    ///   - home: the user's own unless given.
+    ///   - schema: the app's migrator and synced tables.
+    /// - Returns: what was done on this device.
+    /// - Throws: what opening throws, and ``removeUbiquitousContent(_:)``; `ContainerError` with `signedOut` where nobody is signed in. Nothing has been removed then, unless the error is `fileSystem`.
+    @discardableResult
+    public static func removeUbiquitousContentAndPersistentStore(
+        at path: FilePath, options: Options, _ confirmation: RemovalConfirmation, container: String? = nil, home: DeviceHome? = nil,
+        schema: SyncedSchema
+    ) async throws -> ContentRemoval {
+        var options = options
+        options.exchangesAutomatically = false
+        let store = try await open(at: path, options: options, in: UbiquityContainer(container, home: home), schema: schema)
+        let file = store.file
+        do {
+            let removal = try await store.removeUbiquitousContent(confirmation)
+            try await store.close()
+            try await blocking { _ = try StoreErasure(file: file, schema: schema).run() }
+            return removal
+        } catch {
+            try? await store.close()
+            throw error
+        }
     }
 }

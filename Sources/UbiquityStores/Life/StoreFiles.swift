@@ -102,16 +102,11 @@ struct StoreFiles: Sendable {
 
     /// Refuses to make a file anew that holds what is nowhere else.
     private func refuseLocalContent(of file: FilePath, _ db: Database) throws {
-        let shapes = try SchemaInspector.shapes(of: context.schema, in: db)
-        let synced = Set(shapes.map(\.name))
-        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'").filter { name in
-            !synced.contains(name) && !name.hasPrefix("ubiquity_") && !name.hasPrefix("sqlite_") && name != "grdb_migrations"
-        }
-        let columns = shapes.flatMap { shape in shape.localColumns.map { "\(shape.name).\($0)" } }
-        guard !tables.isEmpty || !columns.isEmpty else { return }
+        let content = try StoreErasure.localContent(context.schema, db)
+        guard !content.isEmpty else { return }
         throw UbiquitousStoreError(
             .unsupported,
-            "\(file) holds what never leaves this device (\((tables + columns).sorted().joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
+            "\(file) holds what never leaves this device (\(content.joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
             path: file)
     }
 
@@ -164,20 +159,25 @@ struct StoreFiles: Sendable {
         try await blocking { try FileManager.default.removeItem(atPath: former.string) }
     }
 
+    /// Where the file of a place lies, or would; nil where that has not been settled.
+    func file(of place: StoreTransition.Place) throws -> FilePath? {
+        let peer = try place.account.map { try home.knownPeer(of: $0, in: identifier) } ?? localPeers().first
+        var kind = StoreFilePlace.store
+        if case .fallback = place { kind = .fallback }
+        return peer.map { StoreFile.path(for: path, peer: $0, contentName: content, place: kind) }
+    }
+
     /// Whether the file of a place is there.
     func exists(_ place: StoreTransition.Place) async throws -> Bool {
+        try await blocking { try file(of: place).map { FileManager.default.fileExists(atPath: $0.string) } ?? false }
+    }
+
+    /// The files that are there, of whichever account that is known here.
+    func locations() async throws -> [StoreLocation] {
         try await blocking {
-            let file: FilePath
-            switch place {
-            case .local:
-                guard let peer = localPeers().first else { return false }
-                file = StoreFile.path(for: path, peer: peer, contentName: content)
-            case .fallback(let account):
-                file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content, place: .fallback)
-            case .account(let account):
-                file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
-            }
-            return FileManager.default.fileExists(atPath: file.string)
+            let places = try [.local] + home.knownAccounts.flatMap { [StoreTransition.Place.account($0), .fallback($0)] }
+            let found = try places.compactMap { place in try file(of: place).map { StoreLocation(place: place, file: $0) } }
+            return found.filter { FileManager.default.fileExists(atPath: $0.file.string) }
         }
     }
 

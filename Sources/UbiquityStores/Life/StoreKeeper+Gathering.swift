@@ -20,6 +20,12 @@ extension StoreKeeper {
         return base
     }
 
+    /// The same for the account that is signed in; nil where its content has been read, or nobody is.
+    func gatheringBase() async throws -> StoreBase? {
+        guard let account = life.gathering else { return nil }
+        return try await gatheringBase(of: account)
+    }
+
     /// Lets go of a file that is being filled.
     func dropGathered() {
         gathered?.base.runner?.cancel()

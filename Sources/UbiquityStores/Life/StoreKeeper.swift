@@ -13,7 +13,9 @@ actor StoreKeeper {
     var gathered: (account: AccountName, base: StoreBase)?
     /// The file that the passage under way leads to, and where it comes from.
     var prepared: StoreBase?
-    private var origin: StoreLocation?
+    private var origin: (location: StoreLocation, base: StoreBase)?
+    /// Removes the file that the store has left.
+    private var erasing: Task<Void, Never>?
     private var driving: Task<Void, Never>?
     var gathering: Task<Void, Never>?
     private var asking: (passage: StoreLife.Passage, number: Int, task: Task<Void, Never>)?
@@ -37,6 +39,7 @@ actor StoreKeeper {
     /// Begins, once the store is made.
     func start(_ store: UbiquitousStore) {
         self.store = store
+        tellBeginning(store)
         report(store.current)
         watching = Task { [weak self, home = files.home] in
             do {
@@ -50,6 +53,21 @@ actor StoreKeeper {
         }
         gatherIfNeeded()
         _ = drive()
+    }
+
+    /// Tells that the account is another than when the store was open last.
+    ///
+    /// Nobody can have been told before, nor can save to the other file: a handler of will-change has nothing to do.
+    private func tellBeginning(_ store: UbiquitousStore) {
+        let last = LastPlace(of: files.path)
+        if let before = last.place, before.account != life.place.account, let file = try? files.file(of: before) {
+            let passage = StoreLife.Passage(from: before, to: life.place)
+            origin = (StoreLocation(place: before, file: file), store.current)
+            tell(passage, store, isDone: false)
+            tell(passage, store, isDone: true)
+            origin = nil
+        }
+        last.note(life.place)
     }
 
     /// Ends what runs, without waiting for it.
@@ -119,9 +137,10 @@ actor StoreKeeper {
         if let failure { throw failure }
         learn { $0.retry() }
         try await arrive()
+        await erasing?.value
         if let account = life.gathering {
             let base = try await gatheringBase(of: account)
-            try await base.engine.settle()
+            try await base.engine.settleByPolicy()
             try await checkGathered(account, base)
             try await arrive()
         }
@@ -215,13 +234,13 @@ actor StoreKeeper {
             life.complete(step)
             gatherIfNeeded()
         case .tellDidChange(let passage):
-            let transition = transition(passage, to: store.current)
-            store.notices.broadcast.post(.didChange(transition))
-            NotificationCenter.default.post(name: .ubiquitousStoreDidChange, object: store, userInfo: ["transition": transition])
+            tell(passage, store, isDone: true)
+            LastPlace(of: files.path).note(passage.to)
             report(store.current)
             let (engine, notices) = (store.current.engine, store.notices.broadcast)
             // It may be at an exchange, with a file system that does not answer.
             Task { await engine.tell(notices) }
+            eraseIfGone(passage)
             life.complete(step)
         }
     }
@@ -298,10 +317,8 @@ actor StoreKeeper {
     }
 
     private func tellWillChange(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async {
-        origin = StoreLocation(place: passage.from, file: store.file)
-        let transition = transition(passage, to: prepared!)
-        store.notices.broadcast.post(.willChange(transition))
-        NotificationCenter.default.post(name: .ubiquitousStoreWillChange, object: store, userInfo: ["transition": transition])
+        origin = (StoreLocation(place: passage.from, file: store.file), store.current)
+        let transition = tell(passage, store, isDone: false)
         if await !store.handlers.call(transition, at: store.current, within: options.transitionDeadline) {
             logger.warning(
                 "Ubiquity: \(files.path.lastComponent!.string): a handler of will-change has not returned in \(options.transitionDeadline); the file changes now"
@@ -335,8 +352,28 @@ actor StoreKeeper {
         if gathered?.base === new { gathered = nil }
     }
 
-    private func transition(_ passage: StoreLife.Passage, to base: StoreBase) -> StoreTransition {
-        StoreTransition(kind: passage.kind, removed: origin!, added: StoreLocation(place: passage.to, file: base.file.path))
+    /// Tells observers that the file will change, or has.
+    @discardableResult
+    private func tell(_ passage: StoreLife.Passage, _ store: UbiquitousStore, isDone: Bool) -> StoreTransition {
+        let file = isDone ? store.file : prepared?.file.path ?? store.file
+        let transition = StoreTransition(kind: passage.kind, removed: origin!.location, added: StoreLocation(place: passage.to, file: file))
+        store.notices.broadcast.post(isDone ? .didChange(transition) : .willChange(transition))
+        NotificationCenter.default.post(
+            name: isDone ? .ubiquitousStoreDidChange : .ubiquitousStoreWillChange, object: store, userInfo: ["transition": transition])
+        return transition
+    }
+
+    private func eraseIfGone(_ passage: StoreLife.Passage) {
+        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
+        origin = nil
+        erasing = Task { [files, logger, erasing] in
+            await erasing?.value
+            do {
+                try await files.eraseGone(account, base)
+            } catch {
+                logger.error("Ubiquity: \(base.file.path): \(error)")
+            }
+        }
     }
 
     /// Core Data's line: who looks at a log sees which file is in use.
@@ -346,6 +383,12 @@ actor StoreKeeper {
             let peer = await base.engine.peer
             logger.info("Ubiquity: \(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)")
         }
+    }
+
+    /// Where the store's files lie: the one in use, and the others that are there.
+    func locations(besides file: FilePath) async throws -> [StoreLocation] {
+        let others = try await files.locations()
+        return [StoreLocation(place: life.place, file: file)] + others.filter { $0.file != file }
     }
 
     /// Where the store is.

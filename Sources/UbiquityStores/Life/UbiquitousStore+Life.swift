@@ -39,6 +39,7 @@ extension UbiquitousStore {
         }
         let context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
         let places = StoreFiles(path: path, identifier: identifier, home: home, context: context)
+        if options.removesFilesOfGoneAccounts { try await places.eraseGone() }
         let (base, life) = try await places.begin()
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
@@ -58,9 +59,36 @@ extension UbiquitousStore {
         get async { await keeper?.place }
     }
 
+    /// Copies what an account has on this device into the file of this device, while nobody is signed in.
+    ///
+    /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``Options/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
+    /// is there, is left out. Columns and tables that never leave the device do not go along.
+    ///
+    /// - Parameter account: an account that has been signed in to on this device.
+    /// - Returns: how many records have been copied; in one save.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where somebody is signed in, or there is no file of the account; GRDB's errors.
+    @discardableResult
+    public func copyRecords(of account: AccountName) async throws -> Int {
+        guard let keeper, await keeper.place == .local else {
+            throw UbiquitousStoreError(
+                .unsupported, "Records of \(account) can be copied to this device's own while nobody is signed in; sign out first.", path: file)
+        }
+        let places: [StoreTransition.Place] = [.account(account), .fallback(account)]
+        for place in places where try await keeper.files.exists(place) {
+            let source = try await keeper.files.muted.open(place)
+            defer { try? source.pool.close() }
+            let shapes = source.file.shapes
+            return try await write { db in
+                try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
+                return try source.pool.read { origin in try shapes.reduce(0) { try $0 + $1.copyRows(from: origin, to: db) } }
+            }
+        }
+        throw UbiquitousStoreError(.unsupported, "There is no file of \(account) on this device.", path: file)
+    }
+
     /// Tells a handler before the store changes files, and waits for it up to ``Options/transitionDeadline``.
     ///
-    /// It may read and save to the old file: what it saves is of the old account. Handlers run beside each other. What one that was not waited for any longer saves is refused once the file has changed.
+    /// It may read and save to the old file: what it saves is of the old account. Each runs in a task of its own, on the global concurrent executor unless the closure has an actor of its own, beside the others. What one that was not waited for any longer saves is refused once the file has changed.
     ///
     /// - Parameter handler: is told of each transition, once; its task is cancelled when the deadline has passed.
     /// - Returns: keep it for as long as the handler is to be called.
@@ -126,5 +154,22 @@ extension StoreFiles {
         let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
         let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
         try await blocking { try join.finish() }
+    }
+}
+
+extension TableShape {
+    /// Inserts the rows of another file's table that fit beside those that are here.
+    fileprivate func copyRows(from origin: Database, to db: Database) throws -> Int {
+        let columns = (keyColumns + self.columns).map(\.quotedIdentifier).joined(separator: ", ")
+        let places = Array(repeating: "?", count: keyColumns.count + self.columns.count).joined(separator: ",")
+        let insert = try RawStatement("INSERT OR IGNORE INTO main.\(name.quotedIdentifier) (\(columns)) VALUES (\(places))", db)
+        let row = try RawStatement("SELECT \(columns) FROM main.\(name.quotedIdentifier)", origin)
+        var count = 0
+        while try row.step() {
+            for index in 0..<(keyColumns.count + self.columns.count) { insert.bind(index + 1, row.value(index)) }
+            try insert.run()
+            count += db.changesCount
+        }
+        return count
     }
 }

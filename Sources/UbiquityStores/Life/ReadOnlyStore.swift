@@ -1,0 +1,50 @@
+internal import Foundation
+internal import GRDB
+public import SystemPackage
+public import UbiquityContainers
+
+extension UbiquitousStore {
+    /// Opens what an account has on this device for reading alone, whoever is signed in.
+    ///
+    /// Nothing is written, sealed, migrated or exchanged, no container is looked at, and the store stays with that file. Of ``Options/attachedDatabases`` those are attached that are only read.
+    ///
+    /// - Parameters:
+    ///   - path: where the app has its store.
+    ///   - account: an account that has been signed in to on this device.
+    ///   - options: the content's name.
+    ///   - container: the container's identifier; nil for the first that `config.json` declares.
+    ///   - home: the user's own unless given.
+    ///   - schema: the app's migrator and synced tables.
+    /// - Returns: the store. Writing to it, and all that exchanges, throws `UbiquitousStoreError` with `readOnly`, or GRDB's `SQLITE_READONLY`.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` where there is no file of the account, or it has to be migrated first, by opening it while the account is signed in; `ContainerError` where the device home cannot be read.
+    public static func openReadOnly(
+        at path: FilePath, account: AccountName, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
+    ) async throws -> UbiquitousStore {
+        let path = try checked(path, options)
+        let home = try home ?? DeviceHome.standard()
+        let identifier = try UbiquityContainer.identifier(container, in: home)
+        var context = StoreContext(options: options, schema: schema, now: { Date() }, files: LinuxFileLayer())
+        context.isReadOnly = true
+        let files = StoreFiles(path: path, identifier: identifier, home: home, context: context)
+        guard try await files.exists(.account(account)), let file = try files.file(of: .account(account)) else {
+            throw UbiquitousStoreError(
+                .unsupported, "There is no file of \(account) at \(path): the account's content has not been read on this device.", path: path)
+        }
+        let peer = try home.peer(of: account, in: identifier)
+        let expected = StoreState(
+            account: account.description, container: identifier.description, content: options.contentName, peer: peer, epoch: 1, sequence: 0,
+            predecessor: nil, clock: .least, attached: false, receipt: 0)
+        return try await UbiquitousStore(StoreBase.openReadOnly(file, expected: expected, context), context)
+    }
+}
+
+extension StoreBase {
+    /// Opens a file that is there, and writes nothing.
+    static func openReadOnly(_ path: FilePath, expected: StoreState, _ context: StoreContext) async throws -> StoreBase {
+        let file = try await blocking {
+            try StoreFile.openReadOnly(
+                path, schema: context.schema, expected: expected, attached: context.options.attachedDatabases.filter { !$0.isWritten })
+        }
+        return try await make(file, in: nil, context)
+    }
+}

@@ -1,0 +1,91 @@
+internal import Foundation
+internal import GRDB
+internal import Logging
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Removes the SQLite file of a store, where nobody has it open.
+///
+/// A crash on the way leaves a whole database or none, for nothing lies beside it by then. The directory and the locks in it stay: somebody may be waiting for one.
+struct StoreErasure {
+    let file: FilePath
+    let schema: SyncedSchema
+
+    /// Removes it.
+    ///
+    /// - Parameter isRemovable: looks whether it may go, while nobody else can write.
+    /// - Returns: whether it is gone; not where somebody has it open, or it may not go.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func run(if isRemovable: (Database) throws -> Bool = { _ in true }) throws -> Bool {
+        guard FileManager.default.fileExists(atPath: file.string) else { return true }
+        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
+        defer { withExtendedLifetime(lock) {} }
+        do {
+            // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
+            let queue = try DatabaseQueue(path: file.string)
+            defer { try? queue.close() }
+            let isFree = try queue.writeWithoutTransaction { db in
+                guard try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") == "delete" else { return false }
+                return try isRemovable(db)
+            }
+            guard isFree else { return false }
+        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+            return false
+        }
+        do {
+            try FileManager.default.removeItem(atPath: file.string)
+        } catch {
+            throw UbiquitousStoreError(.fileSystem, "\(file) cannot be removed; check the owner and mode of its directory.", path: file, cause: error)
+        }
+        return true
+    }
+
+    /// Whether a file holds nothing that is not in the container too.
+    static func isSent(_ schema: SyncedSchema, _ sealer: Sealer, _ db: Database) throws -> Bool {
+        try Outbox.isEmpty(db) && !sealer.hasNotes(db) && !Adopter.isPending(db) && localContent(schema, db).isEmpty
+            && Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_conflict") == 0
+    }
+
+    /// The tables and columns of a file that never leave the device.
+    static func localContent(_ schema: SyncedSchema, _ db: Database) throws -> [String] {
+        let shapes = try SchemaInspector.shapes(of: schema, in: db)
+        let synced = Set(shapes.map(\.name))
+        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'").filter { name in
+            !synced.contains(name) && !name.hasPrefix("ubiquity_") && !name.hasPrefix("sqlite_") && name != "grdb_migrations"
+        }
+        return (tables + shapes.flatMap { shape in shape.localColumns.map { "\(shape.name).\($0)" } }).sorted()
+    }
+}
+
+extension StoreFiles {
+    /// Removes the file of an account that is not signed in, if all that is in it has gone out.
+    ///
+    /// - Parameters:
+    ///   - account: the account.
+    ///   - base: the file, open, and in use no more; nil where this process has not had it open.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func eraseGone(_ account: AccountName, _ base: StoreBase? = nil) async throws {
+        await base?.runner?.stop()
+        // Somebody may be reading still: then it goes when the store is opened again.
+        if let base, (try? base.pool.close()) == nil { return }
+        guard try await exists(.account(account)), try !hasFormer(account) else { return }
+        let sealed = try await muted.open(.account(account))
+        let (file, sealer) = (sealed.file.path, sealed.sealer)
+        try sealed.pool.close()
+        try await blocking {
+            _ = try StoreErasure(file: file, schema: context.schema).run { db in try StoreErasure.isSent(context.schema, sealer, db) }
+        }
+    }
+
+    /// The same for every account that is known here and not signed in.
+    func eraseGone() async throws {
+        let present = try home.account
+        for account in try home.knownAccounts where account != present {
+            do {
+                try await eraseGone(account)
+            } catch {
+                context.logger.error("Ubiquity: \(path.lastComponent!.string): the file of \(account) stays: \(error)")
+            }
+        }
+    }
+}

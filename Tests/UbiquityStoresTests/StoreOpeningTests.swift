@@ -1,0 +1,249 @@
+import Foundation
+import GRDB
+import Logging
+import Synchronization
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// What opening a store does, and what it tells.
+struct StoreOpeningTests {
+    /// The changes of file that an observer hears of, up to now.
+    private static func transitions(_ notices: inout StoreNotices.AsyncIterator, of store: UbiquitousStore) async -> [StoreTransition] {
+        store.notices.broadcast.post(.didChangeInAnotherProcess)
+        var heard: [StoreTransition] = []
+        while let notice = await notices.next(), notice != .didChangeInAnotherProcess {
+            if case .didChange(let transition) = notice { heard.append(transition) }
+        }
+        return heard
+    }
+
+    @Test("S-006, S-008: the app names one path, and each account's file there is written only while the account is in use")
+    func onePath() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow()
+            try await store.insert("a")
+            try await store.settled()
+            let alices = store.file
+            #expect(alices.starts(with: devices[0].directory.appending("CoreDataUbiquitySupport")) && !alices.starts(with: root))
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.settled()
+            let bobs = store.file
+            #expect(bobs != alices && bobs.lastComponent == alices.lastComponent)
+            func content() throws -> [Data?] { ["", "-wal"].map { FileManager.default.contents(atPath: alices.string + $0) } }
+            let before = try content()
+            try await store.insert("b")
+            try await store.settled()
+            #expect(try content() == before)
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(store.file == alices)
+            #expect(try await store.keys() == ["a"])
+        }
+    }
+
+    @Test(
+        "S-018, S-034: opening looks its container up by itself, waits for none, reads the content behind it and never on the main thread, and says once when it has"
+    )
+    func behind() async throws {
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
+            try await other.insert("o")
+            try await other.settled()
+            let files = StallingFileLayer(below: root)
+            var options = UbiquitousStore.Options(contentName: "People")
+            options.baselines = nil
+            // It returns, though the file system does not answer.
+            let store = try await UbiquitousStore.open(
+                at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
+                schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
+            try await store.insert("a")
+            #expect(await store.place == .fallback(try AccountName("alice")))
+            var notices = store.notices.makeAsyncIterator()
+            files.go()
+            var kinds: [StoreTransition.Kind] = []
+            while kinds.isEmpty, let notice = await notices.next() { if case .didChange(let transition) = notice { kinds.append(transition.kind) } }
+            try await store.settled()
+            #expect(try await store.keys() == ["a", "o"])
+            #expect(files.looks > 0 && !files.wasOnMainThread)
+            kinds += await Self.transitions(&notices, of: store).map(\.kind)
+            #expect(kinds == [.initialImportCompleted])
+            try await store.close()
+        }
+    }
+
+    @Test("F-17, F-25, S-057: an opening tells of another account than at the last launch, to whoever comes later too, and of the same one nothing")
+    func changedSince() async throws {
+        try await withDevices(1) { devices, root in
+            let (alice, bob) = (try AccountName("alice"), try AccountName("bob"))
+            /// Opens, and returns the transitions that somebody hears who asks afterwards.
+            func opened() async throws -> [StoreTransition] {
+                let store = try await devices[0].follow()
+                try await store.insert(UUID().uuidString)
+                var notices = store.notices.makeAsyncIterator()
+                let heard = await Self.transitions(&notices, of: store)
+                try await store.close()
+                return heard
+            }
+            #expect(try await opened().isEmpty)
+            let first = try await devices[0].follow()
+            try await first.settled()
+            let alices = first.file
+            try await first.close()
+            #expect(try await opened().isEmpty)
+            // Another program signs out, while the app does not run.
+            try devices[0].home.signOut()
+            let signedOut = try await opened()
+            #expect(signedOut.map(\.kind) == [.accountRemoved])
+            #expect(signedOut.first?.removed == StoreLocation(place: .account(alice), file: alices))
+            #expect(signedOut.first?.added.place == .local)
+            #expect(try await opened().isEmpty)
+            try devices[0].home.signIn(bob, containers: root)
+            // What was saved while nobody was signed in is on its way: the store begins there, and nothing has changed yet.
+            #expect(try await opened().isEmpty)
+            let second = try await devices[0].follow()
+            try await second.settled()
+            #expect(await second.place == .account(bob))
+            try await second.close()
+            try devices[0].home.signIn(alice, containers: root)
+            #expect(try await opened().map(\.kind) == [.accountAdded])
+        }
+    }
+
+    @Test("S-118: while its account is not signed in a store can be opened for reading, and a write fails with an error that says so")
+    func readOnly() async throws {
+        try await withDevices(1) { devices, root in
+            let alice = try AccountName("alice")
+            func open(_ schema: SyncedSchema = personSchema, of account: AccountName = alice) async throws -> UbiquitousStore {
+                try await UbiquitousStore.openReadOnly(
+                    at: devices[0].directory.appending("People.sqlite"), account: account, options: .init(contentName: "People"),
+                    container: "org.example.test", home: devices[0].home, schema: schema)
+            }
+            await #expect { _ = try await open() } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await store.insert("a")
+            try await store.settled()
+            let file = store.file
+            try devices[0].home.signOut()
+            try await store.settled()
+            try await store.close()
+            try FileManager.default.moveItem(atPath: root.string, toPath: root.string + "-away")
+            let before = FileManager.default.contents(atPath: file.string)
+            let reader = try await open()
+            #expect(try await reader.keys() == ["a"])
+            #expect(try await reader.status().peer.account == "alice")
+            for write in [
+                { try await reader.insert("b") }, { try await reader.settled() }, { try await reader.publish() },
+                { try await reader.rebuildFromUbiquitousContent() },
+            ] {
+                await #expect { try await write() } throws: { ($0 as? UbiquitousStoreError)?.code == .readOnly }
+            }
+            try await reader.close()
+            #expect(FileManager.default.contents(atPath: file.string) == before)
+            // One that would have to be migrated is left as it is.
+            let newer = SyncedSchema(migrator: migrator("CREATE TABLE other (id TEXT NOT NULL PRIMARY KEY)")) { SyncedTable("other") }
+            await #expect(throws: UbiquitousStoreError.self) { _ = try await open(newer) }
+            await #expect { _ = try await open(of: AccountName("bob")) } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+        }
+    }
+
+    @Test("S-171: after a sign-out nothing of the account is in the local file, until it is asked for")
+    func copied() async throws {
+        try await withDevices(1) { devices, root in
+            let alice = try AccountName("alice")
+            let store = try await devices[0].follow()
+            await #expect { try await store.copyRecords(of: alice) } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            try await store.settled()
+            for key in ["a", "b"] { try await store.insert(key, first: "alice's") }
+            try await store.settled()
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(try await store.keys() == [])
+            try await store.insert("b", first: "mine")
+            #expect(try await store.copyRecords(of: alice) == 1)
+            #expect(try await store.rows("SELECT id, first FROM person ORDER BY id") == [["a", "alice's"], ["b", "mine"]])
+            await #expect { try await store.copyRecords(of: AccountName("carol")) } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            // It is the device's own: whoever comes next is given it, and alice's stays as it was.
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.settled()
+            #expect(try await store.keys() == ["a", "b"])
+            try devices[0].home.signIn(alice, containers: root)
+            try await store.settled()
+            #expect(try await store.rows("SELECT id, first FROM person ORDER BY id") == [["a", "alice's"], ["b", "alice's"]])
+        }
+    }
+
+    @Test("S-023: a store lives inside a file package, and all that belongs to it goes where the package goes")
+    func packaged() async throws {
+        try await withDevices(2) { devices, _ in
+            let package = devices[0].directory.appending("Trip.package")
+            func open() async throws -> UbiquitousStore {
+                try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("Moved.package/Trip.sqlite"),
+                    options: .init(contentName: "People", exchangesAutomatically: false), container: "org.example.test", home: devices[0].home,
+                    schema: personSchema)
+            }
+            try FileManager.default.createDirectory(atPath: package.string, withIntermediateDirectories: true)
+            let store = try await UbiquitousStore.open(
+                at: package.appending("Trip.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                container: "org.example.test", home: devices[0].home, schema: personSchema)
+            try await store.insert("a")
+            try await store.settled()
+            try await store.insert("unsent")
+            #expect(store.file.starts(with: package))
+            try await store.close()
+            let beside = try FileManager.default.contentsOfDirectory(atPath: devices[0].directory.string)
+            #expect(Set(beside) == ["home", "Trip.package"])
+            try FileManager.default.moveItem(atPath: package.string, toPath: devices[0].directory.appending("Moved.package").string)
+            let moved = try await open()
+            #expect(try await moved.keys() == ["a", "unsent"])
+            let other = try await devices[1].open()
+            try await settle(moved, other)
+            #expect(try await other.keys() == ["a", "unsent"])
+        }
+    }
+}
+
+/// The kernel's files, which do not answer below a directory until they may.
+private final class StallingFileLayer: FileLayer {
+    private let directory: FilePath
+    private let files = LinuxFileLayer()
+    private let gate = DispatchSemaphore(value: 0)
+    private let seen = Mutex((looks: 0, wasOnMainThread: false))
+
+    init(below directory: FilePath) { self.directory = directory }
+
+    var looks: Int { seen.withLock { $0.looks } }
+    var wasOnMainThread: Bool { seen.withLock { $0.wasOnMainThread } }
+
+    /// Lets everybody go on.
+    func go() { gate.signal() }
+
+    private func wait(_ path: FilePath) -> LinuxFileLayer {
+        guard path.starts(with: directory) else { return files }
+        seen.withLock { seen in
+            seen.looks += 1
+            seen.wasOnMainThread = seen.wasOnMainThread || Thread.isMainThread
+        }
+        gate.wait()
+        gate.signal()
+        return files
+    }
+
+    func names(in directory: FilePath) throws(Errno) -> [String] { try wait(directory).names(in: directory) }
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try wait(file).read(file, limit: limit) }
+    func size(of file: FilePath) throws(Errno) -> Int64 { try wait(file).size(of: file) }
+    func kind(of path: FilePath) throws(Errno) -> FileKind? { try wait(path).kind(of: path) }
+    func makeDirectory(_ path: FilePath) throws(Errno) { try wait(path).makeDirectory(path) }
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try wait(file).writeNew(file, bytes) }
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try wait(to).renameNew(from, to: to) }
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try wait(to).renameOver(from, to: to) }
+    func syncDirectory(_ directory: FilePath) throws(Errno) { try wait(directory).syncDirectory(directory) }
+    func syncFile(_ file: FilePath) throws(Errno) { try wait(file).syncFile(file) }
+    func remove(_ file: FilePath) throws(Errno) { try wait(file).remove(file) }
+    func removeDirectory(_ directory: FilePath) throws(Errno) { try wait(directory).removeDirectory(directory) }
+}
