@@ -28,14 +28,20 @@ extension StoreEngine {
     /// Does what the policy says, for the content is gone; whether anything was done.
     func answerWipe() async throws -> Bool {
         guard isWiped, let reason = suspended else { return false }
-        let answer: WipePolicy.Answer
         switch wipePolicy {
-        case .wait: answer = .wait
-        case .republish: answer = .republish
-        case .follow: answer = .follow
-        case .ask(let question): answer = await question(reason)
+        case .wait: wipeAnswer = .wait
+        case .republish: wipeAnswer = .republish
+        case .follow: wipeAnswer = .follow
+        case .ask(let question):
+            // An answer that could not be carried out stands.
+            if wipeAnswer == nil {
+                let answer = await question(reason)
+                // What was gone may be back.
+                guard isWiped, !Task.isCancelled else { return false }
+                wipeAnswer = answer
+            }
         }
-        guard answer != .wait, !Task.isCancelled else { return false }
+        guard let answer = wipeAnswer, answer != .wait else { return false }
         try answerWipe(answer)
         return true
     }

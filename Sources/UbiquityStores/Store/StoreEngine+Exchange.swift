@@ -35,7 +35,7 @@ extension StoreEngine {
 
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         var (state, isAdopting) = try noteOtherProcesses()
-        isPaused = state.paused
+        (isPaused, request) = (state.paused, state.request)
         guard container != nil, !isPaused else {
             // Nothing goes out or in; what is in the tables becomes saves, as elsewhere.
             if isAdopting, waiting { _ = try adoptAll() }
@@ -188,8 +188,7 @@ extension StoreEngine {
         switch (found, suspended) {
         case (.attached, nil): return true
         case (.attached, .some):
-            suspended = nil
-            inventory = nil
+            (suspended, wipeAnswer, inventory) = (nil, nil, nil)
             notices.post(.didResume)
             return true
         case (.detached(let reason), let before):

@@ -29,7 +29,11 @@ actor StoreEngine {
     var suspended: ContainerAttachment.Reason?
     /// Whether somebody wants nothing to go out or in.
     var isPaused = false
+    /// What another program has asked for, when last looked at.
+    var request: StoreRequest?
     let wipePolicy: WipePolicy
+    /// What has been said of the present absence of the content.
+    var wipeAnswer: WipePolicy.Answer?
     let isReadOnly: Bool
     /// Nil where the content is to be listed anew.
     var inventory: ContentInventory?

@@ -20,13 +20,14 @@ extension StoreEngine {
     /// - Throws: what stands in the way.
     @discardableResult
     func fulfilRequest() throws -> Bool {
-        guard container != nil, !isPaused, let request = try file.pool.read({ db in try StoreState.read(db) }).request else { return false }
+        guard container != nil, !isPaused, let request else { return false }
         switch request {
         case .rebuild: try rebuild()
         case .republish: try answerWipe(.republish)
         case .follow: try answerWipe(.follow)
         }
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [request.rawValue]) }
+        self.request = nil
         return true
     }
 

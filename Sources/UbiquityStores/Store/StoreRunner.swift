@@ -89,7 +89,18 @@ final class StoreRunner: Sendable {
                 answering = nil
             } else if answering == nil {
                 // The app may take its time; what is gone may be back before.
-                answering = Task { if (try? await engine.answerWipe()) == true { wakes.yield() } }
+                answering = Task {
+                    var pause = Duration.seconds(1)
+                    while !Task.isCancelled {
+                        do {
+                            if try await engine.answerWipe() { wakes.yield() }
+                            return
+                        } catch {
+                            guard (try? await Task.sleep(for: pause)) != nil else { return }
+                            pause = min(pause * 2, .seconds(60))
+                        }
+                    }
+                }
             }
             if isWell { await onExchange?() }
             // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
