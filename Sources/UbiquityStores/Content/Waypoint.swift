@@ -9,6 +9,9 @@ internal import Glibc
 enum Waypoint: String {
     case copyBatch = "copy.batch"
     case copyCompared = "copy.compared"
+    case fileDrafted = "file.drafted"
+    case fileSynced = "file.synced"
+    case filePlaced = "file.placed"
     case openCopied = "open.copied"
     case openMigrated = "open.migrated"
     case openPrepared = "open.prepared"

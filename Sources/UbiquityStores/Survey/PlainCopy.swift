@@ -1,7 +1,5 @@
-internal import Foundation
 internal import GRDB
 public import SystemPackage
-internal import UbiquityContainers
 
 /// A store's copy without anything of this package: an ordinary SQLite database of the app's tables.
 public struct PlainCopy: Sendable, Hashable, Codable {
@@ -37,17 +35,15 @@ extension StoreInspection {
     /// - Returns: what was copied.
     /// - Throws: `UbiquitousStoreError`.
     package func writePlainCopy(to path: FilePath, progress: ((Double) -> Void)? = nil) throws -> PlainCopy {
-        let writer = PlainCopyWriter(source: file, target: path)
+        let writer = PlainCopyWriter(target: path)
         return try read { db in PlainCopy(rows: try writer.write(db) { progress?(Double($0.rows) / Double(max(1, $0.total))) }.tables) }
     }
 }
 
 /// Copies a store's tables without those of this package, and puts the copy in its place.
 struct PlainCopyWriter {
-    let source: FilePath
     let target: FilePath
     var replacesExisting = false
-    var files: any FileLayer = LinuxFileLayer()
 
     /// Writes the copy.
     ///
@@ -57,33 +53,15 @@ struct PlainCopyWriter {
     /// - Returns: what was copied.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
     func write(_ db: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
-        guard try replacesExisting || files.kind(of: target) == nil else {
-            throw UbiquitousStoreError(.fileSystem, "\(target) is there already: name a place where nothing is.", path: target)
-        }
-        let copy = DatabaseCopy(draft: FilePath(target.string + "-draft"), isStripped: true)
+        // Of one name always, so that the next call finds what one that was killed has left.
+        let place = NewFile(target, draftSuffix: "-draft")
+        if !replacesExisting { try place.checkPlace() }
         do {
-            let result = try copy.make(from: db, progress)
-            try files.syncFile(copy.draft)
-            if replacesExisting {
-                // Beside another database it would be taken for its own.
-                for suffix in ["-wal", "-shm", "-journal"] { try files.remove(FilePath(target.string + suffix)) }
-                try files.renameOver(copy.draft, to: target)
-            } else {
-                try files.renameNew(copy.draft, to: target)
-            }
-            try files.syncDirectory(target.removingLastComponent())
+            let result = try DatabaseCopy(draft: place.draft, isStripped: true).make(from: db, progress)
+            try place.place(replacesExisting: replacesExisting)
             return result
-        } catch let error as Errno {
-            copy.removeDraft()
-            throw failure(error)
         } catch let error as DatabaseError {
-            throw failure(error)
+            throw place.failure(error)
         }
-    }
-
-    private func failure(_ error: any Error) -> UbiquitousStoreError {
-        UbiquitousStoreError(
-            .fileSystem, "\(target) could not be written; check that its directory is there, its owner, mode and free space.", path: target,
-            cause: error)
     }
 }

@@ -44,7 +44,7 @@ extension UbiquitousStore {
     public func migrate(
         to path: FilePath, options: MigrationOptions = MigrationOptions(), progress: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreMigration {
-        let writer = PlainCopyWriter(source: file, target: path, replacesExisting: options.replacesExisting)
+        let writer = PlainCopyWriter(target: path, replacesExisting: options.replacesExisting)
         return try await read { db in try writer.write(db, progress) }
     }
 
