@@ -12,7 +12,7 @@ struct StoreCommand: AsyncParsableCommand {
             StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
             StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
             ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self,
-            CopyCommand.self, BackupCommand.self,
+            CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
         ]
     )
 }

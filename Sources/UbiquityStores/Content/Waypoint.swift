@@ -12,6 +12,7 @@ enum Waypoint: String {
     case fileDrafted = "file.drafted"
     case fileSynced = "file.synced"
     case filePlaced = "file.placed"
+    case recordsWritten = "records.written"
     case openCopied = "open.copied"
     case openMigrated = "open.migrated"
     case openPrepared = "open.prepared"

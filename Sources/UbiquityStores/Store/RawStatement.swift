@@ -1,7 +1,7 @@
 internal import GRDB
 internal import GRDBSQLite
 
-/// A statement of GRDB's cache, stepped by hand: values go between SQLite and a log byte for byte, without a Swift value between.
+/// A statement of GRDB's, stepped by hand: values go between SQLite and a log byte for byte, without a Swift value between.
 ///
 /// Changes made this way are not seen by GRDB's observations; whoever makes them says so with `Database.notifyChanges(in:)`.
 struct RawStatement {
@@ -15,8 +15,15 @@ struct RawStatement {
         var code = SQLITE_OK
     }
 
-    init(_ sql: String, _ db: Database) throws {
-        owner = try db.cachedStatement(sql: sql)
+    /// Prepares a statement.
+    ///
+    /// - Parameters:
+    ///   - sql: the statement.
+    ///   - db: the connection.
+    ///   - isCached: whether it is one of GRDB's cache, which keeps it for as long as the connection lasts.
+    /// - Throws: GRDB's error where SQLite does not take it.
+    init(_ sql: String, _ db: Database, isCached: Bool = true) throws {
+        owner = isCached ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql)
         handle = owner.sqliteStatement
         self.db = db
         sqlite3_reset(handle)

@@ -1,0 +1,68 @@
+internal import Foundation
+
+/// A record as a line of JSON: `{"table":"note","values":{"id":"a","age":3}}` (<doc:Export>).
+///
+/// Foundation's coders are no help: to them 1 and 1.0 are one value, and of two members of one name they drop one without a word.
+enum JSONRecord {
+    /// The integers that every reader of JSON takes exactly; others stand as text (RFC 8259, section 6).
+    private static let safeIntegers: ClosedRange<Int64> = -(1 << 53) + 1...(1 << 53) - 1
+
+    /// What stands before a record's values, up to the name of the first.
+    static func opening(_ table: String) -> [UInt8] {
+        var line = Array(#"{"table":"#.utf8)
+        append(string: Array(table.utf8)[...], to: &line)
+        return line + Array(#","values":{"#.utf8)
+    }
+
+    /// What stands before a value.
+    static func member(_ column: String, isFirst: Bool) -> [UInt8] {
+        var bytes: [UInt8] = isFirst ? [] : [UInt8(ascii: ",")]
+        append(string: Array(column.utf8)[...], to: &bytes)
+        return bytes + [UInt8(ascii: ":")]
+    }
+
+    static func append(_ value: RecordValue, to line: inout [UInt8]) {
+        switch value {
+        case .null: line += Array("null".utf8)
+        case .integer(let integer):
+            if safeIntegers.contains(integer) {
+                line += Array(String(integer).utf8)
+            } else {
+                tag("integer", Array(String(integer).utf8), to: &line)
+            }
+        case .real(let bits):
+            let real = Double(bitPattern: bits)
+            // The shortest that reads back the same, always with a point or an exponent.
+            if real.isFinite { line += Array(real.description.utf8) } else { tag("real", Array((real < 0 ? "-inf" : "inf").utf8), to: &line) }
+        case .text(let bytes):
+            if String(validating: bytes, as: UTF8.self) == nil {
+                tag("text", Array(Data(bytes).base64EncodedData()), to: &line)
+            } else {
+                append(string: bytes, to: &line)
+            }
+        case .blob(let bytes): tag("blob", Array(Data(bytes).base64EncodedData()), to: &line)
+        }
+    }
+
+    private static func tag(_ name: String, _ plain: [UInt8], to line: inout [UInt8]) {
+        line += Array("{\"\(name)\":\"".utf8)
+        line += plain
+        line += Array("\"}".utf8)
+    }
+
+    /// A string with its quotes; the bytes are UTF-8.
+    private static func append(string bytes: ArraySlice<UInt8>, to line: inout [UInt8]) {
+        line.append(UInt8(ascii: "\""))
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): line += [UInt8(ascii: "\\"), byte]
+            case 0x0A: line += Array("\\n".utf8)
+            case 0x0D: line += Array("\\r".utf8)
+            case 0x09: line += Array("\\t".utf8)
+            case 0..<0x20: line += Array((byte < 0x10 ? "\\u000" : "\\u00").utf8) + Array(String(byte, radix: 16).utf8)
+            default: line.append(byte)
+            }
+        }
+        line.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,169 @@
+internal import GRDB
+public import SystemPackage
+internal import UbiquityContainers
+
+/// What was exported.
+public struct RecordExport: Sendable, Hashable, Codable {
+    /// How many records of each table.
+    public var records: [String: Int] = [:]
+}
+
+extension UbiquitousStore {
+    /// Writes the records of synced tables, as they are shown at one moment, for other programs; <doc:Export> describes the formats.
+    ///
+    /// The records of a table come by their keys, so that stores with the same content give the same bytes. They are written as they are read, beside
+    /// their place, and put there once all are: an error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at the
+    /// place, and perhaps something beside it with `-draft-` in its name, which may be deleted.
+    ///
+    /// - Parameters:
+    ///   - path: where to, a file of JSON Lines or a directory of CSV files; nothing may be there.
+    ///   - format: the format.
+    ///   - tables: the synced tables; nil for all of them.
+    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
+    /// - Returns: what was written.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    @discardableResult
+    public func export(
+        to path: FilePath, format: RecordFormat = .jsonLines, tables: [String]? = nil, progress: (@Sendable (Double) -> Void)? = nil
+    ) async throws -> RecordExport {
+        let place = NewFile(path)
+        try place.checkPlace()
+        // Placed once it is certain that the file read from is the one in use.
+        let export = try await read { db in
+            place.remove()
+            return try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) }
+        }
+        try await blocking { try place.place() }
+        return export
+    }
+}
+
+extension StoreInspection {
+    /// Writes the records of synced tables beside the app that uses the store; see ``UbiquitousStore/export(to:format:tables:progress:)``.
+    ///
+    /// - Parameters:
+    ///   - path: where to; nothing may be there.
+    ///   - format: the format.
+    ///   - tables: the synced tables; nil for all of them.
+    ///   - progress: called with the part that is done, from 0 to 1.
+    /// - Returns: what was written.
+    /// - Throws: `UbiquitousStoreError`.
+    package func export(
+        to path: FilePath, format: RecordFormat, tables: [String]? = nil, progress: ((Double) -> Void)? = nil
+    ) throws -> RecordExport {
+        let place = NewFile(path)
+        try place.checkPlace()
+        let export = try read { db in try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) } }
+        try place.place()
+        return export
+    }
+
+    /// Writes records as JSON Lines to a pipe, a terminal, or whatever a descriptor stands for.
+    ///
+    /// - Parameters:
+    ///   - output: is written to, and stays open.
+    ///   - tables: the synced tables; nil for all of them.
+    ///   - progress: called with the part that is done, from 0 to 1.
+    /// - Returns: what was written.
+    /// - Throws: `UbiquitousStoreError`, or `Errno`; some lines may have been written then.
+    package func exportLines(to output: FileDescriptor, tables: [String]? = nil, progress: ((Double) -> Void)? = nil) throws -> RecordExport {
+        try read { db in try RecordExporter(tables, db, progress).writeLines(to: output) }
+    }
+}
+
+/// Writes records as they are read; at no time it holds more than a few.
+private struct RecordExporter {
+    private let db: Database
+    private let tables: [RecordTable]
+    private let progress: ((Double) -> Void)?
+    private let total: Int
+
+    init(_ names: [String]?, _ db: Database, _ progress: ((Double) -> Void)?) throws {
+        self.db = db
+        self.progress = progress
+        tables = try RecordTable.named(names, db)
+        // Only somebody who looks pays for the counting.
+        total = try progress == nil ? 0 : tables.reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.quotedName)")! }
+    }
+
+    func write(_ format: RecordFormat, to draft: FilePath) throws -> RecordExport {
+        switch format {
+        case .jsonLines: return try withNewFile(draft) { try writeLines(to: $0) }
+        case .csv:
+            try LinuxFileLayer().makeDirectory(draft)
+            var export = RecordExport()
+            for table in tables {
+                try withNewFile(draft.appending(CSVFile.name(of: table.name))) { try writeCSV(table, to: $0, &export) }
+            }
+            return export
+        }
+    }
+
+    func writeLines(to descriptor: FileDescriptor) throws -> RecordExport {
+        var output = ByteOutput(descriptor)
+        var export = RecordExport()
+        for table in tables {
+            let opening = JSONRecord.opening(table.name)
+            let members = table.columns.enumerated().map { JSONRecord.member($1, isFirst: $0 == 0) }
+            try forEachRow(of: table, &export) { row in
+                try output.write { line in
+                    line += opening
+                    for (column, member) in members.enumerated() {
+                        line += member
+                        JSONRecord.append(row.value(column), to: &line)
+                    }
+                    line += Array("}}\n".utf8)
+                }
+            }
+        }
+        try output.flush()
+        return export
+    }
+
+    private func writeCSV(_ table: RecordTable, to descriptor: FileDescriptor, _ export: inout RecordExport) throws {
+        var output = ByteOutput(descriptor)
+        try output.write { line in
+            for (column, name) in table.columns.enumerated() {
+                if column > 0 { line.append(UInt8(ascii: ",")) }
+                CSVField.append(header: name, to: &line)
+            }
+            line += Array("\r\n".utf8)
+        }
+        try forEachRow(of: table, &export) { row in
+            try output.write { line in
+                for column in table.columns.indices {
+                    if column > 0 { line.append(UInt8(ascii: ",")) }
+                    CSVField.append(row.value(column), to: &line)
+                }
+                line += Array("\r\n".utf8)
+            }
+        }
+        try output.flush()
+    }
+
+    private func forEachRow(of table: RecordTable, _ export: inout RecordExport, _ body: (RawStatement) throws -> Void) throws {
+        let columns = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let order = table.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let statement = try RawStatement("SELECT \(columns) FROM \(table.quotedName) ORDER BY \(order)", db)
+        defer { statement.reset() }
+        let before = export.records.values.reduce(0, +)
+        var count = 0
+        while try statement.step() {
+            try body(statement)
+            count += 1
+            if count.isMultiple(of: 1000) {
+                try Task.checkCancellation()
+                progress?(Double(before + count) / Double(max(1, total)))
+            }
+        }
+        try Task.checkCancellation()
+        export.records[table.name] = count
+    }
+
+    private func withNewFile<Result>(_ path: FilePath, _ body: (FileDescriptor) throws -> Result) throws -> Result {
+        let descriptor = try FileDescriptor.open(
+            path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        return try descriptor.closeAfter { try body(descriptor) }
+    }
+}

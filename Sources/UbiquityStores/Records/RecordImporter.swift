@@ -1,0 +1,236 @@
+internal import GRDB
+internal import GRDBSQLite
+
+/// What an import came to.
+package struct RecordImport: Sendable, Hashable, Codable {
+    /// How the records of a table fared.
+    package struct Count: Sendable, Hashable, Codable {
+        /// Those that were not there.
+        package var inserted = 0
+        /// Those of which something was written.
+        package var updated = 0
+        /// Those that were as they are supplied.
+        package var unchanged = 0
+    }
+
+    /// By table.
+    package var tables: [String: Count] = [:]
+}
+
+extension StoreInspection {
+    /// The longest line, or row, that is read unless somebody says otherwise, in bytes.
+    package static let longestRecord = 256 << 20
+
+    /// Writes records as a save made now, all of them or none; it goes out with the app's next exchange.
+    ///
+    /// A record whose key is there gets the columns that are supplied and differ; others are inserted. It is one transaction: a process that is
+    /// killed has written nothing, or all.
+    ///
+    /// - Parameters:
+    ///   - inputs: what to read, in this order; of a record that comes twice the later writes over the earlier.
+    ///   - isRehearsal: whether all is undone at the end.
+    ///   - limit: in bytes: a longer line, or row, is refused.
+    ///   - progress: called with the number of records, every thousand.
+    /// - Returns: what was written, or would be.
+    /// - Throws: `UbiquitousStoreError` with the file and the line; nothing has been written then.
+    package func importRecords(
+        from inputs: [RecordInput], isRehearsal: Bool = false, limit: Int = longestRecord, progress: ((Int) -> Void)? = nil
+    ) throws -> RecordImport {
+        try write { db in
+            let tables = Dictionary(uniqueKeysWithValues: try RecordTable.all(db).map { ($0.name, $0) })
+            var importer = RecordImporter(db, tables)
+            // A child may come before its parent.
+            try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
+            var count = 0
+            try db.inSavepoint {
+                let readers = inputs.map { RecordReader(input: $0, tables: tables, limit: limit) }
+                for reader in readers {
+                    try reader.forEach { record in
+                        try importer.write(record)
+                        count += 1
+                        if count.isMultiple(of: 1000) { progress?(count) }
+                    }
+                }
+                Waypoint.recordsWritten.pass()
+                if let orphan = try importer.orphan() { throw try orphan.refusal(among: readers) }
+                return isRehearsal ? .rollback : .commit
+            }
+            return importer.result
+        }
+    }
+}
+
+/// Writes records as ordinary SQL, which the triggers note.
+private struct RecordImporter {
+    /// How records with the same columns of a table are written.
+    private final class Plan {
+        let table: RecordTable
+        /// Where in a record the key's values are, in the key's order.
+        let key: [Int]
+        /// Where the others are.
+        let others: [Int]
+        let find: RawStatement
+        let insert: RawStatement
+        var updates: [[Int]: RawStatement] = [:]
+
+        init(_ table: RecordTable, _ columns: [String], _ db: Database) throws {
+            try table.check(columns)
+            self.table = table
+            key = table.keyColumns.map { columns.firstIndex(of: $0)! }
+            others = columns.indices.filter { !table.keyColumns.contains(columns[$0]) }
+            let found = others.isEmpty ? "1" : others.map { columns[$0].quotedIdentifier }.joined(separator: ", ")
+            find = try RawStatement("SELECT \(found) FROM \(table.quotedName) WHERE \(table.keyCondition)", db, isCached: false)
+            let names = columns.map(\.quotedIdentifier).joined(separator: ", ")
+            let places = columns.map { _ in "?" }.joined(separator: ", ")
+            insert = try RawStatement("INSERT INTO \(table.quotedName) (\(names)) VALUES (\(places))", db, isCached: false)
+        }
+    }
+
+    private struct Columns: Hashable {
+        var table: String
+        var columns: [String]
+    }
+
+    /// Each line of a hostile file may have other columns, and change others.
+    private static let statementLimit = 400
+
+    private let db: Database
+    private let tables: [String: RecordTable]
+    private var plans: [Columns: Plan] = [:]
+    private var statements = 0
+    private(set) var result = RecordImport()
+
+    init(_ db: Database, _ tables: [String: RecordTable]) {
+        self.db = db
+        self.tables = tables
+    }
+
+    mutating func write(_ record: SuppliedRecord) throws {
+        guard let table = tables[record.table] else { throw RecordTable.unknown(record.table, among: tables, remedy: "name one of these") }
+        let plan = try plan(table, record.columns)
+        let key = plan.key.map { record.values[$0] }
+        if let index = key.firstIndex(of: .null) { throw RecordFault("the column “\(table.keyColumns[index])” of the key is NULL: give it a value.") }
+        var count = result.tables[table.name] ?? RecordImport.Count()
+        do {
+            if let before = try values(key, plan) {
+                let changed = plan.others.indices.filter { before[$0] != record.values[plan.others[$0]] }
+                if !changed.isEmpty { try update(record, changed.map { plan.others[$0] }, key, plan) }
+                // What the column's type, or its policy, makes of a value may be what was there.
+                if try changed.isEmpty || values(key, plan) == before { count.unchanged += 1 } else { count.updated += 1 }
+            } else {
+                for (index, value) in record.values.enumerated() { plan.insert.bind(index + 1, value) }
+                try plan.insert.run()
+                guard db.changesCount > 0 else { throw refusal(table, key, "a trigger of the app's passes it over. Leave it out") }
+                count.inserted += 1
+            }
+        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(error.resultCode) {
+            throw refusal(table, key, "\(error.message ?? "SQLite refuses it"). \(Self.remedy(error))")
+        }
+        result.tables[table.name] = count
+    }
+
+    private mutating func plan(_ table: RecordTable, _ columns: [String]) throws -> Plan {
+        let key = Columns(table: table.name, columns: columns)
+        if let plan = plans[key] { return plan }
+        if statements > Self.statementLimit { (plans, statements) = ([:], 0) }
+        let plan = try Plan(table, columns, db)
+        plans[key] = plan
+        statements += 2
+        return plan
+    }
+
+    /// What a record holds in the columns that are supplied; nil where it is not there.
+    private func values(_ key: [RecordValue], _ plan: Plan) throws -> [RecordValue]? {
+        for (index, value) in key.enumerated() { plan.find.bind(index + 1, value) }
+        defer { plan.find.reset() }
+        return try plan.find.step() ? plan.others.indices.map { plan.find.value($0) } : nil
+    }
+
+    private mutating func update(_ record: SuppliedRecord, _ changed: [Int], _ key: [RecordValue], _ plan: Plan) throws {
+        let update: RawStatement
+        if let known = plan.updates[changed] {
+            update = known
+        } else {
+            if plan.updates.count > Self.statementLimit { plan.updates = [:] }
+            let sets = changed.map { "\(record.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ")
+            update = try RawStatement("UPDATE \(plan.table.quotedName) SET \(sets) WHERE \(plan.table.keyCondition)", db, isCached: false)
+            plan.updates[changed] = update
+            statements += 1
+        }
+        for (index, value) in (changed.map { record.values[$0] } + key).enumerated() { update.bind(index + 1, value) }
+        try update.run()
+    }
+
+    private func refusal(_ table: RecordTable, _ key: [RecordValue], _ reason: String) -> RecordFault {
+        RecordFault("the record \(ObjectID(table: table.name, key: key).text) cannot be written: \(reason).")
+    }
+
+    private static func remedy(_ error: DatabaseError) -> String {
+        switch error.extendedResultCode {
+        case .SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID:
+            "Another record, of the store or of the import, has these values: change one of the two, or leave one out"
+        case .SQLITE_CONSTRAINT_NOTNULL: "Give the column a value"
+        default: "Change what the table does not allow, or leave the record out"
+        }
+    }
+}
+
+extension RecordImporter {
+    /// A record that refers to one that is not there.
+    struct Orphan {
+        /// Nil where the table does not sync.
+        var record: ObjectID?
+        var table: String
+        var parent: String
+
+        /// Says where it comes from, for which everything is read again.
+        func refusal(among readers: [RecordReader]) throws -> UbiquitousStoreError {
+            let subject = record.map { "the record \($0.text)" } ?? "a row of “\(table)”"
+            let reason = "\(subject) refers to a record of “\(parent)” that is not there: import that too, or change what refers to it."
+            for reader in readers.reversed() {
+                var line: Int?
+                try reader.forEach { supplied in
+                    guard let record, supplied.table == record.table else { return }
+                    if reader.tables[supplied.table]?.key(of: supplied) == record.key { line = supplied.line }
+                }
+                if line != nil { return reader.input.refusal(line, reason) }
+            }
+            return UbiquitousStoreError(.unsupported, "Behind the import \(reason) Nothing has been imported.")
+        }
+    }
+
+    /// A record that refers to one that is not there, at the end; nil where there is none.
+    func orphan() throws -> Orphan? {
+        var (unresolved, highest): (CInt, CInt) = (0, 0)
+        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &unresolved, &highest, 0)
+        guard unresolved != 0, let row = try Row.fetchOne(db, sql: "PRAGMA main.foreign_key_check") else { return nil }
+        let (child, parent): (String, String) = (row["table"], row["parent"])
+        guard let table = tables[child] else { return Orphan(record: nil, table: child, parent: parent) }
+        return Orphan(record: try record(table, without: parent, reference: row["fkid"]), table: child, parent: parent)
+    }
+
+    /// The key of a record whose parent is missing, which a table without rowids is not told of.
+    private func record(_ table: RecordTable, without parent: String, reference: Int) throws -> ObjectID? {
+        let references = try Row.fetchAll(
+            db, sql: "SELECT \"from\", \"to\" FROM pragma_foreign_key_list(?, 'main') WHERE id = ? ORDER BY seq", arguments: [table.name, reference])
+        let parentKey = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk", arguments: [parent])
+        let pairs = references.enumerated().map { index, row -> (child: String, parent: String) in
+            ("c.\((row["from"] as String).quotedIdentifier)", "p.\((row["to"] as String? ?? parentKey[index]).quotedIdentifier)")
+        }
+        let isSet = pairs.map { "\($0.child) IS NOT NULL" }.joined(separator: " AND ")
+        // The parent's column first, whose collation decides (sqlite.org/foreignkeys.html#fk_basics).
+        let matches = pairs.map { "\($0.parent) = \($0.child)" }.joined(separator: " AND ")
+        let key = table.keyColumns.map { "c.\($0.quotedIdentifier)" }.joined(separator: ", ")
+        let isThere = "SELECT 1 FROM main.\(parent.quotedIdentifier) p WHERE \(matches)"
+        let statement = try RawStatement("SELECT \(key) FROM \(table.quotedName) c WHERE \(isSet) AND NOT EXISTS (\(isThere))", db)
+        defer { statement.reset() }
+        return try statement.step() ? ObjectID(table: table.name, key: table.keyColumns.indices.map { statement.value($0) }) : nil
+    }
+}
+
+extension RecordTable {
+    /// The key of a record that has all its columns.
+    func key(of record: SuppliedRecord) -> [RecordValue] {
+        keyColumns.compactMap { record.columns.firstIndex(of: $0).map { record.values[$0] } }
+    }
+}

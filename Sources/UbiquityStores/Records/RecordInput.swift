@@ -1,0 +1,170 @@
+internal import Foundation
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Where records come from: a file of one of the formats, opened anew for each reading.
+///
+/// What is no regular file is read to its end first, so that nobody's saves wait for the pipe's other end.
+package struct RecordInput: Sendable {
+    private enum Source {
+        case file(FilePath)
+        /// A copy of a pipe, which has no name any more.
+        case copy(UnnamedFile)
+    }
+
+    /// A file without a name: it is gone with the last who holds it, or with the process.
+    private final class UnnamedFile: Sendable {
+        let descriptor: FileDescriptor
+
+        init(_ descriptor: FileDescriptor) { self.descriptor = descriptor }
+
+        deinit { try? descriptor.close() }
+    }
+
+    /// What it is called in messages.
+    package let name: String
+    package let format: RecordFormat
+    private let source: Source
+
+    /// The table of all its records, by its name; nil where each record names its own.
+    var table: String? { format == .csv ? CSVFile.table(of: FilePath(name)) : nil }
+
+    /// The inputs that an argument stands for.
+    ///
+    /// - Parameters:
+    ///   - argument: a file; a directory of CSV files; `-` for standard input.
+    ///   - format: the format; nil for what the file's extension says.
+    /// - Returns: the inputs, a directory's in the order of their names.
+    /// - Throws: `UbiquitousStoreError` where there is nothing to be read, or its format is not known.
+    package static func inputs(of argument: String, format: RecordFormat? = nil) throws -> [RecordInput] {
+        if argument == "-" {
+            guard format != .csv else {
+                throw UbiquitousStoreError(.unsupported, "CSV on standard input has no table's name: put it into a file called <table>.csv.")
+            }
+            return [RecordInput(name: "standard input", format: .jsonLines, source: .copy(try copy(of: .standardInput, called: "Standard input")))]
+        }
+        let path = FilePath(argument)
+        var isDirectory: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory) else {
+            throw UbiquitousStoreError(.fileSystem, "There is no file \(path) to import.", path: path)
+        }
+        guard isDirectory.boolValue else { return [try RecordInput(file: path, format: format)] }
+        do {
+            let files = try LinuxFileLayer().names(in: path).filter { FilePath($0).extension == CSVFile.fileExtension }.sorted()
+            guard !files.isEmpty, format != .jsonLines else {
+                throw UbiquitousStoreError(.unsupported, "The directory \(path) has no file that ends in .csv; name the files to import.", path: path)
+            }
+            return try files.map { try RecordInput(file: path.appending($0), format: .csv) }
+        } catch let error as Errno {
+            throw unreadable(argument, path, error)
+        }
+    }
+
+    private init(name: String, format: RecordFormat, source: Source) {
+        self.name = name
+        self.format = format
+        self.source = source
+    }
+
+    private init(file: FilePath, format: RecordFormat?) throws {
+        let extensions: [String: RecordFormat] = ["jsonl": .jsonLines, "ndjson": .jsonLines, CSVFile.fileExtension: .csv]
+        guard let format = format ?? extensions[file.extension ?? ""] else {
+            throw UbiquitousStoreError(
+                .unsupported, "\(file) says by no extension what it is: call it .jsonl or .csv, or say which of the two with --format.", path: file)
+        }
+        let attributes = try? FileManager.default.attributesOfItem(atPath: PathFacts.resolved(file).string)
+        if attributes?[.type] as? FileAttributeType == .typeRegular {
+            self.init(name: file.string, format: format, source: .file(file))
+        } else {
+            do {
+                let pipe = try FileDescriptor.open(file, .readOnly, options: .closeOnExec)
+                let copy = try pipe.closeAfter { try Self.copy(of: pipe, called: file.string) }
+                self.init(name: file.string, format: format, source: .copy(copy))
+            } catch let error as Errno {
+                throw Self.unreadable(file.string, file, error)
+            }
+        }
+    }
+
+    /// Reads all of it by pieces.
+    ///
+    /// - Parameter body: gets each piece, none of them empty.
+    /// - Throws: `UbiquitousStoreError` where it cannot be read, and what the body throws.
+    func forEachPiece(_ body: (ArraySlice<UInt8>) throws -> Void) throws {
+        let descriptor: FileDescriptor
+        switch source {
+        case .file(let path):
+            do {
+                descriptor = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+            } catch {
+                throw Self.unreadable(name, path, error)
+            }
+        case .copy(let copy): descriptor = copy.descriptor
+        }
+        defer { if case .file = source { try? descriptor.close() } }
+        var offset: Int64 = 0
+        while true {
+            let piece: [UInt8]
+            do {
+                piece = try Self.piece { try descriptor.read(fromAbsoluteOffset: offset, into: $0) }
+            } catch {
+                throw Self.unreadable(name, FilePath(name), error)
+            }
+            if piece.isEmpty { return }
+            try body(piece[...])
+            offset += Int64(piece.count)
+        }
+    }
+
+    private static func piece(_ read: (UnsafeMutableRawBufferPointer) throws -> Int) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in count = try read(UnsafeMutableRawBufferPointer(buffer)) }
+    }
+
+    /// Copies all that comes from a descriptor; a process that is killed between the first two steps leaves an empty file.
+    private static func copy(of pipe: FileDescriptor, called name: String) throws -> UnnamedFile {
+        let path = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-import-\(UUID().uuidString)")
+        do {
+            let copy = UnnamedFile(
+                try .open(path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite))
+            try LinuxFileLayer().remove(path)
+            while true {
+                let piece = try piece { try pipe.read(into: $0) }
+                if piece.isEmpty { return copy }
+                try copy.descriptor.writeAll(piece)
+            }
+        } catch {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(name) could not be read, or not be kept at \(path) meanwhile; check the free space there, or set TMPDIR.", path: path,
+                cause: error)
+        }
+    }
+
+    private static func unreadable(_ name: String, _ path: FilePath, _ error: any Error) -> UbiquitousStoreError {
+        UbiquitousStoreError(.fileSystem, "\(name) cannot be read; check its owner and mode.", path: path, cause: error)
+    }
+}
+
+/// The name of a CSV file, which says whose records it has.
+enum CSVFile {
+    static let fileExtension = "csv"
+
+    /// The file of a table; what cannot stand in the name of a file is percent-encoded.
+    static func name(of table: String) -> String {
+        var name = ""
+        for scalar in table.unicodeScalars {
+            if scalar.value < 0x20 || scalar == "/" || scalar == "%" {
+                name += (scalar.value < 0x10 ? "%0" : "%") + String(scalar.value, radix: 16, uppercase: true)
+            } else {
+                name.unicodeScalars.append(scalar)
+            }
+        }
+        return "\(name).\(fileExtension)"
+    }
+
+    /// The table of a file.
+    static func table(of file: FilePath) -> String {
+        let stem = file.lastComponent?.string ?? ""
+        let name = stem.hasSuffix(".\(fileExtension)") ? String(stem.dropLast(fileExtension.count + 1)) : file.stem ?? ""
+        return name.removingPercentEncoding ?? name
+    }
+}

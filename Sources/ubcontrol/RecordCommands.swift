@@ -1,0 +1,127 @@
+import ArgumentParser
+import SystemPackage
+import UbiquityStores
+
+/// Names a format on the command line.
+enum FormatArgument: String, ExpressibleByArgument, CaseIterable {
+    case jsonl
+    case csv
+
+    var format: RecordFormat {
+        switch self {
+        case .jsonl: .jsonLines
+        case .csv: .csv
+        }
+    }
+}
+
+/// Runs `ubcontrol store export`.
+struct ExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write the records of the synced tables as JSON Lines or CSV.",
+        discussion: """
+            It may run beside the app: what is written is of one moment. Every value keeps its type, and `ubcontrol store import` reads it back; \
+            UbiquityStores' article Export describes the formats. Columns that stay on the device are exported too, tables that do not sync are not: \
+            `ubcontrol store copy` writes these. Where the command is ended early, nothing is at PATH, and what is beside it with -draft- in its name \
+            may be deleted. Exit status 0 where all is written, 1 where it is not.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to: a file of JSON Lines, or a directory of CSV files; nothing may be there.",
+            discussion: "Else JSON Lines go to standard output.", valueName: "path"),
+        completion: .file())
+    var output: String?
+
+    @Option(help: "jsonl, an object a line, or csv, a file a table.")
+    var format = FormatArgument.jsonl
+
+    @Option(help: ArgumentHelp("A table; may be given several times.", discussion: "Else all that sync.", valueName: "name"))
+    var table: [String] = []
+
+    func validate() throws {
+        if format == .csv, output == nil { throw ValidationError("CSV is a file for each table: name a directory for them with --output.") }
+        if format == .jsonl, let output, FilePath(output).extension == "csv" {
+            throw ValidationError("\(output) would hold JSON Lines: add --format csv and name a directory, or call it .jsonl.")
+        }
+    }
+
+    func run() async throws {
+        let inspection = try store.open(readOnly: true)
+        let tables = table.isEmpty ? nil : table
+        try TerminalProgress.showing { progress in
+            if let output {
+                let export = try inspection.export(to: FilePath(output), format: format.format, tables: tables) { progress.show(part: $0) }
+                for (table, records) in export.records.sorted(by: { $0.key < $1.key }) { print("\(table): \(records) records") }
+            } else {
+                _ = try inspection.exportLines(to: .standardOutput, tables: tables) { progress.show(part: $0) }
+            }
+        }
+    }
+}
+
+/// Runs `ubcontrol store import`.
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Write records from JSON Lines or CSV into the store.",
+        discussion: """
+            It is an ordinary save, made now, all of it or nothing, and may run beside the app, whose own saves wait meanwhile. It goes out to the other \
+            devices with the app's next exchange. A record whose key is there gets the columns that are given and differ; others are inserted; columns \
+            that are not given stay, or get their default. Of a record that comes twice the later writes over the earlier. What was exported by \
+            `ubcontrol store export` is read back as it was; UbiquityStores' article Export describes the formats. \
+            Exit status 0 where all is written, 1 where nothing is.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(
+        help: ArgumentHelp(
+            "A file of JSON Lines (.jsonl) or of CSV (<table>.csv), a directory of CSV files, or - for JSON Lines on standard input.",
+            valueName: "file"),
+        completion: .file())
+    var files: [String]
+
+    @Option(help: "What the files are, whatever their names end in: jsonl or csv.")
+    var format: FormatArgument?
+
+    @Option(help: ArgumentHelp("The longest line, or CSV record, that is read, in MiB.", valueName: "MiB"))
+    var longestLine = StoreInspection.longestRecord >> 20
+
+    @Flag(help: "Do all of it and undo it, to see what it would come to.")
+    var dryRun = false
+
+    @Flag(help: "Print a JSON object: dryRun, tables (inserted, updated, unchanged, by table).")
+    var json = false
+
+    func validate() throws {
+        if !(1...8192).contains(longestLine) { throw ValidationError("--longest-line takes a number from 1 to 8192.") }
+        if files.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input can be read once: name - once.") }
+    }
+
+    func run() async throws {
+        let inspection = try store.open(readOnly: false)
+        let inputs = try files.flatMap { try RecordInput.inputs(of: $0, format: format?.format) }
+        let done = try TerminalProgress.showing { progress in
+            try inspection.importRecords(from: inputs, isRehearsal: dryRun, limit: longestLine << 20) { progress.show(records: $0) }
+        }
+        if json {
+            try printJSON(Report(dryRun: dryRun, tables: done.tables))
+        } else {
+            for (table, count) in done.tables.sorted(by: { $0.key < $1.key }) {
+                print("\(table): \(count.inserted) inserted, \(count.updated) updated, \(count.unchanged) unchanged")
+            }
+            if dryRun { print("Nothing has been imported: this was a rehearsal.") }
+        }
+    }
+
+    private struct Report: Encodable {
+        var dryRun: Bool
+        var tables: [String: RecordImport.Count]
+    }
+}
