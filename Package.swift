@@ -150,6 +150,9 @@ let package = Package(
             dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system, logging],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
+            name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", grdb, system],
+            swiftSettings: settings),
+        .testTarget(
             name: "SyncthingTests",
             dependencies: ["ToolProcesses", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system], swiftSettings: settings
         ),

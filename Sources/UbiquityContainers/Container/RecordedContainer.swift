@@ -1,5 +1,5 @@
 internal import Foundation
-internal import SystemPackage
+package import SystemPackage
 
 // What the device home knows of containers: no file system that a synchroniser keeps is looked at, and none is waited for.
 extension DeviceHome {
@@ -55,6 +55,24 @@ extension DeviceHome {
             try files.write(record, of: account)
             return peer
         }
+    }
+}
+
+extension DeviceHome {
+    /// The accounts that have been signed in to on this device, and keep their containers below a root.
+    ///
+    /// - Parameter root: a containers root, absolute.
+    /// - Returns: the accounts by name; none where the home is not there yet.
+    /// - Throws: `ContainerError` where the home cannot be read or understood.
+    package func accounts(below root: FilePath) throws(ContainerError) -> [AccountName] {
+        let files = HomeFiles(home: self)
+        var found: [AccountName] = []
+        // A draft of a record begins with a dot.
+        for name in ((try? files.files.names(in: files.accounts)) ?? []).sorted() where name.hasSuffix(".json") && !name.hasPrefix(".") {
+            let account = try AccountName(String(name.dropLast(5)))
+            if let record = try files.record(of: account), self.root(of: record) == root { found.append(account) }
+        }
+        return found
     }
 }
 

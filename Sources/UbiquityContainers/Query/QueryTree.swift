@@ -231,9 +231,7 @@ struct QueryTree: Sendable {
     }
 
     /// Names that are never shown: what does not leave the device, and what a synchroniser keeps for itself.
-    private static func isExcluded(_ name: String) -> Bool {
-        name.hasSuffix(ItemPath.excludedSuffix) || ForeignNames.isDraft(name) || [".stfolder", ".stversions", ".stignore"].contains(name)
-    }
+    private static func isExcluded(_ name: String) -> Bool { ForeignNames.staysHere(name) }
 }
 
 /// A path to be looked at.

@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Glibc
-internal import SystemPackage
+package import SystemPackage
 
 /// The SHA-256 of a file's bytes: it stands in the file's name, and in the log that follows.
 public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -47,7 +47,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     ///
     /// - Parameter file: its path; a symbolic link is not followed.
     /// - Throws: `Errno`.
-    init(ofFile file: FilePath) throws(Errno) {
+    package init(ofFile file: FilePath) throws(Errno) {
         let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }

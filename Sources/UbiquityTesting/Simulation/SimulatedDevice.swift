@@ -5,7 +5,7 @@ public import UbiquityStores
 
 /// A device in a directory: a home, a containers root of its own, a clock.
 ///
-/// A ``FaultySynchroniser`` moves files between the roots of several.
+/// ``SimulatedDevices`` holds several, and carries files between their roots; a ``FaultySynchroniser`` does so as badly as is allowed.
 ///
 /// ```swift
 /// let desk = try SimulatedDevice("desk", in: directory, account: "alice")
@@ -19,7 +19,7 @@ public import UbiquityStores
 public struct SimulatedDevice: Sendable {
     /// The device's name.
     public let name: String
-    /// The account that it is signed in to.
+    /// The account that it was signed in to at first.
     public let account: String
     /// Its directory, which holds everything of it.
     public let directory: FilePath
@@ -51,12 +51,32 @@ public struct SimulatedDevice: Sendable {
         try home.signIn(AccountName(account), containers: root)
     }
 
+    /// The container that is meant where none is named.
+    public static let defaultContainer = "org.example.simulated"
+
+    /// Where an app on this device would keep a store: outside of containers.
+    ///
+    /// - Parameter name: the file's name, such as `Notes.sqlite`.
+    /// - Returns: a path to open a store at; its directory need not be there.
+    public func storePath(_ name: String) -> FilePath { directory.appending("app").appending(name) }
+
+    /// Signs in to an account, in the place of any other, with the same containers root.
+    ///
+    /// - Parameter account: the account.
+    /// - Throws: `ContainerError`; nothing has changed then.
+    public func signIn(_ account: String) throws { try home.signIn(AccountName(account), containers: root) }
+
+    /// Signs out; nothing in any container changes.
+    ///
+    /// - Throws: `ContainerError`.
+    public func signOut() throws { try home.signOut() }
+
     /// The device's container.
     ///
     /// - Parameter identifier: the container's.
     /// - Returns: the container, made if it is new.
     /// - Throws: `ContainerError`.
-    public func container(_ identifier: String = "org.example.simulated") async throws -> UbiquityContainer {
+    public func container(_ identifier: String = defaultContainer) async throws -> UbiquityContainer {
         try await UbiquityContainer(identifier, home: home, files: FaultyFileLayer(faults: faults))
     }
 
@@ -81,7 +101,7 @@ public struct SimulatedDevice: Sendable {
         options.baselines = baselines
         options.silenceLimit = silenceLimit
         return try await UbiquitousStore.open(
-            at: directory.appending("app").appending("\(contentName).sqlite"), options: options, in: container(), schema: schema,
+            at: storePath("\(contentName).sqlite"), options: options, in: container(), schema: schema,
             now: { [clock] in clock.now })
     }
 }
@@ -126,7 +146,11 @@ extension SimulatedDevice {
     public func cloned(_ name: String, clock: ManualClock) throws -> SimulatedDevice {
         let other = directory.removingLastComponent().appending(name)
         try FileManager.default.copyItem(atPath: directory.string, toPath: other.string)
-        return try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock)
+        let copy = try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock)
+        // On a machine of its own its containers would lie at the same path.
+        for known in try home.accounts(below: root) { try copy.home.signIn(known, containers: copy.root) }
+        if let present = try home.account { try copy.home.signIn(present) } else { try copy.home.signOut() }
+        return copy
     }
 
     private static let parts = [("", "main"), ("-wal", "wal")]

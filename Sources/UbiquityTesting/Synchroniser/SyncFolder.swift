@@ -1,0 +1,206 @@
+internal import CLinux
+internal import Foundation
+internal import Glibc
+internal import SystemPackage
+internal import UbiquityContainers
+internal import UbiquityStores
+
+/// One account's folder on one device: what is in it, and how files come into it and go.
+///
+/// A file comes under a temporary name and is renamed, as Syncthing does it; one that somebody has changed since it was looked at is left alone, and so is
+/// what never leaves the device.
+struct SyncFolder: Sendable {
+    /// What tells one content of a file from another without reading it, as far as the clock of the file system is fine enough.
+    private struct Stamp: Hashable, Sendable {
+        var inode: UInt64
+        var size: Int64
+        /// In nanoseconds since 1970.
+        var modified: Int64
+        var changed: Int64
+
+        init(_ status: inout stat) {
+            inode = UInt64(status.st_ino)
+            size = Int64(status.st_size)
+            modified = clinux_modified(&status)
+            changed = clinux_changed(&status)
+        }
+    }
+
+    private struct Seen: Sendable {
+        var stamp: Stamp
+        var hash: ContentHash
+        /// Whether a change could follow that leaves the stamp as it is.
+        var isYoung: Bool
+    }
+
+    /// `<containers root>/<account>`.
+    let path: FilePath
+    var index: FolderIndex
+    private var seen: [String: Seen] = [:]
+    private let files = LinuxFileLayer()
+
+    init(_ path: FilePath, of device: Int) {
+        self.path = path
+        index = FolderIndex(of: device)
+    }
+
+    // MARK: Looking
+
+    /// Looks at everything, and notes what has changed.
+    ///
+    /// - Returns: whether the folder could be looked at: where the containers root itself is gone nothing is known, and nothing is deleted elsewhere.
+    /// - Throws: `Errno` where a directory cannot be read.
+    mutating func look() throws(Errno) -> Bool {
+        guard try files.kind(of: path.removingLastComponent()) == .directory else { return false }
+        var found: [String: FolderIndex.Finding] = [:]
+        try look(into: "", &found)
+        // It may have gone meanwhile.
+        guard try files.kind(of: path.removingLastComponent()) == .directory else { return false }
+        seen = seen.filter { found[$0.key] != nil }
+        index.note(found)
+        return true
+    }
+
+    private mutating func look(into directory: String, _ found: inout [String: FolderIndex.Finding]) throws(Errno) {
+        let names: [String]
+        do {
+            names = try files.names(in: place(directory))
+        } catch Errno.noSuchFileOrDirectory {
+            return
+        }
+        for name in names where !ForeignNames.staysHere(name) {
+            let path = directory.isEmpty ? name : "\(directory)/\(name)"
+            guard var status = try Self.status(place(path)) else { continue }
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR:
+                found[path] = .init(content: .directory)
+                try look(into: path, &found)
+            case S_IFREG: if let finding = try finding(path, Stamp(&status)) { found[path] = finding }
+            default: break
+            }
+        }
+    }
+
+    /// What a file holds; nil where it has gone.
+    private mutating func finding(_ path: String, _ stamp: Stamp) throws(Errno) -> FolderIndex.Finding? {
+        if let seen = seen[path], seen.stamp == stamp, !seen.isYoung { return .init(content: .file(seen.hash), modified: stamp.modified) }
+        do {
+            let hash = try ContentHash(ofFile: place(path))
+            note(path, stamp, hash)
+            return .init(content: .file(hash), modified: stamp.modified)
+        } catch Errno.noSuchFileOrDirectory {
+            return nil
+        }
+    }
+
+    private mutating func note(_ path: String, _ stamp: Stamp, _ hash: ContentHash) {
+        // The kernel's times go by ticks of some milliseconds.
+        let isYoung = Int64(Date().timeIntervalSince1970 * 1e9) - stamp.changed < 1_000_000_000
+        seen[path] = Seen(stamp: stamp, hash: hash, isYoung: isYoung)
+    }
+
+    private func place(_ path: String) -> FilePath { path.isEmpty ? self.path : self.path.pushing(FilePath(path)) }
+
+    private static func status(_ path: FilePath) throws(Errno) -> stat? {
+        var status = stat()
+        if lstat(path.string, &status) == 0 { return status }
+        if errno == ENOENT || errno == ENOTDIR { return nil }
+        throw Errno(rawValue: errno)
+    }
+
+    /// Whether at a path is what the index says.
+    private func isAsKnown(_ path: String) throws(Errno) -> Bool {
+        guard var status = try Self.status(place(path)) else { return index.entries[path].map { $0.finding.content == .deleted } ?? true }
+        switch index.entries[path]?.finding.content {
+        case .directory: return status.st_mode & S_IFMT == S_IFDIR
+        case .file: return status.st_mode & S_IFMT == S_IFREG && seen[path]?.stamp == Stamp(&status)
+        case .deleted, nil: return false
+        }
+    }
+
+    // MARK: Changing
+
+    /// Takes over what another device holds.
+    ///
+    /// - Parameters:
+    ///   - path: where.
+    ///   - entry: what the other's index says.
+    ///   - other: the other's folder.
+    ///   - copy: the name for what is here, where that is to be kept.
+    /// - Returns: whether it was: not where either has changed since it was looked at, nor where something stands in the way.
+    /// - Throws: `Errno`, or Foundation's error where a file cannot be written.
+    mutating func take(_ path: String, _ entry: FolderIndex.Entry, from other: SyncFolder, keeping copy: String?) throws -> Bool {
+        do {
+            guard try isAsKnown(path) else { return false }
+            let target = place(path)
+            let isTaken =
+                switch entry.finding.content {
+                case .deleted: try remove(path)
+                case .directory: try makeDirectory(path, keeping: copy)
+                case .file(let hash): try takeFile(path, hash, entry.finding.modified, from: other.place(path), to: target, keeping: copy)
+                }
+            if isTaken { index.set(path, to: entry) }
+            return isTaken
+        } catch let error as Errno where [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .directoryNotEmpty, .fileExists].contains(error) {
+            // Something has come or gone in between: the next look tells what.
+            return false
+        }
+    }
+
+    private mutating func takeFile(
+        _ path: String, _ hash: ContentHash, _ modified: Int64, from source: FilePath, to target: FilePath, keeping copy: String?
+    ) throws -> Bool {
+        let bytes = try files.read(source, limit: .max)
+        guard ContentHash(of: bytes) == hash else { return false }
+        let directory = target.removingLastComponent()
+        try makeDirectories(directory)
+        if index.entries[path]?.finding.content == .directory { try files.removeDirectory(target) }
+        let draft = directory.appending(Self.draftName(of: target.lastComponent!.string, hash))
+        try? files.remove(draft)
+        try Data(bytes).write(to: URL(filePath: draft.string))
+        try Self.setModified(draft, modified)
+        if let copy { try files.renameNew(target, to: directory.appending(copy)) }
+        try files.renameOver(draft, to: target)
+        if var status = try Self.status(target) { note(path, Stamp(&status), hash) }
+        return true
+    }
+
+    /// Gives a file the time that it has elsewhere; see utimensat(2).
+    private static func setModified(_ file: FilePath, _ nanoseconds: Int64) throws(Errno) {
+        let time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        // Of the last access, which nobody asks for, and of the last change.
+        guard utimensat(AT_FDCWD, file.string, [time, time], 0) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    /// Syncthing's, which shortens what would not fit into NAME_MAX (lib/fs/tempname.go).
+    private static func draftName(of name: String, _ hash: ContentHash) -> String {
+        ".syncthing.\(name.utf8.count > 160 ? hash.description : name).tmp"
+    }
+
+    private func makeDirectory(_ path: String, keeping copy: String?) throws -> Bool {
+        let target = place(path)
+        try makeDirectories(target.removingLastComponent())
+        if case .file? = index.entries[path]?.finding.content {
+            if let copy { try files.renameNew(target, to: target.removingLastComponent().appending(copy)) } else { try files.remove(target) }
+        }
+        try files.makeDirectory(target)
+        return true
+    }
+
+    /// Makes directories on the way, from the containers root on, which is not made.
+    private func makeDirectories(_ directory: FilePath) throws(Errno) {
+        if directory != path { try makeDirectories(directory.removingLastComponent()) }
+        try files.makeDirectory(directory)
+    }
+
+    private func remove(_ path: String) throws(Errno) -> Bool {
+        let target = place(path)
+        if index.entries[path]?.finding.content == .directory {
+            // One that still holds what never leaves the device stays, as with Syncthing.
+            try files.removeDirectory(target)
+        } else {
+            try files.remove(target)
+        }
+        return true
+    }
+}

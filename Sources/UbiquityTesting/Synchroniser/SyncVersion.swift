@@ -1,0 +1,34 @@
+/// How often each device has changed a file: a version vector (Parker and others, 1983), as Syncthing keeps one for every file.
+struct SyncVersion: Hashable, Sendable {
+    /// How two versions stand to each other.
+    enum Order: Sendable {
+        case same, older, newer
+        /// Each has a change that the other has not.
+        case apart
+    }
+
+    /// By device; one that is missing has changed nothing.
+    private var counts: [Int: Int] = [:]
+
+    /// Notes a change by a device.
+    mutating func note(_ device: Int) { counts[device, default: 0] += 1 }
+
+    /// How this one stands to another.
+    func order(to other: SyncVersion) -> Order {
+        let isBehind = other.counts.contains { $0.value > counts[$0.key, default: 0] }
+        let isAhead = counts.contains { $0.value > other.counts[$0.key, default: 0] }
+        return switch (isBehind, isAhead) {
+        case (false, false): .same
+        case (true, false): .older
+        case (false, true): .newer
+        case (true, true): .apart
+        }
+    }
+
+    /// The least version that neither is ahead of.
+    func joined(with other: SyncVersion) -> SyncVersion {
+        var joined = self
+        joined.counts.merge(other.counts, uniquingKeysWith: max)
+        return joined
+    }
+}
