@@ -153,6 +153,9 @@ let package = Package(
             name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", grdb, system],
             swiftSettings: settings),
         .testTarget(
+            name: "PeopleTests", dependencies: ["PeopleStore", "Ubiquity", "UbiquityTesting", grdb, system], path: "Examples/People/Tests",
+            swiftSettings: settings),
+        .testTarget(
             name: "SyncthingTests",
             dependencies: ["ToolProcesses", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system], swiftSettings: settings
         ),
