@@ -91,7 +91,9 @@ let package = Package(
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
         .executableTarget(
             name: "ubcontrol",
-            dependencies: ["FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            dependencies: [
+                "FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, rainbow, system,
+            ],
             swiftSettings: settings),
         .executableTarget(name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", arguments, system], swiftSettings: settings),
 
