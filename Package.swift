@@ -92,7 +92,8 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, rainbow, system,
+                "CLinux", "FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, rainbow,
+                system,
             ],
             swiftSettings: settings),
         .executableTarget(name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", arguments, system], swiftSettings: settings),

@@ -37,14 +37,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = try options.deviceHome
-        let progress = DoctorProgress()
-        let diagnosis = DeviceDiagnosis(of: home, progress: { _ in progress.advance() })
-        progress.end()
-        var findings = diagnosis.findings
-        findings += StoreDiagnosis.contents(of: diagnosis, isDeep: deep) { progress.advance() }
-        progress.end()
-        for store in stores { findings += StoreDiagnosis.store(at: FilePath(store), root: diagnosis.root?.place.path) }
-        findings += try await syncthing(home, diagnosis)
+        let (diagnosis, findings) = try await Self.look(at: home, stores: stores.map { FilePath($0) }, isDeep: deep)
         if json {
             try printJSON(
                 Report(home: home.path.string, account: diagnosis.home.account?.name, isSound: findings.isSound, findings: findings))
@@ -54,7 +47,26 @@ struct DoctorCommand: AsyncParsableCommand {
         if !findings.isSound { throw ExitCode(1) }
     }
 
-    private func syncthing(_ home: DeviceHome, _ diagnosis: DeviceDiagnosis) async throws -> [Finding] {
+    /// Looks at everything.
+    ///
+    /// - Parameters:
+    ///   - home: the device home.
+    ///   - stores: store files, or the paths that apps gave them.
+    ///   - isDeep: whether every file of the stores' contents is read.
+    /// - Returns: what was looked at, and all that was found.
+    /// - Throws: `SyncthingError` where Syncthing's answers cannot be understood.
+    static func look(at home: DeviceHome, stores: [FilePath], isDeep: Bool) async throws -> (DeviceDiagnosis, [Finding]) {
+        let progress = DoctorProgress()
+        let diagnosis = DeviceDiagnosis(of: home, progress: { _ in progress.advance() })
+        progress.end()
+        var findings = diagnosis.findings
+        findings += StoreDiagnosis.contents(of: diagnosis, isDeep: isDeep) { progress.advance() }
+        progress.end()
+        for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
+        return (diagnosis, findings + (try await syncthing(home, diagnosis)))
+    }
+
+    private static func syncthing(_ home: DeviceHome, _ diagnosis: DeviceDiagnosis) async throws -> [Finding] {
         let endpoint: SyncthingEndpoint?
         do {
             endpoint = try SyncthingEndpoint(configuredIn: home)

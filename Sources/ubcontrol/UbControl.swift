@@ -12,7 +12,7 @@ struct UbControl: AsyncParsableCommand {
             SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self, StoreCommand.self, PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self,
             PresentersCommand.self,
-            WhyCommand.self, BrokerCommand.self, DoctorCommand.self, DevicesCommand.self,
+            WhyCommand.self, BrokerCommand.self, DoctorCommand.self, ReportCommand.self, DevicesCommand.self,
         ]
     )
 }

@@ -1,25 +1,26 @@
 internal import CLinux
-internal import Foundation
+package import Foundation
 internal import Glibc
-internal import SystemPackage
+package import SystemPackage
 
 /// What lstat(2) tells of a directory entry.
-struct FileFacts: Sendable {
-    enum Kind: Sendable {
+package struct FileFacts: Sendable {
+    /// What an entry is.
+    package enum Kind: String, Sendable, Encodable {
         case file, directory, link
         /// A socket, pipe or device.
         case other
     }
 
-    let kind: Kind
+    package let kind: Kind
     /// In bytes.
-    let size: Int64
-    let modificationDate: Date
+    package let size: Int64
+    package let modificationDate: Date
 
     /// Looks an entry up; follows no link.
     ///
     /// - Returns: nil where nothing is there.
-    init?(of path: FilePath) throws(Errno) {
+    package init?(of path: FilePath) throws(Errno) {
         var status = Glibc.stat()
         guard path.withPlatformString({ lstat($0, &status) }) == 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }

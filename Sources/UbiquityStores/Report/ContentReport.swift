@@ -1,0 +1,161 @@
+package import Foundation
+package import SystemPackage
+internal import UbiquityContainers
+
+/// What the files of a store's content say of themselves, without any record: headers of logs and baselines, receipts, marks.
+package struct ContentReport: Sendable, Encodable {
+    /// A mark of an epoch.
+    package struct Mark: Sendable, Encodable {
+        package var file: String
+        /// Nil where it cannot be read.
+        package var mark: EpochMark?
+    }
+
+    /// What a peer has in one epoch.
+    package struct Part: Sendable, Encodable {
+        package var peer: String
+        package var epoch: Int64
+        package var logs: [Log] = []
+        package var receipts: [ReceiptFile] = []
+        package var baselines: [Baseline] = []
+        /// How many large values there are, and their bytes.
+        package var values = 0
+        package var valueBytes: Int64 = 0
+    }
+
+    /// A log's header.
+    package struct Log: Sendable, Encodable {
+        package var file: String
+        package var bytes: Int64
+        /// Why it cannot be used; nil where nothing is wrong with its bytes.
+        package var fault: String?
+        package var header: Header?
+    }
+
+    /// What a log says before its changes.
+    package struct Header: Sendable, Encodable {
+        package var bodyVersion: UInt64
+        package var peer: String
+        package var contentName: String
+        package var epoch: Int64
+        package var sequence: Int64
+        package var predecessor: String?
+        package var news: [Receipt.Entry]
+        package var schema: String
+        package var created: Date
+        package var saves: Int64
+        package var changes: Int64
+    }
+
+    /// A receipt.
+    package struct ReceiptFile: Sendable, Encodable {
+        package var file: String
+        /// Nil where it cannot be read.
+        package var receipt: Receipt?
+    }
+
+    /// A baseline's header.
+    package struct Baseline: Sendable, Encodable {
+        package var file: String
+        package var bytes: Int64
+        package var fault: String?
+        package var schema: String?
+        package var created: Date?
+        package var logs: Int64?
+        package var knowledge: [Receipt.Entry]?
+        package var holes: [Receipt.Entry]?
+    }
+
+    package var contentName: String
+    package var epochs: [Mark] = []
+    package var parts: [Part] = []
+    /// What could not be looked at, and why.
+    package var faults: [String] = []
+}
+
+extension ContentReport {
+    /// The contents that lie in a container.
+    ///
+    /// - Parameter container: its directory. Blocks while it reads each log once.
+    /// - Returns: a report for each, by name; none where there are none, or they cannot be listed, as the listing tells.
+    package static func all(in container: FilePath) -> [ContentReport] {
+        let files = LinuxFileLayer()
+        let names = (try? files.names(in: container.appending(UbiquityContainer.storesName))) ?? []
+        return names.sorted().filter { !ForeignNames.matches($0) }.map { name in
+            ContentReport(of: ContentLayout(container: container, contentName: name), name, files)
+        }
+    }
+
+    private init(of layout: ContentLayout, _ name: String, _ files: LinuxFileLayer) {
+        contentName = name
+        do {
+            epochs = try files.namesIfThere(in: layout.epochs).filter { ContentLayout.epoch(ofMark: $0) != nil }.sorted().map { name in
+                Mark(file: name, mark: (try? files.read(layout.epochs.appending(name), limit: 16 << 20)).flatMap { EpochMark(decoding: $0) })
+            }
+            for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }).sorted() {
+                for epoch in try files.namesIfThere(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:)).sorted() {
+                    parts.append(try Self.part(of: peer, epoch, layout, name, files))
+                }
+            }
+        } catch {
+            faults.append("\(error)")
+        }
+    }
+
+    private static func part(
+        of peer: PeerIdentifier, _ epoch: Int64, _ layout: ContentLayout, _ name: String, _ files: LinuxFileLayer
+    ) throws -> Part {
+        var part = Part(peer: peer.description, epoch: epoch)
+        let directory = layout.logs(of: peer, epoch: epoch)
+        part.logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }.sorted().map { log(directory, $0, files) }
+        let receipts = layout.receipts(of: peer, epoch: epoch)
+        part.receipts = try files.namesIfThere(in: receipts).compactMap(Receipt.number(ofFile:)).sorted().map { number in
+            let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20)
+            return ReceiptFile(file: String(number), receipt: bytes.flatMap { Receipt(decoding: $0) })
+        }
+        let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
+        let baselines = layout.baselines(of: peer, epoch: epoch)
+        part.baselines = try files.namesIfThere(in: baselines).compactMap { BaselineName($0) }.sorted().map { name in
+            baseline(BaselineID(peer: peer, name: name), reader, bytes: (try? files.size(of: baselines.appending(name.description))) ?? 0)
+        }
+        for value in try files.namesIfThere(in: layout.values(of: peer, epoch: epoch)) where ContentHash(hexadecimal: value) != nil {
+            part.values += 1
+            part.valueBytes += (try? files.size(of: layout.values(of: peer, epoch: epoch).appending(value))) ?? 0
+        }
+        return part
+    }
+
+    private static func log(_ directory: FilePath, _ name: LogFileName, _ files: LinuxFileLayer) -> Log {
+        var log = Log(file: name.description, bytes: 0)
+        do {
+            let bytes = try files.read(directory.appending(name.description), limit: LogFile.limit)
+            log.bytes = Int64(bytes.count)
+            log.header = (try? LogFile(decoding: bytes)).map { Header($0.header) }
+            _ = try LogFile(decoding: bytes, named: name)
+        } catch {
+            log.fault = "\(error)"
+        }
+        return log
+    }
+
+    private static func baseline(_ id: BaselineID, _ reader: BaselineReader, bytes: Int64) -> Baseline {
+        var baseline = Baseline(file: id.name.description, bytes: bytes)
+        do {
+            let header = try reader.header(of: id, clock: .latest)
+            (baseline.schema, baseline.created, baseline.logs) = (header.schema, header.created, header.logs)
+            (baseline.knowledge, baseline.holes) = (header.knowledge.listed, header.knowledge.listedHoles)
+        } catch {
+            baseline.fault = "\(error)"
+        }
+        return baseline
+    }
+}
+
+extension ContentReport.Header {
+    fileprivate init(_ header: LogHeader) {
+        self.init(
+            bodyVersion: header.bodyVersion, peer: header.peer.description, contentName: header.contentName, epoch: header.epoch,
+            sequence: header.sequence, predecessor: header.predecessor?.description, news: header.news.listed, schema: header.schema,
+            created: header.created, saves: header.saves, changes: header.changes)
+    }
+}

@@ -1,0 +1,148 @@
+package import Foundation
+internal import GRDB
+package import SystemPackage
+internal import UbiquityContainers
+
+/// How a store file stands, without any record's key or value.
+package struct StoreReport: Sendable, Encodable {
+    /// A table, index or trigger as it was made.
+    package struct Definition: Sendable, Encodable {
+        package var type: String
+        package var name: String
+        package var sql: String
+    }
+
+    /// A value that lost, without the value.
+    package struct Lost: Sendable, Encodable {
+        package var table: String
+        package var columns: [String]
+        package var reason: String
+        package var author: String
+        package var written: Date
+        package var winner: String?
+        package var noticed: Date
+    }
+
+    /// A file that cannot be used.
+    package struct Quarantined: Sendable, Encodable {
+        package var peer: String
+        package var file: String
+        package var kind: QuarantinedLog.Kind
+        /// Nil of one that the schema refuses, for it may say what of which record.
+        package var reason: String?
+        package var since: Date
+    }
+
+    /// The SQLite file, its bytes, and those of its write-ahead log.
+    package var file: String
+    package var bytes: Int64
+    package var walBytes: Int64
+    /// The form of this package's tables in it.
+    package var format: Int
+    package var account: String
+    package var container: String
+    package var contentName: String
+    package var place: String
+    package var peer: String
+    package var successor: String?
+    package var epoch: Int64
+    package var sequence: Int64
+    package var attached: Bool
+    package var gathered: Bool
+    package var receipt: Int64
+    /// The highest stamp written or seen.
+    package var clock: Date
+    package var knowledge: [Receipt.Entry]
+    package var holes: [Receipt.Entry]?
+    /// Sealed logs that have not gone out, and their bytes.
+    package var unpublished: Int
+    package var unpublishedBytes: Int64
+    package var quarantine: [Quarantined]
+    /// How many records are held, by table.
+    package var held: [String: Int]
+    /// How many records have become one with others, by table.
+    package var duplicates: [String: Int]
+    package var broken: Int
+    package var conflicts: [Lost]
+    /// How many rows each of the app's tables has.
+    package var rows: [String: Int]
+    package var migrations: [String]
+    package var schema: [Definition]
+}
+
+extension StoreInspection {
+    /// What may be told of the store without telling what is in it.
+    ///
+    /// - Returns: the report, of one moment but for the sizes of files.
+    /// - Throws: GRDB's errors, or `UbiquitousStoreError` where the store's own state is damaged.
+    package func report() throws -> StoreReport {
+        func size(_ suffix: String) -> Int64 { (try? LinuxFileLayer().size(of: FilePath(file.string + suffix))) ?? 0 }
+        return try read { db in
+            let state = try StoreState.read(db)
+            let knowledge = try StoreKnowledge.all(state, db)
+            let listing = RelationListing(db)
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT format, gathered, (SELECT count(*) FROM ubiquity_outbox) AS logs,
+                    (SELECT coalesce(sum(length(bytes)), 0) FROM ubiquity_outbox) AS bytes FROM ubiquity_state
+                    """)!
+            return StoreReport(
+                file: file.string, bytes: size(""), walBytes: size("-wal"), format: row["format"], account: state.account, container: state.container,
+                contentName: state.content, place: state.place.rawValue, peer: state.peer.description, successor: state.successor?.description,
+                epoch: state.epoch, sequence: state.sequence, attached: state.attached, gathered: row["gathered"], receipt: state.receipt,
+                clock: state.clock.date, knowledge: knowledge.listed, holes: knowledge.listedHoles, unpublished: row["logs"],
+                unpublishedBytes: row["bytes"], quarantine: try QuarantinedLog.list(db).map(StoreReport.Quarantined.init),
+                held: StoreReport.counts(try listing.held().map(\.record.table)),
+                duplicates: StoreReport.counts(try listing.duplicates().flatMap(\.members).map(\.record.table)),
+                broken: try CheckInspector.list(db).count, conflicts: try ConflictHistory(db).list().map(StoreReport.Lost.init),
+                rows: try StoreReport.rows(db), migrations: try StoreReport.migrations(db), schema: try StoreReport.schema(db))
+        }
+    }
+
+    /// Copies the whole file as it is at one moment, with all that is in it.
+    ///
+    /// - Parameter path: where to; nothing is there.
+    /// - Throws: GRDB's errors.
+    package func copy(to path: FilePath) throws { try backUp(to: DatabaseQueue(path: path.string)) }
+}
+
+extension StoreReport {
+    fileprivate static func counts(_ tables: [String]) -> [String: Int] { Dictionary(tables.map { ($0, 1) }, uniquingKeysWith: +) }
+
+    fileprivate static func schema(_ db: Database) throws -> [Definition] {
+        try Row.fetchAll(db, sql: "SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map {
+            Definition(type: $0["type"], name: $0["name"], sql: $0["sql"])
+        }
+    }
+
+    fileprivate static func rows(_ db: Database) throws -> [String: Int] {
+        let tables = try String.fetchAll(
+            db,
+            sql: """
+                SELECT name FROM main.sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+                AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+                """)
+        return try Dictionary(
+            uniqueKeysWithValues: tables.map { ($0, try Int.fetchOne(db, sql: "SELECT count(*) FROM main.\($0.quotedIdentifier)")!) })
+    }
+
+    fileprivate static func migrations(_ db: Database) throws -> [String] {
+        guard try db.tableExists("grdb_migrations") else { return [] }
+        return try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid")
+    }
+}
+
+extension StoreReport.Lost {
+    fileprivate init(_ conflict: Conflict) {
+        self.init(
+            table: conflict.record.table, columns: conflict.lost.map(\.column), reason: "\(conflict.reason)", author: conflict.author,
+            written: conflict.written, winner: conflict.winner, noticed: conflict.noticed)
+    }
+}
+
+extension StoreReport.Quarantined {
+    fileprivate init(_ log: QuarantinedLog) {
+        self.init(peer: log.peer, file: log.file, kind: log.kind, reason: log.kind == .refused ? nil : log.reason, since: log.since)
+    }
+}
