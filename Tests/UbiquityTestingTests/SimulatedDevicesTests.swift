@@ -38,7 +38,7 @@ struct SimulatedDevicesTests {
             #expect(try await devices.sync() == 4)
             let both = ["alice/c/Documents/a/1.txt": "one", "alice/c/2.txt": "two"]
             #expect(try files(phone) == both && files(pad) == both)
-            // Within the granularity of the file system's clock, and of the same size.
+            // Of the same size, one right after the other.
             for text in ["eno", "neo"] {
                 try write(text, "alice/c/2.txt", pad)
                 #expect(try await devices.sync() == 2)

@@ -20,20 +20,20 @@ struct WipeTests {
             let carrying = Task { try await devices.run() }
 
             // Both save all the time, and in the middle of it one container is deleted.
-            async let entered: Void = pocket.enter("phone", 1...60)
-            try await desk.enter("mac", 1...30)
+            async let entered: Void = pocket.enter("phone", 1...40)
+            try await desk.enter("mac", 1...20)
             try mac.deleteContainer(PeopleStore.container)
-            try await desk.enter("mac", 31...60)
+            try await desk.enter("mac", 21...40)
             try await entered
 
             // Both stores say so, and go on: what is saved is there, and waits.
             await onDesk.wait(for: \.isSuspension)
             await inPocket.wait(for: \.isSuspension)
             for (store, device) in [(desk, "mac"), (pocket, "phone")] {
-                try await store.enter(device, 61...62)
+                try await store.enter(device, 41...42)
                 #expect(try await store.status().suspended != nil)
                 #expect(try await store.status().unpublished > 0)
-                #expect(try await store.names().isSuperset(of: names(device, 1...62)))
+                #expect(try await store.names().isSuperset(of: names(device, 1...42)))
             }
 
             // A backup from before is put back, on one device.
@@ -45,7 +45,7 @@ struct WipeTests {
             try await devices.settle(desk, pocket)
             for store in [desk, pocket] {
                 #expect(try await store.status().suspended == nil)
-                #expect(try await store.names() == names("mac", 1...62).union(names("phone", 1...62)))
+                #expect(try await store.names() == names("mac", 1...42).union(names("phone", 1...42)))
                 try await store.close()
             }
         }

@@ -37,10 +37,12 @@ struct SyncFolder: Sendable {
     let path: FilePath
     var index: FolderIndex
     private var seen: [String: Seen] = [:]
+    private let base: String
     private let files = LinuxFileLayer()
 
     init(_ path: FilePath, of device: Int) {
         self.path = path
+        base = path.string
         index = FolderIndex(of: device)
     }
 
@@ -70,7 +72,7 @@ struct SyncFolder: Sendable {
         }
         for name in names where !ForeignNames.staysHere(name) {
             let path = directory.isEmpty ? name : "\(directory)/\(name)"
-            guard var status = try Self.status(place(path)) else { continue }
+            guard var status = try status(path) else { continue }
             switch status.st_mode & S_IFMT {
             case S_IFDIR:
                 found[path] = .init(content: .directory)
@@ -99,18 +101,19 @@ struct SyncFolder: Sendable {
         seen[path] = Seen(stamp: stamp, hash: hash, isYoung: isYoung)
     }
 
-    private func place(_ path: String) -> FilePath { path.isEmpty ? self.path : self.path.pushing(FilePath(path)) }
+    private func place(_ path: String) -> FilePath { path.isEmpty ? self.path : FilePath("\(base)/\(path)") }
 
-    private static func status(_ path: FilePath) throws(Errno) -> stat? {
+    /// Looks an entry up, nil where nothing is there; by a string, for in debug builds a `FilePath` checks itself at every step, and a look is at every file.
+    private func status(_ path: String) throws(Errno) -> stat? {
         var status = stat()
-        if lstat(path.string, &status) == 0 { return status }
+        if lstat("\(base)/\(path)", &status) == 0 { return status }
         if errno == ENOENT || errno == ENOTDIR { return nil }
         throw Errno(rawValue: errno)
     }
 
     /// Whether at a path is what the index says.
     private func isAsKnown(_ path: String) throws(Errno) -> Bool {
-        guard var status = try Self.status(place(path)) else { return index.entries[path].map { $0.finding.content == .deleted } ?? true }
+        guard var status = try status(path) else { return index.entries[path].map { $0.finding.content == .deleted } ?? true }
         switch index.entries[path]?.finding.content {
         case .directory: return status.st_mode & S_IFMT == S_IFDIR
         case .file: return status.st_mode & S_IFMT == S_IFREG && seen[path]?.stamp == Stamp(&status)
@@ -161,7 +164,7 @@ struct SyncFolder: Sendable {
         try Self.setModified(draft, modified)
         if let copy { try files.renameNew(target, to: directory.appending(copy)) }
         try files.renameOver(draft, to: target)
-        if var status = try Self.status(target) { note(path, Stamp(&status), hash) }
+        if var status = try status(path) { note(path, Stamp(&status), hash) }
         return true
     }
 
