@@ -92,7 +92,7 @@ struct ReportCommand: AsyncParsableCommand {
             let store = try StoreInspection(path, readOnly: true)
             let name = "\(number + 1)-\(path.lastComponent?.string ?? "store")"
             try archive.add("stores/\(name).json", try store.report())
-            if contents { try store.copy(to: archive.place("contents/stores/\(name)")) }
+            if contents { try store.backup(to: archive.place("contents/stores/\(name)")) }
         }
     }
 

@@ -14,26 +14,6 @@ extension DeviceHome {
         try HomeFiles(home: self).record(of: account)?.peers[identifier.description].flatMap { PeerIdentifier($0.identifier) }
     }
 
-    /// The accounts that have been signed in to on this device.
-    ///
-    /// - Returns: the accounts, sorted; none where the home is not there.
-    /// - Throws: `ContainerError` where the home cannot be read.
-    package var knownAccounts: [AccountName] {
-        get throws(ContainerError) {
-            let directory = HomeFiles(home: self).accounts
-            let names: [String]
-            do {
-                names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
-            } catch CocoaError.fileReadNoSuchFile {
-                return []
-            } catch {
-                throw ContainerError(.fileSystem, "\(directory) cannot be read; check its owner and mode.", path: directory, cause: error)
-            }
-            let accounts = names.filter { $0.hasSuffix(".json") }.compactMap { try? AccountName(String($0.dropLast(5))) }
-            return accounts.sorted { $0.description < $1.description }
-        }
-    }
-
     /// The same; where there is none, one is chosen, which is attached once the container is used.
     ///
     /// - Parameters:
@@ -56,9 +36,27 @@ extension DeviceHome {
             return peer
         }
     }
-}
 
-extension DeviceHome {
+    /// The accounts that have been signed in to on this device.
+    ///
+    /// - Returns: the accounts, sorted; none where the home is not there.
+    /// - Throws: `ContainerError` where the home cannot be read.
+    package var knownAccounts: [AccountName] {
+        get throws(ContainerError) {
+            let directory = HomeFiles(home: self).accounts
+            let names: [String]
+            do {
+                names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
+            } catch CocoaError.fileReadNoSuchFile {
+                return []
+            } catch {
+                throw ContainerError(.fileSystem, "\(directory) cannot be read; check its owner and mode.", path: directory, cause: error)
+            }
+            let accounts = names.filter { $0.hasSuffix(".json") }.compactMap { try? AccountName(String($0.dropLast(5))) }
+            return accounts.sorted { $0.description < $1.description }
+        }
+    }
+
     /// The accounts that have been signed in to on this device, and keep their containers below a root.
     ///
     /// - Parameter root: a containers root, absolute.
@@ -67,11 +65,7 @@ extension DeviceHome {
     package func accounts(below root: FilePath) throws(ContainerError) -> [AccountName] {
         let files = HomeFiles(home: self)
         var found: [AccountName] = []
-        // A draft of a record begins with a dot.
-        for name in ((try? files.files.names(in: files.accounts)) ?? []).sorted() where name.hasSuffix(".json") && !name.hasPrefix(".") {
-            let account = try AccountName(String(name.dropLast(5)))
-            if let record = try files.record(of: account), self.root(of: record) == root { found.append(account) }
-        }
+        for account in try knownAccounts { if let record = try files.record(of: account), self.root(of: record) == root { found.append(account) } }
         return found
     }
 }

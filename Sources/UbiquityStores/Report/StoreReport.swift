@@ -1,6 +1,6 @@
 package import Foundation
 internal import GRDB
-package import SystemPackage
+internal import SystemPackage
 internal import UbiquityContainers
 
 /// How a store file stands, without any record's key or value.
@@ -99,12 +99,6 @@ extension StoreInspection {
                 rows: try StoreReport.rows(db), migrations: try StoreReport.migrations(db), schema: try StoreReport.schema(db))
         }
     }
-
-    /// Copies the whole file as it is at one moment, with all that is in it.
-    ///
-    /// - Parameter path: where to; nothing is there.
-    /// - Throws: GRDB's errors.
-    package func copy(to path: FilePath) throws { try backUp(to: DatabaseQueue(path: path.string)) }
 }
 
 extension StoreReport {

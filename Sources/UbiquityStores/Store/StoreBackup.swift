@@ -48,6 +48,7 @@ extension StoreInspection {
     ///   - progress: called with the part that is done, from 0 to 1.
     /// - Returns: what was written.
     /// - Throws: `UbiquitousStoreError`.
+    @discardableResult
     package func backup(to path: FilePath, progress: ((Double) -> Void)? = nil) throws -> StoreBackup {
         let place = NewFile(path)
         try place.checkPlace()

@@ -77,9 +77,6 @@ package struct StoreInspection: Sendable {
     /// Runs a body with the database.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
 
-    /// Copies the whole file into another database.
-    func backUp(to other: DatabaseQueue) throws { try queue.backup(to: other) }
-
     /// Runs a body in a transaction, whole or not at all.
     func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
         do {
