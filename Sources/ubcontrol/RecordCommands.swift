@@ -23,7 +23,7 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: """
             It may run beside the app: what is written is of one moment. Every value keeps its type, and `ubcontrol store import` reads it back; \
             UbiquityStores' article Export describes the formats. Columns that stay on the device are exported too, tables that do not sync are not: \
-            `ubcontrol store copy` writes these. Where the command is ended early, nothing is at PATH, and what is beside it with -draft- in its name \
+            `ubcontrol store strip` writes these. Where the command is ended early, nothing is at PATH, and what is beside it with -draft- in its name \
             may be deleted. Exit status 0 where all is written, 1 where it is not.
             """
     )

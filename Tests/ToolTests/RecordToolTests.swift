@@ -122,7 +122,7 @@ struct RecordToolTests {
         try await withNotes { first, _, store in
             let directory = try directory("out", of: first)
             let tool = Tool.path("ubcontrol").string
-            let commands = "'\(tool)' store backup '\(store)' b && '\(tool)' store copy '\(store)' c && '\(tool)' store export '\(store)' --output e"
+            let commands = "'\(tool)' store backup '\(store)' b && '\(tool)' store strip '\(store)' c && '\(tool)' store export '\(store)' --output e"
             let outcome = try await Tool.run("/bin/sh", ["-c", "cd '\(directory)' && \(commands)"])
             #expect(outcome.status == 0, "\(outcome)")
             #expect(try names(in: directory).sorted() == ["b", "c", "e"])
