@@ -67,7 +67,7 @@ struct SyncFolder: Sendable {
         let names: [String]
         do {
             names = try files.names(in: place(directory))
-        } catch Errno.noSuchFileOrDirectory {
+        } catch  where Self.isPassing(error) {
             return
         }
         for name in names where !ForeignNames.staysHere(name) {
@@ -90,7 +90,7 @@ struct SyncFolder: Sendable {
             let hash = try ContentHash(ofFile: place(path))
             note(path, stamp, hash)
             return .init(content: .file(hash), modified: stamp.modified)
-        } catch Errno.noSuchFileOrDirectory {
+        } catch  where Self.isPassing(error) {
             return nil
         }
     }
@@ -121,6 +121,12 @@ struct SyncFolder: Sendable {
         }
     }
 
+    /// Whether an error says only that something has come, gone or become something else in between: the next look tells what.
+    private static func isPassing(_ error: Errno) -> Bool {
+        [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .directoryNotEmpty, .fileExists, .tooManySymbolicLinkLevels, .invalidArgument]
+            .contains(error)
+    }
+
     // MARK: Changing
 
     /// Takes over what another device holds.
@@ -131,8 +137,8 @@ struct SyncFolder: Sendable {
     ///   - other: the other's folder.
     ///   - copy: the name for what is here, where that is to be kept.
     /// - Returns: whether it was: not where either has changed since it was looked at, nor where something stands in the way.
-    /// - Throws: `Errno`, or Foundation's error where a file cannot be written.
-    mutating func take(_ path: String, _ entry: FolderIndex.Entry, from other: SyncFolder, keeping copy: String?) throws -> Bool {
+    /// - Throws: `Errno` where a file cannot be read or written.
+    mutating func take(_ path: String, _ entry: FolderIndex.Entry, from other: SyncFolder, keeping copy: String?) throws(Errno) -> Bool {
         do {
             guard try isAsKnown(path) else { return false }
             let target = place(path)
@@ -144,15 +150,14 @@ struct SyncFolder: Sendable {
                 }
             if isTaken { index.set(path, to: entry) }
             return isTaken
-        } catch let error as Errno where [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .directoryNotEmpty, .fileExists].contains(error) {
-            // Something has come or gone in between: the next look tells what.
+        } catch  where Self.isPassing(error) {
             return false
         }
     }
 
     private mutating func takeFile(
         _ path: String, _ hash: ContentHash, _ modified: Int64, from source: FilePath, to target: FilePath, keeping copy: String?
-    ) throws -> Bool {
+    ) throws(Errno) -> Bool {
         let bytes = try files.read(source, limit: .max)
         guard ContentHash(of: bytes) == hash else { return false }
         let directory = target.removingLastComponent()
@@ -160,7 +165,7 @@ struct SyncFolder: Sendable {
         if index.entries[path]?.finding.content == .directory { try files.removeDirectory(target) }
         let draft = directory.appending(Self.draftName(of: target.lastComponent!.string, hash))
         try? files.remove(draft)
-        try Data(bytes).write(to: URL(filePath: draft.string))
+        try files.writeNew(draft, bytes)
         try Self.setModified(draft, modified)
         if let copy { try files.renameNew(target, to: directory.appending(copy)) }
         try files.renameOver(draft, to: target)
@@ -180,7 +185,7 @@ struct SyncFolder: Sendable {
         ".syncthing.\(name.utf8.count > 160 ? hash.description : name).tmp"
     }
 
-    private func makeDirectory(_ path: String, keeping copy: String?) throws -> Bool {
+    private func makeDirectory(_ path: String, keeping copy: String?) throws(Errno) -> Bool {
         let target = place(path)
         try makeDirectories(target.removingLastComponent())
         if case .file? = index.entries[path]?.finding.content {
