@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -62,6 +63,21 @@ static inline long clinux_getdents(int fd, void *buffer, size_t size) {
 static inline int clinux_poll(struct pollfd *fds, unsigned count, int64_t nanoseconds) {
     struct timespec limit = {.tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000)};
     return (int)syscall(SYS_ppoll, fds, count, nanoseconds < 0 ? (struct timespec *)0 : &limit, (void *)0, 0);
+}
+
+/// The calling thread's nice value: on Linux it is each thread's own (setpriority(2), “C library/kernel differences”).
+static inline int clinux_nice(void) { return getpriority(PRIO_PROCESS, 0); }
+
+/// The calling thread's level in the disk's queue, 0 to 7, where it has one of its own in the best-effort class; else -1 (ioprio_set(2)).
+static inline int clinux_io_level(void) {
+    long priority = syscall(SYS_ioprio_get, 1 /* IOPRIO_WHO_PROCESS */, 0);
+    return priority >> 13 == 2 /* IOPRIO_CLASS_BE */ ? (int)(priority & 7) : -1;
+}
+
+/// Lets the calling thread give way to others: a greater nice value, and the last level in the disk's queue. It cannot go back without privileges.
+static inline void clinux_give_way(int nicer) {
+    setpriority(PRIO_PROCESS, 0, clinux_nice() + nicer);
+    syscall(SYS_ioprio_set, 1 /* IOPRIO_WHO_PROCESS */, 0, 2 /* IOPRIO_CLASS_BE */ << 13 | 7);
 }
 
 /// A file's times in nanoseconds since 1970, stat(2). In some builds the members of struct timespec belong to another module than Glibc for

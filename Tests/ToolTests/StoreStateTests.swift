@@ -95,6 +95,23 @@ struct StoreStateTests {
         }
     }
 
+    @Test(
+        "A kill while a wipe is followed does not bring the content back: the next exchange goes on",
+        arguments: ["reattach.placed", "reattach.marked", "epoch.sealed"])
+    func killedFollowing(point: String) async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            for each in devices { #expect(try await each.run("notes", "add", "old").status == 0) }
+            #expect(try await device.list().count == 2)
+            try FileManager.default.removeItem(atPath: device.container.string)
+            #expect(try await device.runBare("ubcontrol", "store", "follow", device.storeFile().string, "--yes").status == 0)
+            #expect(try await device.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point]).signal == SIGKILL)
+            #expect(try await device.list().isEmpty)
+            #expect(try await state(device)["epoch"] as? Int == 2)
+            #expect(try await state(device)["request"] == nil)
+        }
+    }
+
     @Test("ubcontrol store remove-everything writes one mark, and the app empties its store by it, here and elsewhere")
     func removed() async throws {
         try await withDevices(2) { devices in

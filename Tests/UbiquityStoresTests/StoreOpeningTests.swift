@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import GRDB
 import Logging
@@ -177,6 +178,31 @@ struct StoreOpeningTests {
         }
     }
 
+    @Test("S-122: the exchange with other devices runs at low priority where the app wants that, and saves do not", arguments: [true, false])
+    func givingWay(isGiving: Bool) async throws {
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
+            try await other.insert("o")
+            try await other.settled()
+            let files = StallingFileLayer(below: root.appending("alice/org.example.test/CoreData"))
+            files.go()
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.givesWay = isGiving
+            let store = try await UbiquitousStore.open(
+                at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
+                schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
+            let usual = try await store.write { _ in clinux_nice() }
+            try await store.settled()
+            #expect(try await store.keys() == ["o"])
+            // A queue's threads have the priority of what was asked of them, which may be a little higher or lower.
+            let givesWay = files.niceness.map { $0 >= min(19, usual + 10) }
+            #expect(!givesWay.isEmpty && givesWay.allSatisfy { $0 == isGiving }, "\(files.niceness), usually \(usual)")
+            #expect(!isGiving || files.levels == [7])
+            #expect(try await store.write { _ in clinux_nice() } < usual + 10)
+            try await store.close()
+        }
+    }
+
     @Test("S-023: a store lives inside a file package, and all that belongs to it goes where the package goes")
     func packaged() async throws {
         try await withDevices(2) { devices, _ in
@@ -213,12 +239,15 @@ private final class StallingFileLayer: FileLayer {
     private let directory: FilePath
     private let files = LinuxFileLayer()
     private let gate = DispatchSemaphore(value: 0)
-    private let seen = Mutex((looks: 0, wasOnMainThread: false))
+    private let seen = Mutex((looks: 0, wasOnMainThread: false, niceness: Set<CInt>(), levels: Set<CInt>()))
 
     init(below directory: FilePath) { self.directory = directory }
 
     var looks: Int { seen.withLock { $0.looks } }
     var wasOnMainThread: Bool { seen.withLock { $0.wasOnMainThread } }
+    /// The nice values, and the levels at the disk, of the threads that looked.
+    var niceness: Set<CInt> { seen.withLock { $0.niceness } }
+    var levels: Set<CInt> { seen.withLock { $0.levels } }
 
     /// Lets everybody go on.
     func go() { gate.signal() }
@@ -228,6 +257,8 @@ private final class StallingFileLayer: FileLayer {
         seen.withLock { seen in
             seen.looks += 1
             seen.wasOnMainThread = seen.wasOnMainThread || Thread.isMainThread
+            seen.niceness.insert(clinux_nice())
+            seen.levels.insert(clinux_io_level())
         }
         gate.wait()
         gate.signal()

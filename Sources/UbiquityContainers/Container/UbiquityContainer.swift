@@ -187,8 +187,13 @@ public struct UbiquityContainer: Sendable {
 
     /// Makes the container's directories again where they have gone, for somebody has said that it is to be there; the marks are left to the caller.
     ///
-    /// - Throws: `ContainerError` with `fileSystem`.
+    /// - Throws: `ContainerError` with `fileSystem`, or `rootUnavailable` where the containers root is another than that in which it was.
     package func makeAgain() throws(ContainerError) {
+        // One that lies below another root than before is not gone, but to be moved.
+        let mark = markDirectory.appending(peer.description)
+        if let record = try HomeFiles(home: home).record(of: account), let entry = record.peers[identifier.description] {
+            try Self.checkRoot(entry, root: home.root(of: record), container: path, mark: mark, files: files)
+        }
         for directory in [path.removingLastComponent(), path, markDirectory] { try Self.makeDirectory(directory, files) }
     }
 

@@ -34,6 +34,32 @@ extension StoreEngine {
         try settle()
     }
 
+    /// Whether the content holds all that the store does, so that its file could be made anew from it.
+    ///
+    /// Nothing is exchanged.
+    ///
+    /// - Returns: false also where the container is not there.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func isHeldByContent() throws -> Bool {
+        let (state, logs, register) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let peers = try StoreKnowledge.peers(db)
+            let logs = try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM ubiquity_log").map { row in
+                (peers[PeerNumber(rawValue: row["peer"])], row["sequence"] as Int64, ContentHash(bytes: row["hash"] as Data))
+            }
+            return (state, logs, try LogRegister(own: state.peer, db))
+        }
+        guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
+        let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
+        let baseline = try greatestBaseline(content)
+        return try logs.allSatisfy { peer, sequence, hash in
+            guard let peer, let hash else { return false }
+            if baseline?.header.knowledge.covers(sequence, of: peer) == true { return true }
+            let name = LogFileName(sequence: sequence, hash: hash)
+            return try files.kind(of: layout.logs(of: peer, epoch: state.epoch).appending(name.description)) == .file
+        }
+    }
+
     /// The baseline that holds most, whole.
     private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
         let usable = try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }

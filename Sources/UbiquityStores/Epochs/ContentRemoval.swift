@@ -1,3 +1,4 @@
+internal import GRDB
 public import SystemPackage
 public import UbiquityContainers
 
@@ -60,7 +61,7 @@ extension UbiquitousStore {
     /// Removes the store's content on all devices of the account that is signed in, and this device's file of it.
     ///
     /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the store can be opened again, and is empty; the app's own tables, which never leave the device, have gone with the
-    /// file. Where another process has the store open, its file stays, empty but for these.
+    /// file. Where another process has the store open, or ``Options/existingDatabase`` is set, its file stays, empty but for these.
     ///
     /// - Parameters:
     ///   - path: where the app has its store.
@@ -78,12 +79,26 @@ extension UbiquitousStore {
     ) async throws -> ContentRemoval {
         var options = options
         options.exchangesAutomatically = false
-        let store = try await open(at: path, options: options, in: UbiquityContainer(container, home: home), schema: schema)
-        let file = store.file
+        let container = try await UbiquityContainer(container, home: home)
+        let store = try await open(at: path, options: options, in: container, schema: schema)
+        let (file, sealer) = (store.file, store.current.sealer)
         do {
+            // What waits in the fallback file has not been sent either.
+            let files = StoreFiles(path: PathFacts.absolute(path), identifier: container.identifier, home: container.home, context: store.context)
+            if try await files.exists(.fallback(container.account)) {
+                let fallback = try await files.muted.open(.fallback(container.account))
+                let join = StoreJoin(source: fallback, destination: store.current, conflictRetention: options.conflictRetention)
+                try await blocking { try join.finish() }
+                try fallback.pool.close()
+            }
             let removal = try await store.removeUbiquitousContent(confirmation)
             try await store.close()
-            try await blocking { _ = try StoreErasure(file: file, schema: schema).run() }
+            // A new file would begin with the app's plain database again.
+            if options.existingDatabase == nil {
+                try await blocking {
+                    _ = try StoreErasure(file: file, schema: schema).run { db in try Outbox.isEmpty(db) && !sealer.hasNotes(db) }
+                }
+            }
             return removal
         } catch {
             try? await store.close()

@@ -12,21 +12,25 @@ extension StoreEngine {
         }
     }
 
-    /// Settles; where the content is gone and the policy says what becomes of it, that is done first.
+    /// Settles; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
     func settleByPolicy() async throws {
         do {
             try settle()
         } catch let error as UbiquitousStoreError where error.code == .suspended {
-            var isAnswered = try fulfilRequest()
-            if !isAnswered { isAnswered = try await answerWipe() }
+            var isAnswered = request?.wipeAnswer != nil
+            if isAnswered { try fulfilRequest() } else { isAnswered = try await answerWipe(asking: !exchangesAutomatically) }
             guard isAnswered else { throw error }
             try settle()
         }
         try fulfilRequest()
     }
 
-    /// Does what the policy says, for the content is gone; whether anything was done.
-    func answerWipe() async throws -> Bool {
+    /// Does what the policy says, for the content is gone.
+    ///
+    /// - Parameter asking: whether the app is asked, where that is the policy; the one who runs the engine does.
+    /// - Returns: whether anything was done.
+    /// - Throws: what stands in the way.
+    func answerWipe(asking: Bool) async throws -> Bool {
         guard isWiped, let reason = suspended else { return false }
         switch wipePolicy {
         case .wait: wipeAnswer = .wait
@@ -34,7 +38,7 @@ extension StoreEngine {
         case .follow: wipeAnswer = .follow
         case .ask(let question):
             // An answer that could not be carried out stands.
-            if wipeAnswer == nil {
+            if wipeAnswer == nil, asking {
                 let answer = await question(reason)
                 // What was gone may be back.
                 guard isWiped, !Task.isCancelled else { return false }
@@ -52,35 +56,48 @@ extension StoreEngine {
         case .wait: break
         case .republish:
             // Also where an earlier attempt has come as far as the mark.
-            _ = try reattach()
+            try reattach(following: false)
             try republish()
-        case .follow: if try reattach() { _ = try removeContent() }
+        case .follow:
+            try reattach(following: true)
+            // The mark that has been written is seen.
+            try settle()
         }
     }
 
-    /// Makes this peer's place in the container again, if it is gone; whether it was.
+    /// Makes this peer's place in the container again, if it is gone.
     ///
-    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were.
-    private func reattach() throws -> Bool {
-        var wasGone = false
+    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were. The attachment mark comes last: until it is there the store is suspended, and all this is done again.
+    ///
+    /// - Parameter following: whether the content counts as removed, unless it has been removed already: then the store follows that.
+    /// - Throws: `UbiquitousStoreError` where it cannot be made.
+    private func reattach(following: Bool) throws {
         try leased { _ in }
         if isPaused { throw suspension }
-        guard let reason = suspended else { return false }
+        guard let reason = suspended else { return }
         guard isWipe(reason), let container else { throw suspension }
         _ = try locked {
-            let state = try file.pool.read { db in try StoreState.read(db) }
+            let (state, knowledge) = try file.pool.write { db in
+                try sealer.seal(db)
+                let state = try StoreState.read(db)
+                return (state, try StoreKnowledge.all(state, db))
+            }
+            // It may be back, or another process may have been faster.
+            guard case .detached(let reason) = attachment(state), isWipe(reason), !state.paused else { return }
             try container.makeAgain()
             let found = try place.prepare()
             try place.makeDirectories(of: state.peer, epoch: state.epoch)
-            if found < state.epoch { try place.write(lostMark(state), of: state.peer, placedIn: state.epoch) }
+            if following, found <= state.epoch {
+                let mark = EpochMark(epoch: state.epoch + 1, peer: state.peer, knowledge: knowledge, time: now())
+                try place.write(mark, of: state.peer, placedIn: state.epoch)
+            } else if found < state.epoch {
+                try place.write(lostMark(state), of: state.peer, placedIn: state.epoch)
+            }
             Waypoint.reattachPlaced.pass()
-            // Last: until it is there the store is suspended, and all this is done again.
             for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
             Waypoint.reattachMarked.pass()
             (inventory, lastReceipt) = (nil, nil)
-            wasGone = true
         }
-        return wasGone
     }
 
     /// Writes down all that the store holds, for none of its logs is there.

@@ -4,7 +4,7 @@ internal import UbiquityContainers
 
 /// Which file a store used last, over launches: so that an app hears at opening that the account is another than when it was closed.
 ///
-/// It is one line in `CoreDataUbiquitySupport/<file name>-place`. Where it is lost nothing is told, and nothing else depends on it.
+/// It is one line in `CoreDataUbiquitySupport/<file name>-place`. Where it is lost nothing is told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
 struct LastPlace {
     private let file: FilePath
 

@@ -13,10 +13,10 @@ struct StoreErasure {
 
     /// Removes it.
     ///
-    /// - Parameter isRemovable: looks whether it may go, while nobody else can write.
+    /// - Parameter isRemovable: looks whether it may go, while nobody else can read or write.
     /// - Returns: whether it is gone; not where somebody has it open, or it may not go.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
-    func run(if isRemovable: (Database) throws -> Bool = { _ in true }) throws -> Bool {
+    func run(if isRemovable: (Database) throws -> Bool) throws -> Bool {
         guard FileManager.default.fileExists(atPath: file.string) else { return true }
         guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
         defer { withExtendedLifetime(lock) {} }
@@ -24,26 +24,33 @@ struct StoreErasure {
             // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
             let queue = try DatabaseQueue(path: file.string)
             defer { try? queue.close() }
-            let isFree = try queue.writeWithoutTransaction { db in
+            return try queue.writeWithoutTransaction { db in
                 guard try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") == "delete" else { return false }
-                return try isRemovable(db)
+                // Who wants to write waits, and finds that it is gone.
+                try db.execute(sql: "BEGIN EXCLUSIVE")
+                defer { try? db.execute(sql: "ROLLBACK") }
+                guard try isRemovable(db) else { return false }
+                try remove()
+                return true
             }
-            guard isFree else { return false }
         } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
             return false
         }
+    }
+
+    private func remove() throws(UbiquitousStoreError) {
         do {
             try FileManager.default.removeItem(atPath: file.string)
         } catch {
             throw UbiquitousStoreError(.fileSystem, "\(file) cannot be removed; check the owner and mode of its directory.", path: file, cause: error)
         }
-        return true
     }
 
-    /// Whether a file holds nothing that is not in the container too.
+    /// Whether a file holds nothing that has not gone out, and nothing that somebody has said of it.
     static func isSent(_ schema: SyncedSchema, _ sealer: Sealer, _ db: Database) throws -> Bool {
         try Outbox.isEmpty(db) && !sealer.hasNotes(db) && !Adopter.isPending(db) && localContent(schema, db).isEmpty
-            && Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_conflict") == 0
+            && Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_conflict") == 0 && !StoreState.read(db).paused
+            && StoreState.read(db).request == nil
     }
 
     /// The tables and columns of a file that never leave the device.
@@ -58,31 +65,34 @@ struct StoreErasure {
 }
 
 extension StoreFiles {
-    /// Removes the file of an account that is not signed in, if all that is in it has gone out.
+    /// Removes the file of an account that is not signed in, if all that is in it has gone out and is in the container.
     ///
     /// - Parameters:
     ///   - account: the account.
     ///   - base: the file, open, and in use no more; nil where this process has not had it open.
-    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
-    func eraseGone(_ account: AccountName, _ base: StoreBase? = nil) async throws {
+    ///   - isStopped: asked after what may last.
+    /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
+    func eraseGone(_ account: AccountName, _ base: StoreBase? = nil, unless isStopped: () async -> Bool) async throws {
         await base?.runner?.stop()
         // Somebody may be reading still: then it goes when the store is opened again.
         if let base, (try? base.pool.close()) == nil { return }
         guard try await exists(.account(account)), try !hasFormer(account) else { return }
         let sealed = try await muted.open(.account(account))
         let (file, sealer) = (sealed.file.path, sealed.sealer)
+        let isHeld = (try? await sealed.engine.isHeldByContent()) == true
         try sealed.pool.close()
+        guard isHeld, try home.account != account, await !isStopped() else { return }
         try await blocking {
             _ = try StoreErasure(file: file, schema: context.schema).run { db in try StoreErasure.isSent(context.schema, sealer, db) }
         }
     }
 
     /// The same for every account that is known here and not signed in.
-    func eraseGone() async throws {
+    func eraseGone(unless isStopped: () async -> Bool) async throws {
         let present = try home.account
         for account in try home.knownAccounts where account != present {
             do {
-                try await eraseGone(account)
+                try await eraseGone(account, unless: isStopped)
             } catch {
                 context.logger.error("Ubiquity: \(path.lastComponent!.string): the file of \(account) stays: \(error)")
             }

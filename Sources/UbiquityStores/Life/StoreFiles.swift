@@ -86,10 +86,14 @@ struct StoreFiles: Sendable {
                 // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
                 let queue = try DatabaseQueue(path: file.string)
                 defer { try? queue.close() }
-                try queue.writeWithoutTransaction { db in
+                let isPaused = try queue.writeWithoutTransaction { db in
+                    if try db.tableExists("ubiquity_state"), try StoreState.read(db).paused { return true }
                     try refuseLocalContent(of: file, db)
                     _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+                    return false
                 }
+                // Nothing goes out or in.
+                if isPaused { return }
             } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
                 throw UbiquitousStoreError(
                     .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: error)

@@ -41,6 +41,7 @@ actor StoreKeeper {
         self.store = store
         tellBeginning(store)
         report(store.current)
+        if options.removesFilesOfGoneAccounts { erase { files, isStopped in try await files.eraseGone(unless: isStopped) } }
         watching = Task { [weak self, home = files.home] in
             do {
                 for await _ in try home.identityChanges {
@@ -137,7 +138,6 @@ actor StoreKeeper {
         if let failure { throw failure }
         learn { $0.retry() }
         try await arrive()
-        await erasing?.value
         if let account = life.gathering {
             let base = try await gatheringBase(of: account)
             try await base.engine.settleByPolicy()
@@ -366,15 +366,25 @@ actor StoreKeeper {
     private func eraseIfGone(_ passage: StoreLife.Passage) {
         guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
         origin = nil
-        erasing = Task { [files, logger, erasing] in
+        // Who comes back is looked up again.
+        life.scatter(account)
+        erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }
+    }
+
+    /// Erases behind everything else: the file system of a container may not answer.
+    private func erase(_ body: @escaping @Sendable (StoreFiles, @Sendable () async -> Bool) async throws -> Void) {
+        erasing = Task { [weak self, files, logger, erasing] in
             await erasing?.value
             do {
-                try await files.eraseGone(account, base)
+                try await body(files) { [weak self] in await self?.isStopped ?? true }
             } catch {
-                logger.error("Ubiquity: \(base.file.path): \(error)")
+                logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
             }
         }
     }
+
+    /// Returns when nothing is being erased.
+    func erased() async { await erasing?.value }
 
     /// Core Data's line: who looks at a log sees which file is in use.
     private func report(_ base: StoreBase) {

@@ -39,7 +39,6 @@ extension UbiquitousStore {
         }
         let context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
         let places = StoreFiles(path: path, identifier: identifier, home: home, context: context)
-        if options.removesFilesOfGoneAccounts { try await places.eraseGone() }
         let (base, life) = try await places.begin()
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
@@ -62,23 +61,26 @@ extension UbiquitousStore {
     /// Copies what an account has on this device into the file of this device, while nobody is signed in.
     ///
     /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``Options/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
-    /// is there, is left out. Columns and tables that never leave the device do not go along.
+    /// is there, is left out; where another refers to one that is left out, nothing is copied. Columns and tables that never leave the device do not go along.
     ///
     /// - Parameter account: an account that has been signed in to on this device.
     /// - Returns: how many records have been copied; in one save.
     /// - Throws: `UbiquitousStoreError` with `unsupported` where somebody is signed in, or there is no file of the account; GRDB's errors.
     @discardableResult
     public func copyRecords(of account: AccountName) async throws -> Int {
-        guard let keeper, await keeper.place == .local else {
-            throw UbiquitousStoreError(
-                .unsupported, "Records of \(account) can be copied to this device's own while nobody is signed in; sign out first.", path: file)
-        }
-        let places: [StoreTransition.Place] = [.account(account), .fallback(account)]
+        let refusal = UbiquitousStoreError(
+            .unsupported, "Records of \(account) can be copied to this device's own while nobody is signed in; sign out first.", path: file)
+        guard let keeper, await keeper.place == .local, try keeper.files.home.account == nil else { throw refusal }
+        // One that has not been filled yet is not what has been seen.
+        let isGathered = try await keeper.files.isGathered(account)
+        let places: [StoreTransition.Place] = isGathered ? [.account(account)] : [.fallback(account), .account(account)]
         for place in places where try await keeper.files.exists(place) {
             let source = try await keeper.files.muted.open(place)
             defer { try? source.pool.close() }
             let shapes = source.file.shapes
             return try await write { db in
+                // Somebody may have signed in meanwhile.
+                guard try StoreState.read(db).place == .local else { throw refusal }
                 try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
                 return try source.pool.read { origin in try shapes.reduce(0) { try $0 + $1.copyRows(from: origin, to: db) } }
             }

@@ -170,21 +170,27 @@ extension StoreEngine {
         }
     }
 
+    /// Whether the store's place in the container is there, and what is missing if not.
+    func attachment(_ state: StoreState) -> ContainerAttachment {
+        guard let container else { return .detached(.rootGone) }
+        guard state.attached else { return container.attachment() }
+        let found = container.attachment(of: state.peer)
+        guard found == .attached else { return found }
+        do {
+            // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
+            let logs = layout.logs(of: state.peer, epoch: state.epoch)
+            let way = [layout.directory.removingLastComponent(), layout.directory, logs.removingLastComponent(), logs]
+            for directory in way where try files.kind(of: directory) != .directory { return .detached(.contentGone) }
+            return .attached
+        } catch {
+            return .detached(.unreadable(error))
+        }
+    }
+
     /// Whether the attachment is there; tells observers when that changes.
     private func isExchanging(_ state: StoreState) -> Bool {
-        guard let container else { return false }
-        var found = container.attachment(of: state.peer)
-        if !state.attached { found = container.attachment() }
-        if found == .attached, state.attached {
-            do {
-                // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
-                let logs = layout.logs(of: state.peer, epoch: state.epoch)
-                let way = [layout.directory.removingLastComponent(), layout.directory, logs.removingLastComponent(), logs]
-                for directory in way where try files.kind(of: directory) != .directory { found = .detached(.contentGone) }
-            } catch {
-                found = .detached(.unreadable(error))
-            }
-        }
+        guard container != nil else { return false }
+        let found = attachment(state)
         switch (found, suspended) {
         case (.attached, nil): return true
         case (.attached, .some):

@@ -22,7 +22,7 @@ actor StoreEngine {
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
     let coalescing: Coalescing?
-    private let executor = QueueExecutor(label: "Ubiquity store engine")
+    private let executor: any SerialExecutor
 
     var peer: PeerIdentifier
     var epoch: Int64 = 1
@@ -34,6 +34,7 @@ actor StoreEngine {
     let wipePolicy: WipePolicy
     /// What has been said of the present absence of the content.
     var wipeAnswer: WipePolicy.Answer?
+    let exchangesAutomatically: Bool
     let isReadOnly: Bool
     /// Nil where the content is to be listed anew.
     var inventory: ContentInventory?
@@ -85,7 +86,10 @@ actor StoreEngine {
         baselines = context.options.baselines
         silenceLimit = context.options.silenceLimit.map { $0 / .seconds(1) }
         files = context.files
+        let label = "Ubiquity store engine"
+        executor = context.options.givesWay ? BackgroundExecutor(label: label) : QueueExecutor(label: label)
         wipePolicy = context.options.wipePolicy
+        exchangesAutomatically = context.options.exchangesAutomatically
         isReadOnly = context.isReadOnly
         // Without a container nothing is looked for there.
         layout = ContentLayout(container: container?.path ?? file.path.removingLastComponent(), contentName: contentName)

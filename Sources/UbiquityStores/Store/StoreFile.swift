@@ -87,9 +87,9 @@ struct StoreFile {
     /// - Throws: `UbiquitousStoreError`.
     static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
         do {
-            if case .current = try standing(of: path, schema, expected: expected) {
-                var readOnly = configuration
-                readOnly.readonly = true
+            var readOnly = configuration
+            readOnly.readonly = true
+            if FileManager.default.fileExists(atPath: path.string), case .current = try standing(of: path, schema, expected: expected, readOnly) {
                 let pool = try AttachedDatabase.pool(at: path, readOnly, attaching: attached)
                 let file = try pool.read { db in
                     try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }

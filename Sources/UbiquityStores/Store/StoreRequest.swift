@@ -9,33 +9,46 @@ package enum StoreRequest: String, Sendable {
     case republish
     /// What ``WipePolicy/Answer/follow`` does.
     case follow
+
+    /// What it says of content that is gone; nil where that is another matter.
+    var wipeAnswer: WipePolicy.Answer? {
+        switch self {
+        case .rebuild: nil
+        case .republish: .republish
+        case .follow: .follow
+        }
+    }
 }
 
 extension StoreEngine {
     /// Does what another program has asked for.
     ///
-    /// One that cannot be done stays, and is tried again with each exchange until it can, or is withdrawn.
+    /// One that cannot be done now stays, and is tried again with each exchange until it can, or is withdrawn; one that cannot be done at all is dropped, and the status says why.
     ///
-    /// - Returns: whether there was anything.
     /// - Throws: what stands in the way.
-    @discardableResult
-    func fulfilRequest() throws -> Bool {
-        guard container != nil, !isPaused, let request else { return false }
-        switch request {
-        case .rebuild: try rebuild()
-        case .republish: try answerWipe(.republish)
-        case .follow: try answerWipe(.follow)
+    func fulfilRequest() throws {
+        guard container != nil, !isPaused, let request else { return }
+        do {
+            if let answer = request.wipeAnswer { try answerWipe(answer) } else { try rebuild() }
+        } catch let error as UbiquitousStoreError where [.contentIncomplete, .unsupported].contains(error.code) {
+            try drop(request)
+            throw error
         }
-        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [request.rawValue]) }
-        self.request = nil
-        return true
+        try drop(request)
+    }
+
+    private func drop(_ done: StoreRequest) throws {
+        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [done.rawValue]) }
+        request = nil
     }
 
     /// Lets nothing go out or in from now on, or everything again.
     func setPaused(_ paused: Bool) throws {
         guard container != nil else {
             throw UbiquitousStoreError(
-                .unsupported, "Nobody is signed in: \(file.path) does not exchange anything that could be paused.", path: file.path)
+                .unsupported,
+                "Nothing goes out of \(file.path) that could be paused: nobody is signed in, or what it holds is on its way to the account's.",
+                path: file.path)
         }
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET paused = ?", arguments: [paused]) }
         // An exchange under way has ended, for the engine does one thing at a time; another process's ends by itself.

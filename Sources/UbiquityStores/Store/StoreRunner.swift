@@ -93,7 +93,7 @@ final class StoreRunner: Sendable {
                     var pause = Duration.seconds(1)
                     while !Task.isCancelled {
                         do {
-                            if try await engine.answerWipe() { wakes.yield() }
+                            if try await engine.answerWipe(asking: true) { wakes.yield() }
                             return
                         } catch {
                             guard (try? await Task.sleep(for: pause)) != nil else { return }

@@ -56,6 +56,10 @@ public final class UbiquitousStore: Sendable {
         public var removesFilesOfGoneAccounts = false
         /// How long handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
         public var transitionDeadline: Duration = .seconds(30)
+        /// Whether the exchange with other devices gives way to other work of the machine: its thread is nicer by ten, and the last one at the disk.
+        ///
+        /// Publishing, importing and rebuilding then take as long as others leave room for, and saves wait for an import's transaction as before.
+        public var givesWay = false
         /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
         public var largeValueSize = 1 << 20
 
@@ -75,7 +79,7 @@ public final class UbiquitousStore: Sendable {
     /// How far imports have come.
     public let importProgress: ImportProgressSequence
 
-    private let context: StoreContext
+    let context: StoreContext
     private let base: Mutex<StoreBase>
     let observations = ObservationRelay()
     let handlers = TransitionHandlers()

@@ -121,10 +121,9 @@ extension StoreInspection {
     /// The state of a file that exchanges with a container.
     private func exchanging(_ db: Database) throws -> StoreState {
         let state = try StoreState.read(db)
-        guard state.place == .store else {
+        guard state.place == .store, file.removingLastComponent().lastComponent?.string == "store" else {
             throw UbiquitousStoreError(
-                .unsupported,
-                "\(file) is a \(state.place.rawValue) file, from which nothing goes out or in; name the account's, see `ubcontrol store list`.",
+                .unsupported, "\(file) is no file of an account that is in use, so that nothing goes out or in; see `ubcontrol store list`.",
                 path: file)
         }
         return state
@@ -160,11 +159,13 @@ extension StoreInspection {
                 .suspended, "The store has no place in \(layout.directory), so that nothing is removed; see `ubcontrol container status`.",
                 path: layout.directory)
         }
-        let next = try max(state.epoch, EpochMarks(of: layout, files: container.files).present) + 1
+        let present = try EpochMarks(of: layout, files: container.files).present
+        let next = max(state.epoch, present) + 1
         guard next <= ContentLayout.lastEpoch else {
             throw UbiquitousStoreError(.unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
         }
-        let mark = EpochMark(epoch: next, peer: state.peer, knowledge: knowledge, time: Date())
+        // Of an epoch that the app has not entered the store has taken in nothing.
+        let mark = EpochMark(epoch: next, peer: state.peer, knowledge: present > state.epoch ? nil : knowledge, time: Date())
         try PeerPlace(layout: layout, container: container, files: container.files).write(mark, of: state.peer, placedIn: state.epoch)
         return next
     }
