@@ -13,9 +13,9 @@ actor StoreKeeper {
     var gathered: (account: AccountName, base: StoreBase)?
     /// The file that the passage under way leads to, and where it comes from.
     var prepared: StoreBase?
-    private var origin: (location: StoreLocation, base: StoreBase)?
+    var origin: (location: StoreLocation, base: StoreBase)?
     /// Removes the file that the store has left.
-    private var erasing: Task<Void, Never>?
+    var erasing: Task<Void, Never>?
     private var driving: Task<Void, Never>?
     var gathering: Task<Void, Never>?
     private var asking: (passage: StoreLife.Passage, number: Int, task: Task<Void, Never>)?
@@ -241,6 +241,8 @@ actor StoreKeeper {
             // It may be at an exchange, with a file system that does not answer.
             Task { await engine.tell(notices) }
             eraseIfGone(passage)
+            // The file that has been left is closed once nobody reads from it.
+            origin = nil
             life.complete(step)
         }
     }
@@ -362,29 +364,6 @@ actor StoreKeeper {
             name: isDone ? .ubiquitousStoreDidChange : .ubiquitousStoreWillChange, object: store, userInfo: ["transition": transition])
         return transition
     }
-
-    private func eraseIfGone(_ passage: StoreLife.Passage) {
-        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
-        origin = nil
-        // Who comes back is looked up again.
-        life.scatter(account)
-        erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }
-    }
-
-    /// Erases behind everything else: the file system of a container may not answer.
-    private func erase(_ body: @escaping @Sendable (StoreFiles, @Sendable () async -> Bool) async throws -> Void) {
-        erasing = Task { [weak self, files, logger, erasing] in
-            await erasing?.value
-            do {
-                try await body(files) { [weak self] in await self?.isStopped ?? true }
-            } catch {
-                logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
-            }
-        }
-    }
-
-    /// Returns when nothing is being erased.
-    func erased() async { await erasing?.value }
 
     /// Core Data's line: who looks at a log sees which file is in use.
     private func report(_ base: StoreBase) {

@@ -1,0 +1,29 @@
+internal import Logging
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Removing files that the store has left.
+extension StoreKeeper {
+    /// Removes the file of an account that is gone, where the app wants that.
+    func eraseIfGone(_ passage: StoreLife.Passage) {
+        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
+        // Who comes back is looked up again.
+        life.scatter(account)
+        erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }
+    }
+
+    /// Erases behind everything else: the file system of a container may not answer.
+    func erase(_ body: @escaping @Sendable (StoreFiles, @Sendable () async -> Bool) async throws -> Void) {
+        erasing = Task { [weak self, files, logger, erasing] in
+            await erasing?.value
+            do {
+                try await body(files) { [weak self] in await self?.isStopped ?? true }
+            } catch {
+                logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+            }
+        }
+    }
+
+    /// Returns when nothing is being erased.
+    func erased() async { await erasing?.value }
+}
