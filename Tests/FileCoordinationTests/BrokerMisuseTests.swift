@@ -8,7 +8,7 @@ import Testing
 @testable import FileCoordination
 
 /// What a broker does with those who do not speak as they should.
-@Suite(.timeLimit(.minutes(15))) struct BrokerMisuseTests {
+@Suite(.timeLimit(.minutes(40))) struct BrokerMisuseTests {
     @Test("Random bytes are refused with a reason, and others are served", arguments: 1...20)
     func randomBytes(seed: UInt64) async throws {
         try await withBroker { place in

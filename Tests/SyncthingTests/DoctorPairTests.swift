@@ -128,7 +128,7 @@ extension PairTests {
 }
 
 /// With HTTPS.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct CertificateTests {
     @Test("over HTTPS exactly the certificate that is named is trusted, no other of Syncthing's, and none by itself")
     func pinned() async throws {

@@ -5,7 +5,7 @@ import Testing
 import UbiquityContainers
 
 /// What the doctor makes of Syncthing's answers.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct SyncthingFindingsTests {
     private static let container: FilePath = "/f/alice/org.example.notes"
 

@@ -9,7 +9,7 @@ import UbiquityContainers
 struct AccountNoticeTests {
     @Test(
         "U-66, S-028: a sign-in, a switch and a sign-out by another process are each told to a running one, which finds the new token",
-        .timeLimit(.minutes(15)))
+        .timeLimit(.minutes(40)))
     func notices() async throws {
         try await withDevices(1) { devices in
             let home = DeviceHome(devices[0].home)

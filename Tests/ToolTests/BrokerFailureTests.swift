@@ -5,7 +5,7 @@ import Testing
 import ToolProcesses
 
 /// Every line of the failure table, with real processes and real signals.
-@Suite(.timeLimit(.minutes(15))) struct BrokerFailureTests {
+@Suite(.timeLimit(.minutes(40))) struct BrokerFailureTests {
     @Test("An idle broker that is killed is replaced for the next client", arguments: [false, true])
     func idleBrokerKilled(isHosted: Bool) async throws {
         try await withPlayers(3, isHosted: isHosted) { scene, players in

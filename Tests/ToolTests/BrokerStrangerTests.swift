@@ -5,7 +5,7 @@ import Testing
 import ToolProcesses
 
 /// Other users, and other ways to start the broker.
-@Suite(.timeLimit(.minutes(15))) struct BrokerStrangerTests {
+@Suite(.timeLimit(.minutes(40))) struct BrokerStrangerTests {
     @Test("A process of another user is refused by name, and the others are served", .enabled(if: geteuid() == 0))
     func otherUser() async throws {
         try await withPlayers(2) { scene, players in

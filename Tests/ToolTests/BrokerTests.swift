@@ -5,7 +5,7 @@ import Testing
 import ToolProcesses
 
 /// What holds between processes, with the resident broker.
-@Suite(.timeLimit(.minutes(15))) struct BrokerTests {
+@Suite(.timeLimit(.minutes(40))) struct BrokerTests {
     @Test("C-02: a writer in one process keeps a reader in another waiting until it ends", arguments: [false, true])
     func excludes(isHosted: Bool) async throws {
         try await withPlayers(2, isHosted: isHosted) { scene, players in

@@ -4,7 +4,7 @@ import Testing
 import ToolProcesses
 
 /// `ubcontrol devices`, with programs that run on them.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct DevicesToolTests {
     private struct Device: Decodable {
         var name: String

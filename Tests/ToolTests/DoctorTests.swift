@@ -5,7 +5,7 @@ import Testing
 import ToolProcesses
 
 /// `ubcontrol doctor` and `ubcontrol container status`, as a person meets them.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct DoctorTests {
     private struct Report: Decodable {
         struct Finding: Decodable {

@@ -3,7 +3,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 
-@Suite("A container on a full disk", .timeLimit(.minutes(15)))
+@Suite("A container on a full disk", .timeLimit(.minutes(40)))
 struct FullDiskTests {
     @Test("S-179: where the container has no room, saves succeed in the store, the status says why, and all go out in order when there is room")
     func full() async throws {

@@ -4,7 +4,7 @@ import Testing
 import ToolProcesses
 
 /// `ubcontrol report`: what is in the archive, and what is not.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct ReportTests {
     /// What nobody is to learn, each where it is kept.
     private enum Secret {

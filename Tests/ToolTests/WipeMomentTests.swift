@@ -3,7 +3,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 
-@Suite("A container that is taken away while two devices write", .timeLimit(.minutes(15)))
+@Suite("A container that is taken away while two devices write", .timeLimit(.minutes(40)))
 struct WipeMomentTests {
     @Test(
         "S-098: at ten moments a container is deleted, moved away, unmounted, half deleted or replaced: no store loses a save, nothing hangs, reports are right"

@@ -183,7 +183,7 @@ struct EventsToolTests {
         #expect(end.errors.split(separator: "\n").count == 1 && end.errors.contains("ulimit -n"))
     }
 
-    @Test("W-19: the helper of libinotifytools ends with the process that started it, however that ends", .timeLimit(.minutes(15)))
+    @Test("W-19: the helper of libinotifytools ends with the process that started it, however that ends", .timeLimit(.minutes(40)))
     func helperEnds() async throws {
         let stage = try Stage()
         defer { stage.remove() }

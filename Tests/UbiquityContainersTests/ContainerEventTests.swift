@@ -6,7 +6,7 @@ import Testing
 
 @testable import UbiquityContainers
 
-@Suite("What befalls a container", .timeLimit(.minutes(15)))
+@Suite("What befalls a container", .timeLimit(.minutes(40)))
 struct ContainerEventTests {
     /// A container in use, with items, and somebody who listens.
     private func withContainer(
@@ -180,7 +180,7 @@ struct ContainerEventTests {
     }
 }
 
-@Suite("Signing out while items are shown", .timeLimit(.minutes(15)))
+@Suite("Signing out while items are shown", .timeLimit(.minutes(40)))
 struct SignOutTests {
     /// Notes what it is told, and who is signed in then.
     private final class Shown: FilePresenter {
@@ -230,7 +230,7 @@ struct SignOutTests {
     }
 }
 
-@Suite("Wiping a container on purpose", .timeLimit(.minutes(15)))
+@Suite("Wiping a container on purpose", .timeLimit(.minutes(40)))
 struct ContainerWipeTests {
     private final class Shown: FilePresenter {
         let presentedItemURL: URL?

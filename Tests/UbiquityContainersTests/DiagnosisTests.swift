@@ -6,7 +6,7 @@ import Testing
 import UbiquityContainers
 
 /// What the doctor makes of what it has gathered.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct DiagnosisTests {
     private static func directory(_ path: FilePath) -> PathFacts {
         PathFacts(path: path, kind: .directory, mode: 0o755, owner: 1000, isReadable: true, isWritable: true)

@@ -5,7 +5,7 @@ import Testing
 import UbiquityContainers
 
 /// The versions of files that synchronisers left beside them.
-@Suite(.timeLimit(.minutes(15))) struct FileVersionTests {
+@Suite(.timeLimit(.minutes(40))) struct FileVersionTests {
     private let mark = "sync-conflict-20260102-030405-ABCDEFG"
     private let other = "sync-conflict-20260103-030405-HIJKLMN"
 

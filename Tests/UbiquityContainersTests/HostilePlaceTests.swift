@@ -4,7 +4,7 @@ import Testing
 
 @testable import UbiquityContainers
 
-@Suite("Containers in hostile places", .timeLimit(.minutes(15)))
+@Suite("Containers in hostile places", .timeLimit(.minutes(40)))
 struct HostilePlaceTests {
     private func withHome(_ body: (_ home: DeviceHome, _ root: FilePath, _ outside: FilePath) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in

@@ -7,7 +7,7 @@ import UbiquityContainers
 import UbiquityTesting
 
 /// Queries over real files, with a clock that stands still: what comes by itself came at once.
-@Suite(.timeLimit(.minutes(15))) struct MetadataQueryTests {
+@Suite(.timeLimit(.minutes(40))) struct MetadataQueryTests {
     /// A container, and what a test does with it.
     private struct Stage {
         let home: DeviceHome

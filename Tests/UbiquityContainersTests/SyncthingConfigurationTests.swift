@@ -4,7 +4,7 @@ import Testing
 import UbiquityContainers
 
 /// The member `syncthing` of `config.json`.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct SyncthingConfigurationTests {
     private func withConfiguration(_ json: String, _ body: (DeviceHome) throws -> Void) async throws {
         try await withTemporaryDirectory { directory in

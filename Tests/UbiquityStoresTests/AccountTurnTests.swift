@@ -5,7 +5,7 @@ import Testing
 import UbiquityContainers
 import UbiquityStores
 
-@Suite("Two accounts by turns", .timeLimit(.minutes(15)))
+@Suite("Two accounts by turns", .timeLimit(.minutes(40)))
 struct AccountTurnTests {
     @Test("S-010, S-031: after 100 turns of two accounts under load each finds its data, and no file of one holds a byte of the other's")
     func turns() async throws {

@@ -183,7 +183,7 @@ struct BaselineTests {
 
     @Test(
         "a running store waits for the few logs by which a baseline is ahead, and joins the baseline by itself when they do not come",
-        .timeLimit(.minutes(15)))
+        .timeLimit(.minutes(40)))
     func late() async throws {
         try await withDevices(2) { devices, root in
             let first = try await devices[0].open()

@@ -8,7 +8,7 @@ import UbiquityTesting
 @testable import UbiquityStores
 
 /// Saves that go out together.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct CoalescingTests {
     private func open(_ device: TestDevice, _ coalescing: Coalescing?, automatically: Bool = false) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: automatically)

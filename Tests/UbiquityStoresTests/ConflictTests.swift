@@ -5,7 +5,7 @@ import UbiquityStores
 import UbiquityTesting
 
 /// What loses a conflict: listed with its reason on every device, and restorable.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct ConflictTests {
     private func withStores(_ count: Int = 2, _ body: ([UbiquitousStore]) async throws -> Void) async throws {
         try await withDevices(count) { devices, _ in

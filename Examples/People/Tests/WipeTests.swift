@@ -6,7 +6,7 @@ import Ubiquity
 import UbiquityTesting
 
 /// What becomes of people whose container is taken away.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct WipeTests {
     @Test("A container that is deleted while people are entered and carried to and fro costs nobody a person")
     func deletedMidSync() async throws {

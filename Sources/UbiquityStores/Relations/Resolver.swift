@@ -226,20 +226,28 @@ extension Resolver {
                     uniqueKeysWithValues: zip(shape.keyColumns + shape.columns, member.key + member.values).map { ($0, $1.databaseValue) }))
         }
         var columns: ColumnSet = []
+        var values: [Int: RecordValue] = [:]
         for (name, value) in try election(rows) {
             guard let column = shape.columns.firstIndex(of: name) else {
                 throw UbiquitousStoreError(.invalidSchema, "The election of “\(shape.name)” sets “\(name)”, which is no column of it that syncs.")
             }
             columns.insert(ColumnSet(column: column))
-            entity.members[0].values[column] = RecordValue(value.databaseValue)
+            values[column] = RecordValue(value.databaseValue)
         }
         guard !columns.isEmpty else { return }
         // What is written with them as one value.
-        let rest = shape.rules.completed(columns).subtracting(columns)
-        for column in rest.numbers { entity.members[0].values[column] = entity.joined.values[column] }
-        columns.formUnion(rest)
-        entity.members[0].clock.set(columns, to: stamp)
-        elected.append((entity.table, entity.members[0], columns))
+        for column in shape.rules.completed(columns).subtracting(columns).numbers { values[column] = entity.joined.values[column] }
+        columns = shape.rules.completed(columns)
+        // All elections of a round have one stamp: what an earlier one set, of fewer records, must not stand beside this.
+        let before = entity.members.indices.filter { index in columns.numbers.contains { entity.members[index].clock.stamp(of: $0) == stamp } }
+        for index in before.isEmpty ? [0] : before {
+            for column in columns.numbers { entity.members[index].values[column] = values[column]! }
+            entity.members[index].clock.set(columns, to: stamp)
+            let key = entity.members[index].key
+            let earlier = elected.filter { $0.table == entity.table && $0.registers.key == key }
+            elected.removeAll { $0.table == entity.table && $0.registers.key == key }
+            elected.append((entity.table, entity.members[index], earlier.reduce(columns) { $0.union($1.columns) }))
+        }
         var joined = entity.members[0]
         for member in entity.members.dropFirst() { joined.join(member, rules: shape.rules, peers: peers) }
         joined.key = entity.shownKey
