@@ -243,10 +243,17 @@ extension Resolver {
         for index in before.isEmpty ? [0] : before {
             for column in columns.numbers { entity.members[index].values[column] = values[column]! }
             entity.members[index].clock.set(columns, to: stamp)
-            let key = entity.members[index].key
-            let earlier = elected.filter { $0.table == entity.table && $0.registers.key == key }
-            elected.removeAll { $0.table == entity.table && $0.registers.key == key }
-            elected.append((entity.table, entity.members[index], earlier.reduce(columns) { $0.union($1.columns) }))
+            var written = columns
+            // Seldom, and then all that was elected is looked through.
+            if !before.isEmpty {
+                let key = entity.members[index].key
+                elected.removeAll { earlier in
+                    guard earlier.table == entity.table, earlier.registers.key == key else { return false }
+                    written.formUnion(earlier.columns)
+                    return true
+                }
+            }
+            elected.append((entity.table, entity.members[index], written))
         }
         var joined = entity.members[0]
         for member in entity.members.dropFirst() { joined.join(member, rules: shape.rules, peers: peers) }
