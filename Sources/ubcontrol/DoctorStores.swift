@@ -31,7 +31,7 @@ enum StoreDiagnosis {
     }
 
     private static func findings(of store: ContainerSurvey.Store, in container: FilePath) -> [Finding] {
-        let content = container.appending(UbiquityContainer.storesName).appending(store.name)
+        let content = container.appending(UbiquityContainer.storesName).pushing(FilePath(store.name))
         var found: [Finding] = []
         if store.epoch == 0, !store.peers.isEmpty {
             found.append(

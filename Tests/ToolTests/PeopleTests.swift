@@ -1,4 +1,5 @@
 import Foundation
+import SystemPackage
 import Testing
 import ToolProcesses
 
@@ -16,6 +17,27 @@ struct PeopleTests {
             _ = try await devices[0].run("people", "rm", "cid@example.org")
             let now = try await devices[0].run("people-by-state")
             #expect(now.output.contains("Vermont") && !now.output.contains("Oregon"), "\(now)")
+        }
+    }
+
+    @Test("S-144: what an account has on a read-only file system opens for reading alone, though it was last written with a write-ahead log")
+    func readOnly() async throws {
+        try await withDevices(1) { devices in
+            let (device, people) = (devices[0], Tool.path("people"))
+            #expect(try await device.run("people", "add", "Ann", "--email", "ann@example.org", "--state", "VT").status == 0)
+            #expect(try await device.run("people", "list").status == 0)
+            let before = try FileManager.default.subpathsOfDirectory(atPath: device.home.string)
+            #expect(before.contains { $0.hasSuffix("People.sqlite") })
+            let script = """
+                mount --bind \(device.home) \(device.home) && mount -o remount,bind,ro \(device.home) || exit 77
+                \(people) list --account alice --home \(device.home) || exit 1
+                \(people) list --account bob --home \(device.home) && exit 2
+                \(people) list --home \(device.home) && exit 3
+                true
+                """
+            let outcome = try await Tool.run("/usr/bin/unshare", ["-Urm", "/bin/sh", "-c", script])
+            #expect(outcome.status == 0 && outcome.output == "Ann <ann@example.org>, Vermont\n", "\(outcome)")
+            #expect(try FileManager.default.subpathsOfDirectory(atPath: device.home.string) == before)
         }
     }
 }

@@ -14,7 +14,7 @@ struct ContentLayoutTests {
 
     @Test("what lies in a content is told by the bytes of its path: logs, baselines, receipts, drafts, what is above it and what is beside it")
     func places() {
-        let layout = ContentLayout(container: container, contentName: "People")
+        let layout = ContentLayout(container: container, content: "People")
         let name = LogFileName(sequence: 1, hash: ContentHash(of: []))
         let id = BaselineID(peer: peer, name: BaselineName(sequence: 1, hash: ContentHash(of: [])))
         let drafts = layout.temporary(of: peer, epoch: 1), receipts = layout.receipts(of: peer, epoch: 1)
@@ -32,12 +32,12 @@ struct ContentLayoutTests {
     }
 
     @Test("a content whose container has a name that is no text is told by its bytes")
-    func bytes() {
+    func bytes() throws {
         let path: [UInt8] = Array("/c/".utf8) + [0xFF, 0xFE] + Array("/CoreData/People".utf8)
         let directory = (path + [0]).withUnsafeBufferPointer { bytes in
             bytes.withMemoryRebound(to: CChar.self) { FilePath(platformString: $0.baseAddress!) }
         }
-        let layout = ContentLayout(directory: directory)
+        let layout = try #require(ContentLayout(directory: directory))
         #expect((path + Array("/epochs".utf8)).withUnsafeBytes(layout.place) == .other)
         #expect(Array("/c/\u{FFFD}\u{FFFD}/CoreData/People/epochs".utf8).withUnsafeBytes(layout.place) == .elsewhere)
     }

@@ -332,11 +332,10 @@ struct EpochTests {
             let outside = root.appending("outside")
             try FileManager.default.createDirectory(atPath: outside.string, withIntermediateDirectories: true)
             try Data("x".utf8).write(to: URL(filePath: outside.appending("1").string))
-            try FileManager.default.removeItem(atPath: directory.appending("receipts").string)
-            try FileManager.default.createSymbolicLink(atPath: directory.appending("receipts").string, withDestinationPath: outside.string)
+            try FileManager.default.createSymbolicLink(atPath: directory.appending("baselines").string, withDestinationPath: outside.string)
             try Data("mine".utf8).write(to: URL(filePath: directory.appending("letter.txt").string))
             try await store.removeAll()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted() == ["letter.txt", "receipts"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted() == ["baselines", "letter.txt"])
             #expect(FileManager.default.fileExists(atPath: outside.appending("1").string))
         }
     }
@@ -352,7 +351,7 @@ extension UbiquitousStore {
 extension TestDevice {
     func kept() -> KeptLogs { KeptLogs(home: home) }
 
-    func layout() async throws -> ContentLayout { ContentLayout(container: try await container().path, contentName: "People") }
+    func layout() async throws -> ContentLayout { ContentLayout(container: try await container().path, content: "People") }
 
     /// What is left in the content of epochs before one.
     func endedFiles(before epoch: Int64) async throws -> [String] {

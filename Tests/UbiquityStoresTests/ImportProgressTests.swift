@@ -45,7 +45,7 @@ struct ImportProgressTests {
         struct Undo: Error {}
         let state = try store.current.pool.read { db in try StoreState.read(db) }
         let file = try StoreFile.open(store.file, schema: personSchema, newState: state)
-        let layout = ContentLayout(container: container.path, contentName: "People")
+        let layout = ContentLayout(container: container.path, content: "People")
         let reader = LogReader(layout: layout, contentName: "People", epoch: 1, shapes: file.shapes, files: LinuxFileLayer())
         let plan = try file.pool.read { db in
             var inventory = try ContentInventory(listing: layout, epoch: 1, register: LogRegister(own: state.peer, db), files: LinuxFileLayer())

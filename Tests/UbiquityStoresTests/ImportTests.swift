@@ -39,7 +39,7 @@ struct ImportTests {
             let container = try await devices[1].container()
             let state = try await right.read { db in try StoreState.read(db) }
             let file = try StoreFile.open(right.file, schema: personSchema, newState: state)
-            let layout = ContentLayout(container: container.path, contentName: "People")
+            let layout = ContentLayout(container: container.path, content: "People")
             let plan = try plan(file, layout)
             #expect(plan.ready.count == 1)
             let clock = devices[1].clock

@@ -10,7 +10,7 @@ import UbiquityTesting
 /// What becomes of a store when its container, or its content, is gone; and pausing it.
 struct WipePolicyTests {
     /// What may be gone.
-    enum Loss: CaseIterable {
+    enum Loss: CaseIterable, Sendable {
         case content, container, mark
 
         func happen(to container: UbiquityContainer) throws {

@@ -71,14 +71,34 @@ public enum PeopleStore {
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public static func open(home: FilePath? = nil, automatically: Bool = false, joining: JoiningPolicy = .merge) async throws -> UbiquitousStore {
         let home = if let home { DeviceHome(home) } else { try DeviceHome.standard() }
-        var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
+        var options = try options()
+        options.exchangesAutomatically = automatically
         options.joiningPolicy = joining
+        return try await UbiquitousStore.open(at: file(in: home), options: options, container: container, home: home, schema: schema)
+    }
+
+    /// Opens what an account has on this device, whoever is signed in, and writes nothing.
+    ///
+    /// - Parameters:
+    ///   - account: the account.
+    ///   - home: the device home; the user's own unless given.
+    /// - Returns: the store, for reading alone.
+    /// - Throws: `UbiquitousStoreError` or `ContainerError`.
+    public static func openReadOnly(account: AccountName, home: FilePath? = nil) async throws -> UbiquitousStore {
+        let home = if let home { DeviceHome(home) } else { try DeviceHome.standard() }
+        return try await UbiquitousStore.openReadOnly(
+            at: file(in: home), account: account, options: options(), container: container, home: home, schema: schema)
+    }
+
+    private static func file(in home: DeviceHome) -> FilePath { home.path.appending("People/People.sqlite") }
+
+    private static func options() throws -> UbiquitousStore.Options {
+        var options = UbiquitousStore.Options(contentName: contentName)
         guard let states = Bundle.module.path(forResource: "States", ofType: "sqlite") else {
             throw UbiquitousStoreError(.fileSystem, "States.sqlite, which comes with this program, is missing.")
         }
         options.attachedDatabases = [.bundled("bundled", at: FilePath(states))]
-        return try await UbiquitousStore.open(
-            at: home.path.appending("People/People.sqlite"), options: options, container: container, home: home, schema: schema)
+        return options
     }
 
     /// The persons by name, with their states.

@@ -151,11 +151,19 @@ struct List: AsyncParsableCommand {
     @Flag(help: "Do not look into the container.")
     var offline = false
 
+    @Option(help: ArgumentHelp("List what this account has on the device, whoever is signed in, and write nothing.", valueName: "name"))
+    var account: String?
+
     @OptionGroup var place: Place
 
     func run() async throws {
-        let store = try await place.open()
-        if !offline { await store.settleAsFarAsPossible() }
+        let store: UbiquitousStore
+        if let account {
+            store = try await PeopleStore.openReadOnly(account: try AccountName(account), home: place.home.map { FilePath($0) })
+        } else {
+            store = try await place.open()
+            if !offline { await store.settleAsFarAsPossible() }
+        }
         let people = try await store.read { db in try PeopleStore.residents(db) }
         if json {
             let encoder = JSONEncoder()

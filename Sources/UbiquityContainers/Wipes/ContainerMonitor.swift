@@ -187,7 +187,9 @@ actor ContainerMonitor {
         let names = String(decoding: rest, as: UTF8.self).utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }
         switch names.first {
         case nil, UbiquityContainer.markDirectoryName?: return .landmark
-        case UbiquityContainer.storesName?: return names.count <= 2 || names[2] == "epochs" ? .landmark : .nothing
+        case UbiquityContainer.storesName?:
+            // Below a peer's directory nothing shows, and it is where most happens.
+            return names.count > 2 && names.dropFirst(2).contains { PeerIdentifier($0) != nil } ? .nothing : .landmark
         default: return names.contains { ForeignNames.matches(String($0)) } ? .landmark : .item
         }
     }

@@ -25,8 +25,8 @@ extension ContainerSighting {
         attachment = UbiquityContainer.attachment(of: container.peer, at: container.path, files)
         items = Self.count(container.path, files) { $0 == UbiquityContainer.markDirectoryName || $0 == UbiquityContainer.storesName }
         let stores = container.path.appending(UbiquityContainer.storesName)
-        for name in (try? files.names(in: stores)) ?? [] where (try? files.kind(of: stores.appending(name))) == .directory {
-            let marks = (try? files.names(in: stores.appending(name).appending("epochs"))) ?? []
+        for name in UbiquityContainer.storeContents(of: container.path, files) {
+            let marks = (try? files.names(in: stores.pushing(FilePath(name)).appending(UbiquityContainer.epochsName))) ?? []
             epochs[name] = marks.compactMap { mark in mark.split(separator: ".").first.flatMap { Int64($0) } }.max() ?? 1
         }
     }

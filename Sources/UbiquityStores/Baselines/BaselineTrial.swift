@@ -36,7 +36,7 @@ package final class BaselineTrial {
         sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: { Date(timeIntervalSince1970: 1_800_000_000) },
             elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
-        layout = ContentLayout(container: directory, contentName: Self.contentName)
+        layout = ContentLayout(container: directory, content: Self.contentName)
         try FileManager.default.createDirectory(atPath: layout.temporary(of: peer, epoch: Self.epoch).string, withIntermediateDirectories: true)
     }
 

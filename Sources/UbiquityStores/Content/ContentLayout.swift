@@ -4,22 +4,40 @@ package import UbiquityContainers
 
 /// Where the files of one store's content lie in a container (DESIGN §3).
 package struct ContentLayout: Hashable, Sendable {
-    /// The content's directory: `CoreData/<content name>`.
+    /// The content's directory: `CoreData/<content>`.
     package let directory: FilePath
+    /// Its path below `CoreData`, which is the content's name unless ``UbiquitousStore/Options/contentPath`` says another.
+    package let content: String
 
     let prefix: PathPrefix
 
-    package init(container: FilePath, contentName: String) {
-        self.init(directory: container.appending(UbiquityContainer.storesName).appending(contentName))
+    package init(container: FilePath, content: String) {
+        self.init(directory: container.appending(UbiquityContainer.storesName).pushing(FilePath(content)), content: content)
     }
 
-    /// An existing content directory.
-    package init(directory: FilePath) {
+    private init(directory: FilePath, content: String) {
         self.directory = directory
+        self.content = content
         prefix = PathPrefix(directory)
     }
 
-    package var epochs: FilePath { directory.appending("epochs") }
+    /// The content that a directory is, by its path below a `CoreData`; nil where there is none on the way.
+    package init?(directory: FilePath) {
+        let names = directory.components.map(\.string)
+        guard let stores = names.lastIndex(of: UbiquityContainer.storesName), stores < names.count - 1,
+            !names[(stores + 1)...].contains(where: { UbiquityContainer.isOfContent($0) })
+        else { return nil }
+        self.init(directory: directory, content: names[(stores + 1)...].joined(separator: "/"))
+    }
+
+    /// The directories from `CoreData` down to the content's own.
+    var way: [FilePath] {
+        var way = [directory]
+        for _ in content.split(separator: "/") { way.insert(way[0].removingLastComponent(), at: 0) }
+        return way
+    }
+
+    package var epochs: FilePath { directory.appending(UbiquityContainer.epochsName) }
 
     package func epochMark(_ epoch: Int64, by peer: PeerIdentifier) -> FilePath {
         epochs.appending("\(epoch).\(peer)")

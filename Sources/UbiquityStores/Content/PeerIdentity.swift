@@ -10,7 +10,7 @@ internal import UbiquityContainers
 struct PeerIdentity {
     let layout: ContentLayout
     let container: UbiquityContainer
-    let pool: DatabasePool
+    let pool: any DatabaseWriter
 
     private var files: any FileLayer { container.files }
 

@@ -15,11 +15,26 @@ struct PeerPlace {
     /// - Returns: the highest epoch that a mark names, 0 where there is none.
     func prepare() throws -> Int64 {
         try explained {
-            try make(layout.directory.removingLastComponent())
-            try make(layout.directory)
+            for directory in layout.way { try make(directory) }
+            try checkOverlap()
             try make(layout.epochs)
             return try files.names(in: layout.epochs).compactMap(ContentLayout.epoch(ofMark:)).max() ?? 0
         }
+    }
+
+    /// Sees that no content lies in another: whoever lists either would take the one for a part of the other.
+    private func checkOverlap() throws {
+        for folder in layout.way.dropFirst().dropLast() where try files.kind(of: folder.appending(UbiquityContainer.epochsName)) != nil {
+            throw UbiquitousStoreError(
+                .unsupported, "The content cannot lie in \(layout.directory), for \(folder) is a content itself; choose another contentPath.",
+                path: layout.directory)
+        }
+        guard try files.kind(of: layout.epochs) == nil else { return }
+        let below = UbiquityContainer.storeContents(of: container.path, files).first { $0.hasPrefix("\(layout.content)/") }
+        guard let below else { return }
+        throw UbiquitousStoreError(
+            .unsupported, "The content cannot lie in \(layout.directory), for there is another in it, \(below); choose another contentPath.",
+            path: layout.directory)
     }
 
     /// Whether a store has been attached under an identifier, in whichever epoch.
@@ -45,21 +60,25 @@ struct PeerPlace {
         }
     }
 
-    func makeDirectories(of peer: PeerIdentifier, epoch: Int64) throws {
+    /// Makes a peer's own directories.
+    ///
+    /// - Parameters:
+    ///   - peer: whose.
+    ///   - epoch: in which.
+    ///   - isWhole: whether that of the receipts is made too. It is the last: where it is missing the place counts as gone, so that what else belongs to making it anew is done again.
+    /// - Throws: `UbiquitousStoreError`.
+    func makeDirectories(of peer: PeerIdentifier, epoch: Int64, isWhole: Bool = true) throws {
         try explained {
             let logs = layout.logs(of: peer, epoch: epoch)
             try make(layout.peer(peer))
             try make(logs)
-            try make(layout.receipts(of: peer, epoch: epoch))
             try make(layout.temporary(of: peer, epoch: epoch))
+            if isWhole { try make(layout.receipts(of: peer, epoch: epoch)) }
             try files.syncDirectory(logs)
             try files.syncDirectory(layout.peer(peer))
             // The names above, too: else a power cut takes away the directory of a store that remembers it.
-            var directory = layout.directory
-            for _ in 0..<3 {
-                try files.syncDirectory(directory)
-                directory.removeLastComponent()
-            }
+            for directory in layout.way.reversed() { try files.syncDirectory(directory) }
+            try files.syncDirectory(container.path)
         }
         Waypoint.placeMade.pass()
     }

@@ -21,7 +21,7 @@ struct Publisher {
     ///
     /// - Returns: how many bytes they have.
     /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
-    func publish(from pool: DatabasePool) throws -> Int {
+    func publish(from pool: any DatabaseWriter) throws -> Int {
         var bytes = 0
         while true {
             let (state, logs, value) = try pool.read { db in
@@ -48,7 +48,7 @@ struct Publisher {
     }
 
     /// Publishes large values, durably, before any log that names one.
-    private func publishValues(through last: Int64, of state: StoreState, from pool: DatabasePool, by temporary: FilePath) throws {
+    private func publishValues(through last: Int64, of state: StoreState, from pool: any DatabaseWriter, by temporary: FilePath) throws {
         let directory = layout.values(of: state.peer, epoch: state.epoch)
         try files.makeDirectory(directory)
         var number: Int64 = 0

@@ -58,6 +58,7 @@ extension StoreEngine {
             // Also where an earlier attempt has come as far as the mark.
             try reattach(following: false)
             try republish()
+            try drop(.republish)
         case .follow:
             try reattach(following: true)
             // The mark that has been written is seen.
@@ -67,7 +68,8 @@ extension StoreEngine {
 
     /// Makes this peer's place in the container again, if it is gone.
     ///
-    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were. The attachment mark comes last: until it is there the store is suspended, and all this is done again.
+    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were. The attachment mark, and the directory of
+    /// receipts where only that is missing, come last: until they are there the store is suspended, and all this is done again.
     ///
     /// - Parameter following: whether the content counts as removed, unless it has been removed already: then the store follows that.
     /// - Throws: `UbiquitousStoreError` where it cannot be made.
@@ -86,7 +88,7 @@ extension StoreEngine {
             guard case .detached(let reason) = attachment(state), isWipe(reason), !state.paused else { return }
             try container.makeAgain()
             let found = try place.prepare()
-            try place.makeDirectories(of: state.peer, epoch: state.epoch)
+            try place.makeDirectories(of: state.peer, epoch: state.epoch, isWhole: false)
             if following, found <= state.epoch {
                 let mark = EpochMark(epoch: state.epoch + 1, peer: state.peer, knowledge: knowledge, time: now())
                 try place.write(mark, of: state.peer, placedIn: state.epoch)
@@ -96,6 +98,9 @@ extension StoreEngine {
             Waypoint.reattachPlaced.pass()
             for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
             Waypoint.reattachMarked.pass()
+            // From here on the content counts as being there, and what it is to hold does not lie there yet.
+            if !following { try note(.republish) }
+            try place.makeDirectories(of: state.peer, epoch: state.epoch)
             (inventory, lastReceipt) = (nil, nil)
         }
     }

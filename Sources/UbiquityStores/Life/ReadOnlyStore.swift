@@ -32,7 +32,7 @@ extension UbiquitousStore {
         }
         let peer = try home.peer(of: account, in: identifier)
         let expected = StoreState(
-            account: account.description, container: identifier.description, content: options.contentName, peer: peer, epoch: 1, sequence: 0,
+            account: account.description, container: identifier.description, content: options.content, peer: peer, epoch: 1, sequence: 0,
             predecessor: nil, clock: .least, attached: false, receipt: 0)
         return try await UbiquitousStore(StoreBase.openReadOnly(file, expected: expected, context), context)
     }

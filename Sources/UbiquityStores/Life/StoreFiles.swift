@@ -48,7 +48,8 @@ struct StoreFiles: Sendable {
         at file: FilePath, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
     ) async throws -> StoreBase {
         let newState = StoreState(
-            account: account, container: identifier.description, content: content, peer: identity, epoch: 1, sequence: 0, predecessor: nil,
+            account: account, container: identifier.description, content: context.options.content, peer: identity, epoch: 1, sequence: 0,
+            predecessor: nil,
             clock: .least, attached: place != .store, receipt: 0, place: place)
         // The account's own gets it by joining what began with it.
         let plain = place != .store ? try await blocking { isFirst ? context.options.existingDatabase : nil } : nil

@@ -111,7 +111,7 @@ struct SchemaMigration {
         configuration.foreignKeysEnabled = false
         // What an attached file would be written by a migration that is then refused could not be taken back.
         let readable = attached.filter { $0.migrator == nil }
-        configuration.prepareDatabase { db in for database in readable { try database.attach(to: db) } }
+        configuration.prepareDatabase { db in for database in readable { try database.attach(to: db, .delete) } }
         let copy = try DatabaseQueue(path: draft.string, configuration: configuration)
         try copy.write { db in
             // Ours on the app's tables: a column that they name could not be dropped.

@@ -80,9 +80,8 @@ extension ContentReport {
     /// - Returns: a report for each, by name; none where there are none, or they cannot be listed, as the listing tells.
     package static func all(in container: FilePath) -> [ContentReport] {
         let files = LinuxFileLayer()
-        let names = (try? files.names(in: container.appending(UbiquityContainer.storesName))) ?? []
-        return names.sorted().filter { !ForeignNames.matches($0) }.map { name in
-            ContentReport(of: ContentLayout(container: container, contentName: name), name, files)
+        return UbiquityContainer.storeContents(of: container, files).map { name in
+            ContentReport(of: ContentLayout(container: container, content: name), name, files)
         }
     }
 

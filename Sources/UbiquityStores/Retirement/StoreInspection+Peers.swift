@@ -28,7 +28,7 @@ extension StoreInspection {
         try write { db in
             let state = try StoreState.read(db)
             let receipts = try receipts(state, container)
-            let own = ContentLayout(container: container, contentName: state.content).receipts(of: state.peer, epoch: state.epoch)
+            let own = ContentLayout(container: container, content: state.content).receipts(of: state.peer, epoch: state.epoch)
             let files = LinuxFileLayer()
             let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max()
             let awaits =
@@ -46,7 +46,7 @@ extension StoreInspection {
     }
 
     private func receipts(_ state: StoreState, _ container: FilePath) throws -> [PeerIdentifier: PeerReceipt] {
-        let layout = ContentLayout(container: container, contentName: state.content)
+        let layout = ContentLayout(container: container, content: state.content)
         let files = LinuxFileLayer()
         guard try files.kind(of: layout.directory) == .directory else {
             throw UbiquitousStoreError(

@@ -55,13 +55,13 @@ extension AttachedDatabase {
     /// Sees that the file is there and has its tables.
     ///
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
-    func prepare() throws {
+    func prepare(_ mode: JournalMode) throws {
         do {
             if let migrator {
-                let pool = try DatabasePool(path: path.string)
-                try migrator.migrate(pool)
-                try checkPlain(pool)
-                try pool.close()
+                let database = try mode.open(path, Configuration())
+                try migrator.migrate(database)
+                try checkPlain(database)
+                try database.close()
             } else {
                 var readOnly = Configuration()
                 readOnly.readonly = true
@@ -76,20 +76,20 @@ extension AttachedDatabase {
         }
     }
 
-    private func checkPlain(_ reader: some DatabaseReader) throws {
+    private func checkPlain(_ reader: any DatabaseReader) throws {
         guard try reader.read({ db in try !db.tableExists("ubiquity_state") }) else {
             throw UbiquitousStoreError(.unsupported, "\(path) is a synced store itself; open it as one, and attach plain databases only.", path: path)
         }
     }
 
     /// Attaches the file to a connection; see sqlite.org/lang_attach.html and sqlite.org/uri.html.
-    func attach(to db: Database) throws {
+    func attach(to db: Database, _ journal: JournalMode) throws {
         // A connection that only reads opens every file so.
         let mode = migrator == nil ? "?mode=ro" : ""
         try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
         guard migrator != nil else { return }
         // As the store's own.
-        try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = NORMAL")
+        try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = \(journal.synchronous)")
     }
 
     /// The name under which SQLite attaches a file that is only read.
@@ -107,15 +107,15 @@ extension AttachedDatabase {
     }
 
     /// Opens a pool whose connections all have databases attached.
-    static func pool(at path: FilePath, _ given: Configuration, attaching databases: [AttachedDatabase]) throws -> DatabasePool {
-        guard !databases.isEmpty else { return try DatabasePool(path: path.string, configuration: given) }
-        for database in databases { try database.prepare() }
+    static func pool(at location: String, _ given: Configuration, attaching databases: [AttachedDatabase]) throws -> DatabasePool {
+        guard !databases.isEmpty else { return try DatabasePool(path: location, configuration: given) }
+        for database in databases { try database.prepare(.wal) }
         // The pool makes its writer first, and sets the journal mode of all that is attached to it by then.
         let isOpen = Mutex(false)
         var configuration = given
-        configuration.prepareDatabase { db in if isOpen.withLock({ $0 }) { for database in databases { try database.attach(to: db) } } }
-        let pool = try DatabasePool(path: path.string, configuration: configuration)
-        try pool.writeWithoutTransaction { db in for database in databases { try database.attach(to: db) } }
+        configuration.prepareDatabase { db in if isOpen.withLock({ $0 }) { for database in databases { try database.attach(to: db, .wal) } } }
+        let pool = try DatabasePool(path: location, configuration: configuration)
+        try pool.writeWithoutTransaction { db in for database in databases { try database.attach(to: db, .wal) } }
         isOpen.withLock { $0 = true }
         return pool
     }

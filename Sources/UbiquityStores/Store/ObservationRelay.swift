@@ -7,7 +7,7 @@ internal import Synchronization
 final class ObservationRelay: Sendable {
     /// One observation, in the file that is in use.
     private struct Entry {
-        let start: @Sendable (DatabasePool) -> AnyDatabaseCancellable
+        let start: @Sendable (any DatabaseWriter) -> AnyDatabaseCancellable
         /// Nil while it is being started.
         var running: AnyDatabaseCancellable?
     }
@@ -30,7 +30,7 @@ final class ObservationRelay: Sendable {
     ///   - onChange: is told each value.
     /// - Returns: ends the observation.
     func add<Reducer: ValueReducer>(
-        _ observation: ValueObservation<Reducer>, scheduling scheduler: some ValueObservationScheduler, in pool: () -> DatabasePool,
+        _ observation: ValueObservation<Reducer>, scheduling scheduler: some ValueObservationScheduler, in pool: () -> any DatabaseWriter,
         onChange: @escaping @Sendable (Reducer.Value) -> Void
     ) -> AnyDatabaseCancellable {
         let number = state.withLock { state in
@@ -39,7 +39,7 @@ final class ObservationRelay: Sendable {
         }
         // Its own handler of errors is called first.
         let watched = observation.handleEvents(didFail: { [weak self] _ in self?.remove(number) })
-        let start: @Sendable (DatabasePool) -> AnyDatabaseCancellable = { pool in
+        let start: @Sendable (any DatabaseWriter) -> AnyDatabaseCancellable = { pool in
             pool._add(observation: watched, scheduling: LaterScheduler(base: scheduler), onChange: onChange)
         }
         var moves = state.withLock { state in
@@ -75,7 +75,7 @@ final class ObservationRelay: Sendable {
     }
 
     /// Goes on in another file.
-    func move(to pool: DatabasePool) {
+    func move(to pool: any DatabaseWriter) {
         let (moves, entries) = state.withLock { state in
             state.moves += 1
             let entries = state.entries.filter { $0.value.running != nil }

@@ -29,7 +29,7 @@ final class StoreBase: Sendable {
     var runner: StoreRunner? { running.withLock { $0 } }
     /// Whether it has run, and does no longer.
     var isHalted: Bool { halted.withLock { $0 } }
-    var pool: DatabasePool { file.pool }
+    var pool: any DatabaseWriter { file.pool }
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
         self.file = file
@@ -57,7 +57,7 @@ final class StoreBase: Sendable {
         let file = try await blocking {
             try StoreFile.open(
                 path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
-                files: context.files, copying: copying)
+                journalMode: context.options.journalMode, files: context.files, copying: copying)
         }
         return try await make(file, in: container, context)
     }

@@ -179,8 +179,10 @@ extension StoreEngine {
         do {
             // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
             let logs = layout.logs(of: state.peer, epoch: state.epoch)
-            let way = [layout.directory.removingLastComponent(), layout.directory, logs.removingLastComponent(), logs]
-            for directory in way where try files.kind(of: directory) != .directory { return .detached(.contentGone) }
+            let own = [logs.removingLastComponent(), logs, layout.receipts(of: state.peer, epoch: state.epoch)]
+            for directory in layout.way + own where try files.kind(of: directory) != .directory {
+                return .detached(.contentGone)
+            }
             return .attached
         } catch {
             return .detached(.unreadable(error))

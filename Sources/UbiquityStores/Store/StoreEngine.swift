@@ -77,7 +77,7 @@ actor StoreEngine {
         self.file = file
         self.sealer = sealer
         self.container = container
-        contentName = context.options.contentName
+        contentName = context.options.content
         notices = context.notices
         progress = context.progress
         conflictRetention = context.options.conflictRetention
@@ -92,7 +92,7 @@ actor StoreEngine {
         exchangesAutomatically = context.options.exchangesAutomatically
         isReadOnly = context.isReadOnly
         // Without a container nothing is looked for there.
-        layout = ContentLayout(container: container?.path ?? file.path.removingLastComponent(), contentName: contentName)
+        layout = ContentLayout(container: container?.path ?? file.path.removingLastComponent(), content: contentName)
         marks = container.map { PathPrefix($0.markDirectory) }
         peer = state.peer
         epoch = state.epoch

@@ -8,7 +8,7 @@ internal import UbiquityContainers
 /// A file that has content and is of another version of the schema is migrated first, by `SchemaMigration`.
 struct StoreFile {
     let path: FilePath
-    let pool: DatabasePool
+    let pool: any DatabaseWriter
     let shapes: [TableShape]
     let migrations: [String]
     let hasChecks: Bool
@@ -34,13 +34,14 @@ struct StoreFile {
     ///   - newState: the state of a store that is new.
     ///   - plain: the app's plain database, with which a store that is new begins.
     ///   - attached: files whose tables every connection joins.
+    ///   - journalMode: that of the file, and of attached ones that are written.
     ///   - files: makes the directory that the file lies in.
     ///   - copying: told how far the copy of the plain database has come.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     static func open(
         _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
-        files: any FileLayer = LinuxFileLayer(), copying: ((StoreMigration) -> Void)? = nil
+        journalMode: JournalMode = .wal, files: any FileLayer = LinuxFileLayer(), copying: ((StoreMigration) -> Void)? = nil
     ) throws -> StoreFile {
         do {
             try makeDirectories(path.removingLastComponent(), files)
@@ -67,7 +68,7 @@ struct StoreFile {
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }
-            let pool = try AttachedDatabase.pool(at: path, configuration, attaching: attached)
+            let pool = try journalMode.open(path, configuration, attaching: attached)
             let file = try prepare(path, pool, schema: schema, newState: standing == .absent ? newState : nil)
             Waypoint.openPrepared.pass()
             return file
@@ -89,8 +90,11 @@ struct StoreFile {
         do {
             var readOnly = configuration
             readOnly.readonly = true
-            if FileManager.default.fileExists(atPath: path.string), case .current = try standing(of: path, schema, expected: expected, readOnly) {
-                let pool = try AttachedDatabase.pool(at: path, readOnly, attaching: attached)
+            let location = locationForReading(path)
+            if FileManager.default.fileExists(atPath: path.string),
+                case .current = try standing(of: path, schema, expected: expected, readOnly, at: location)
+            {
+                let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
                 let file = try pool.read { db in
                     try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
                 }
@@ -102,6 +106,16 @@ struct StoreFile {
         throw UbiquitousStoreError(
             .unsupported, "\(path) was left by another version of the app's schema; open it once while its account is signed in, which migrates it.",
             path: path)
+    }
+
+    /// The name by which a file is opened for reading alone.
+    ///
+    /// A file that was last written with a write-ahead log is read with one too, and with shared memory, both beside it. Where nothing can be made there SQLite reads the file only if it is told that
+    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log.
+    private static func locationForReading(_ path: FilePath) -> String {
+        let facts = PathFacts(at: PathFacts.resolved(path.removingLastComponent()))
+        let logged = (try? LinuxFileLayer().size(of: FilePath(path.string + "-wal"))) ?? 0
+        return facts.isWritable || logged > 0 ? path.string : AttachedDatabase.readOnly(path, isImmutable: true)
     }
 
     /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a
@@ -123,7 +137,7 @@ struct StoreFile {
         return configuration
     }
 
-    private static func prepare(_ path: FilePath, _ pool: DatabasePool, schema: SyncedSchema, newState: StoreState?) throws -> StoreFile {
+    private static func prepare(_ path: FilePath, _ pool: any DatabaseWriter, schema: SyncedSchema, newState: StoreState?) throws -> StoreFile {
         if newState != nil {
             try schema.migrator.migrate(pool)
             Waypoint.openMigrated.pass()
@@ -145,7 +159,7 @@ struct StoreFile {
         }
     }
 
-    private init(_ path: FilePath, _ pool: DatabasePool, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database) throws {
+    private init(_ path: FilePath, _ pool: any DatabaseWriter, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database) throws {
         self.path = path
         self.pool = pool
         self.shapes = shapes
@@ -174,8 +188,10 @@ struct StoreFile {
         }
     }
 
-    private static func standing(of path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ configuration: Configuration) throws -> Standing {
-        let queue = try DatabaseQueue(path: path.string, configuration: configuration)
+    private static func standing(
+        of path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ configuration: Configuration, at location: String? = nil
+    ) throws -> Standing {
+        let queue = try DatabaseQueue(path: location ?? path.string, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read { db in
             guard try db.tableExists("ubiquity_state") else { return .absent }

@@ -1,7 +1,7 @@
 internal import GRDB
 internal import UbiquityContainers
 
-/// What another program asks the app for, which alone has the store's schema: it is done with the app's next exchange.
+/// What is to be done with the app's next exchange: what another program asks for, since the app alone has the store's schema, or what was cut short.
 package enum StoreRequest: String, Sendable {
     /// ``UbiquitousStore/rebuildFromUbiquitousContent()``.
     case rebuild
@@ -37,7 +37,13 @@ extension StoreEngine {
         try drop(request)
     }
 
-    private func drop(_ done: StoreRequest) throws {
+    /// Has the next exchange do what this one may not come to.
+    func note(_ wanted: StoreRequest) throws {
+        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [wanted.rawValue]) }
+        request = wanted
+    }
+
+    func drop(_ done: StoreRequest) throws {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [done.rawValue]) }
         request = nil
     }

@@ -3,7 +3,7 @@ internal import UbiquityContainers
 
 /// A store goes wherever GRDB takes a `DatabaseWriter` or `DatabaseReader`, as in `observation.start(in: store)`.
 ///
-/// Reads, observations and their scheduling are those of its `DatabasePool`. What GRDB's own methods write is sealed behind the body, in a
+/// Reads, observations and their scheduling are those of its `DatabasePool`, or with ``JournalMode/delete`` its `DatabaseQueue`. What GRDB's own methods write is sealed behind the body, in a
 /// transaction of its own, as a write by another program is: a process that is killed between the two seals it at its next start. ``UbiquitousStore/write(_:)`` seals
 /// in the transaction that writes.
 ///

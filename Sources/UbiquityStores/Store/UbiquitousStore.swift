@@ -21,6 +21,11 @@ public final class UbiquitousStore: Sendable {
     public struct Options: Sendable {
         /// The name of the store's content inside the container.
         public var contentName: String
+        /// Where the content lies in the container, below `CoreData`, as in `CoreData/Shared/Notes`; nil for `CoreData/<content name>`.
+        ///
+        /// All devices name the same. What lies elsewhere in a container are items, so that a content cannot lie there. A store that has been opened with one place is refused with
+        /// another, as one of another content.
+        public var contentPath: FilePath?
         /// Whether changes of other peers are imported as they arrive, and saves published as they are made.
         ///
         /// Without it, both wait for `publish()` and `settled()`.
@@ -35,6 +40,10 @@ public final class UbiquitousStore: Sendable {
         public var existingDatabase: FilePath?
         /// Files whose tables are joined with the store's, and never sync.
         public var attachedDatabases: [AttachedDatabase] = []
+        /// How SQLite keeps changes until they are whole. Every program that opens the store names the same.
+        ///
+        /// With ``JournalMode/delete`` whoever reads waits for whoever writes, in this process and others, and the other way round: a long read, or an import, then holds up saves.
+        public var journalMode = JournalMode.wal
         /// When all that the store holds is written down as a baseline; nil for never, so that no logs are trimmed.
         public var baselines: BaselinePolicy? = BaselinePolicy()
         /// How long a peer may leave logs unread before it is retired, so that it no longer holds up the removal of logs; nil, as at first, for ever.
@@ -157,6 +166,9 @@ public final class UbiquitousStore: Sendable {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
         let path = PathFacts.absolute(path)
+        if let path = options.contentPath, let fault = UbiquitousStore.Options.fault(inContentPath: path) {
+            throw UbiquitousStoreError(.unsupported, "The contentPath “\(path)” \(fault); name one like CoreData/Shared/Notes.", path: path)
+        }
         for file in options.writtenFiles(at: path) { StorePlace.warn(of: file) }
         return path
     }
@@ -166,7 +178,7 @@ public final class UbiquitousStore: Sendable {
         _ path: FilePath, in container: UbiquityContainer, _ context: StoreContext, copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
         let newState = StoreState(
-            account: container.account.description, container: container.identifier.description, content: context.options.contentName,
+            account: container.account.description, container: container.identifier.description, content: context.options.content,
             peer: container.peer, epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
         let base = try await StoreBase.open(
             path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)

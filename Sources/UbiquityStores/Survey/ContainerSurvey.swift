@@ -17,7 +17,7 @@ public struct ContainerSurvey: Sendable, Codable {
 
     /// One store's content.
     public struct Store: Sendable, Codable {
-        /// The content name.
+        /// The content, by its path below `CoreData`: its name, unless the app puts it deeper.
         public var name: String
         /// The highest epoch that a mark names; 0 where there is no mark.
         public var epoch: Int64
@@ -86,9 +86,9 @@ extension ContainerSurvey {
         container = identifier.string
         self.path = full.string
         attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
-        stores = try Self.names(in: full.appending(UbiquityContainer.storesName), files).sorted().compactMap { name in
-            let layout = ContentLayout(container: full, contentName: name)
-            guard !ForeignNames.matches(name), try files.kind(of: layout.epochs) == .directory else { return nil }
+        stores = try UbiquityContainer.storeContents(of: full, files).compactMap { name in
+            let layout = ContentLayout(container: full, content: name)
+            guard try files.kind(of: layout.epochs) == .directory else { return nil }
             return try Self.store(name, layout, files)
         }
     }

@@ -29,11 +29,13 @@ package struct ContainerVerification: Sendable, Codable {
             ContentVerifier(layout: layout, files: files, now: now, progress: progress).verify()
         }
         let parent = full.appending(UbiquityContainer.storesName)
-        if content == nil, full.removingLastComponent().lastComponent?.string == UbiquityContainer.storesName, Self.isDirectory(full, files) {
-            contents = [verify(ContentLayout(directory: full))]
+        if content == nil, let layout = ContentLayout(directory: full), Self.isDirectory(full, files) {
+            contents = [verify(layout)]
         } else if let content {
-            let layout = ContentLayout(container: full, contentName: content)
-            guard FilePath.Component(content)?.kind == .regular, Self.isDirectory(layout.directory, files) else {
+            let layout = ContentLayout(container: full, content: content)
+            guard FilePath(content).components.allSatisfy({ $0.kind == .regular }), !content.isEmpty, FilePath(content).isRelative,
+                Self.isDirectory(layout.directory, files)
+            else {
                 throw UbiquitousStoreError(.fileSystem, "\(full) has no content “\(content)”; `ubwatch status` lists what it has.", path: full)
             }
             contents = [verify(layout)]
@@ -44,9 +46,8 @@ package struct ContainerVerification: Sendable, Codable {
                     "\(full) is neither a container nor a content; name <containers root>/<account>/<container identifier>, or a directory in its CoreData.",
                     path: full)
             }
-            contents = findings.entries(of: parent, files, expecting: { ForeignNames.matches($0) ? nil : .directory }).map {
-                verify(ContentLayout(container: full, contentName: $0))
-            }
+            _ = findings.entries(of: parent, files, expecting: { ForeignNames.matches($0) ? nil : .directory })
+            contents = UbiquityContainer.storeContents(of: full, files).map { verify(ContentLayout(container: full, content: $0)) }
         }
     }
 

@@ -11,10 +11,10 @@ struct ContentVerifier {
     let progress: (FilePath) -> Void
 
     func verify() -> ContentVerification {
-        let name = layout.directory.lastComponent?.string ?? ""
+        let name = layout.content
         var found = ContentVerification(content: name, path: layout.directory.string)
         let entries = found.findings.entries(of: layout.directory, files) { name in
-            name == layout.epochs.lastComponent?.string || PeerIdentifier(name) != nil ? .directory : nil
+            UbiquityContainer.isOfContent(name) ? .directory : nil
         }
         verifyMarks(&found)
         var peers: [Int64: [PeerIdentifier]] = [:]

@@ -175,7 +175,7 @@ extension StoreCheck {
 
     /// The published logs are there and whole, and no others are.
     fileprivate mutating func comparePublished(_ state: StoreState, _ container: FilePath, _ db: Database) throws {
-        let directory = ContentLayout(container: container, contentName: state.content).logs(of: state.peer, epoch: state.epoch)
+        let directory = ContentLayout(container: container, content: state.content).logs(of: state.peer, epoch: state.epoch)
         let files = LinuxFileLayer()
         let there: [LogFileName]
         do {
@@ -205,7 +205,7 @@ extension StoreCheck {
         ).compactMap { row in ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) } }
         published = remembered.count
         let names = Set(there)
-        let trimmed = try trimmed(state, ContentLayout(container: container, contentName: state.content), register, files)
+        let trimmed = try trimmed(state, ContentLayout(container: container, content: state.content), register, files)
         for name in remembered where !names.contains(name) && name.sequence > trimmed {
             report(.container, directory.appending(name.description).string, "it was published and is gone: other devices that lack it wait for it")
         }

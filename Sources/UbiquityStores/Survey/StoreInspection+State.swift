@@ -151,7 +151,7 @@ extension StoreInspection {
         guard !state.paused else {
             throw UbiquitousStoreError(.paused, "\(file) is paused: resume it first, with: ubcontrol store resume", path: file)
         }
-        let layout = ContentLayout(container: container.path, contentName: state.content)
+        let layout = ContentLayout(container: container.path, content: state.content)
         guard state.attached, container.attachment(of: state.peer) == .attached,
             (try? container.files.kind(of: layout.logs(of: state.peer, epoch: state.epoch))) == .directory
         else {

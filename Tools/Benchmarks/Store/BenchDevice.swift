@@ -25,7 +25,7 @@ struct BenchDevice {
     }
 
     /// Where a store's logs lie.
-    func layout(_ contentName: String = "Items") -> ContentLayout { ContentLayout(container: container.path, contentName: contentName) }
+    func layout(_ contentName: String = "Items") -> ContentLayout { ContentLayout(container: container.path, content: contentName) }
 
     static let schema = SyncedSchema(migrator: Item.migrator) { SyncedTable("item") }
 
