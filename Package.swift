@@ -92,11 +92,12 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "CLinux", "FileCoordination", "SyncthingStatus", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, rainbow,
-                system,
+                "CLinux", "FileCoordination", "SyncthingStatus", "TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments,
+                rainbow, system,
             ],
             swiftSettings: settings),
-        .executableTarget(name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", arguments, system], swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", "TreeWatching", arguments, logging, system], swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
@@ -140,7 +141,7 @@ let package = Package(
             name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),
         .testTarget(
             name: "TreeWatchingTests",
-            dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", system],
+            dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", logging, system],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
             name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", system, logging], swiftSettings: settings),
@@ -150,7 +151,7 @@ let package = Package(
         ),
         .testTarget(
             name: "UbiquityStoresTests",
-            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system, logging],
+            dependencies: ["TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system, logging],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
             name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", grdb, system],

@@ -16,6 +16,9 @@ struct Notes: AsyncParsableCommand {
             StatusCommand.self, ClearCommand.self, CompactCommand.self, RebuildCommand.self,
         ]
     )
+
+    /// `-UbiquityLogLevel 3` is the library's to read.
+    static func main() async { await main(UbiquityLog.appArguments()) }
 }
 
 /// A note, as GRDB keeps it.

@@ -56,7 +56,7 @@ extension TreeWatcher {
         /// Told what cannot be watched and why, once for each subtree, on the watching thread.
         ///
         /// Logs a warning unless it is set.
-        public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger(label: "TreeWatching").warning("\(error.message)") }
+        public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger.ubiquity.warning("\(error.message)") }
 
         /// Everything at its default: the kernel's events, at once, without attributes.
         public init() {}

@@ -3,7 +3,9 @@ import CLinux
 import FileCoordination
 import Foundation
 import Glibc
+import Logging
 import SystemPackage
+import TreeWatching
 
 /// The resident broker of file coordination.
 @main
@@ -14,6 +16,8 @@ struct Ubiquityd: ParsableCommand {
         discussion: """
             Programs start it when they need it, so there is nothing to set up; it leaves when nobody has needed it for a while. Under systemd it \
             may be socket-activated instead (ubiquityd.socket).
+
+            It logs to standard error; where a program has started it, to broker.log in its directory. `ubcontrol log-level` says how much.
 
             Exit status: 0 when it left because it was idle or asked to, 69 when another broker serves this user already or the place is not fit, \
             64 on a usage error.
@@ -55,7 +59,10 @@ struct Ubiquityd: ParsableCommand {
         let place = directory.map { BrokerPlace(directory: FilePath($0)) } ?? .standard()
         let server: BrokerServer
         do {
-            server = try BrokerServer(place, options)
+            // What is written is the broker's to say, by its own level.
+            UbiquityLog.level = .everything
+            let file = lockDescriptor == nil ? nil : BrokerLogFile(in: place)
+            server = try BrokerServer(place, options, logger: file.map { UbiquityLog.logger(writingLinesTo: $0.write) } ?? .ubiquity)
         } catch {
             FileHandle.standardError.write(Data("ubiquityd: \(error)\n".utf8))
             // EX_UNAVAILABLE of sysexits.h.

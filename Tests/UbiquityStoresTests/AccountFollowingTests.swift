@@ -4,6 +4,7 @@ import Logging
 import Synchronization
 import SystemPackage
 import Testing
+import TreeWatching
 import UbiquityContainers
 import UbiquityTesting
 
@@ -329,7 +330,9 @@ private final class LineCollector: Sendable {
     private let lines = Mutex<[String]>([])
     private let stream = AsyncStream.makeStream(of: Void.self)
 
-    var logger: Logger { Logger(label: "test") { _ in Handler(collector: self) } }
+    var logger: Logger {
+        UbiquityLog.logger(writingTo: Handler(collector: self), LogState(LogSettings(environment: ["UBIQUITY_LOG_LEVEL": "1"], arguments: [])))
+    }
 
     private func add(_ line: String) {
         lines.withLock { $0.append(line) }

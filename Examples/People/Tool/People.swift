@@ -20,6 +20,9 @@ struct People: AsyncParsableCommand {
             Add.self, Edit.self, Remove.self, List.self, Seed.self, Duplicates.self, Where.self, Run.self, Nuke.self, CopyContainer.self,
         ]
     )
+
+    /// `-UbiquityLogLevel 3` is the library's to read.
+    static func main() async { await main(UbiquityLog.appArguments()) }
 }
 
 /// What every subcommand needs.

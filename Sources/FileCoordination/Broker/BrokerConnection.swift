@@ -14,6 +14,8 @@ final class BrokerConnection {
     private static let helloLimit = 64 << 10
 
     let socket: CInt
+    /// The client's process; 0 where nobody knows.
+    let process: Int32
     /// Readable once the client's process has ended, also when a child of it keeps the socket open; -1 when there is no such thing.
     let processFile: CInt
     var tags: [UInt64] = []
@@ -23,6 +25,7 @@ final class BrokerConnection {
     var isRefused = false
 
     init(_ socket: CInt, process: Int32) {
+        self.process = process
         self.socket = socket
         processFile = process > 0 ? clinux_pidfd_open(process) : -1
         incoming.limit = Self.helloLimit

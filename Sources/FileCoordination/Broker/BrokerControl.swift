@@ -38,6 +38,19 @@ package struct BrokerControl: Sendable {
     /// - Throws: as ``listing()``.
     package func stop() throws -> Bool { try ask(.stop) != nil }
 
+    /// How much the broker logs, and whether one runs.
+    ///
+    /// - Parameter level: from now on; nil only asks. Where no broker runs, the next one begins with it.
+    /// - Returns: the level, and false where no broker runs.
+    /// - Throws: as ``listing()``.
+    package func logLevel(_ level: Int? = nil) throws -> (level: Int, isRunning: Bool) {
+        if case .logLevel(let present)? = try ask(.setLogLevel(level.map { UInt64($0) })) { return (Int(clamping: present), true) }
+        guard try level != nil || place.isThere() else { return (BrokerLog.standard, false) }
+        let open = try place.open()
+        if let level { open.logLevel = level }
+        return (open.logLevel, false)
+    }
+
     private func ask(_ question: BrokerFrame) throws -> BrokerFrame? {
         // Looking must not make anything.
         guard place.directory.isDirectoryWithoutFollowing else { return nil }
@@ -61,7 +74,7 @@ package struct BrokerControl: Sendable {
             switch frame {
             case .welcome: try send(question, epoch: epoch, to: socket)
             case .refused(_, let reason): throw FileCoordinationError(.brokerUnavailable, reason)
-            case .listing, .report: return frame
+            case .listing, .report, .logLevel: return frame
             default: continue
             }
         }

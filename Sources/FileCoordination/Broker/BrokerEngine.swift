@@ -32,6 +32,8 @@ struct BrokerEngine {
         case hangUp(ConnectionID)
         /// Comes before whatever is sent because of it.
         case record(ClaimsRecord)
+        /// How much is logged from now on, also by the next broker.
+        case log(Int)
         case leave
     }
 
@@ -89,6 +91,8 @@ struct BrokerEngine {
     var listings: [(connection: ConnectionID, until: UInt64)] = []
     var nextDelegation: UInt64 = 0
     var effects: [Effect] = []
+    /// How much is logged, by syslog(3)'s numbers.
+    private(set) var logLevel: Int
 
     /// Makes a broker.
     ///
@@ -99,7 +103,11 @@ struct BrokerEngine {
     ///   - time: the host's clock.
     ///   - former: what its predecessor had written down.
     ///   - system: what it needs to know of processes.
-    init(epoch: UInt64, process: Int32, isResident: Bool, time: UInt64, former: FormerClaims, system: BrokerSystem) {
+    ///   - logLevel: how much is logged.
+    init(
+        epoch: UInt64, process: Int32, isResident: Bool, time: UInt64, former: FormerClaims, system: BrokerSystem, logLevel: Int = BrokerLog.standard
+    ) {
+        self.logLevel = logLevel
         self.epoch = epoch
         self.process = process
         self.isResident = isResident
@@ -158,7 +166,8 @@ struct BrokerEngine {
         case .status: effects.append(.send(connection, .report(report())))
         case .stop: effects.append(.leave)
         case .ping(let number): effects.append(.send(connection, .pong(number)))
-        case .hello, .welcome, .refused, .action, .delegated, .recall, .listing, .report, .pong, .retargeted:
+        case .setLogLevel(let level): log(level, askedOn: connection)
+        case .hello, .welcome, .refused, .action, .delegated, .recall, .listing, .report, .pong, .retargeted, .logLevel:
             refuse(connection, .misuse, "A frame came that clients do not send after their hello.")
         case .reclaim, .event, .returned:
             guard clients[client] != nil else { return refuse(connection, .misuse, "An observer does not claim.") }
@@ -194,6 +203,7 @@ struct BrokerEngine {
         guard !hello.isObserver else { return }
         clients[hello.client] = Client(connection: connection, process: process, name: String(hello.name.prefix(256)))
         effects.append(.record(.client(hello.client, process)))
+        if logLevel != BrokerLog.standard { effects.append(.send(connection, .logLevel(UInt64(logLevel)))) }
         run(.clientJoined(hello.client, process: process.number, name: String(hello.name.prefix(256))))
         guard let delegation = hello.delegation else { return }
         let isKnown = recovery?.held[Self.claim(of: delegation.number, hello.client)] != nil
@@ -310,6 +320,19 @@ struct BrokerEngine {
         for index in snapshot.claims.indices { snapshot.claims[index].isStopped = stopped.contains(snapshot.claims[index].process) }
         for index in snapshot.presenters.indices { snapshot.presenters[index].isStopped = stopped.contains(snapshot.presenters[index].process) }
         for listing in due { effects.append(.send(listing.connection, .listing(snapshot))) }
+    }
+
+    /// Logs more or less from now on, and has the clients do so; nil only asks.
+    private mutating func log(_ level: UInt64?, askedOn connection: ConnectionID) {
+        if let level {
+            guard let level = Int(exactly: level), BrokerLog.levels.contains(level) else {
+                return refuse(connection, .misuse, "There is no log level \(level): they go from 0 to 7.")
+            }
+            logLevel = level
+            effects.append(.log(level))
+            for client in clients.values { effects.append(.send(client.connection, .logLevel(UInt64(level)))) }
+        }
+        effects.append(.send(connection, .logLevel(UInt64(logLevel))))
     }
 
     // MARK: Time

@@ -1,7 +1,7 @@
 import SystemPackage
 
 /// The version of the protocol that this code speaks; another one is refused by both sides.
-let brokerProtocolVersion: UInt64 = 1
+let brokerProtocolVersion: UInt64 = 2
 
 /// One message between a client and the broker.
 ///
@@ -20,6 +20,8 @@ enum BrokerFrame: Sendable {
     case stop
     /// Asks for a pong of the same number, once all that came before was taken in.
     case ping(UInt64)
+    /// How much the broker and its clients are to log; nil only asks.
+    case setLogLevel(UInt64?)
 
     // From the broker.
     case welcome(Welcome)
@@ -33,6 +35,8 @@ enum BrokerFrame: Sendable {
     case pong(UInt64)
     /// The items of a claim that waits have moved.
     case retargeted(ClaimID, [ClaimItem])
+    /// How much the broker logs, and its clients are to.
+    case logLevel(UInt64)
 
     /// Who a client is.
     struct Hello: Sendable {
@@ -115,6 +119,7 @@ extension BrokerFrame {
         case .status: 6
         case .stop: 7
         case .ping: 8
+        case .setLogLevel: 9
         case .welcome: 64
         case .refused: 65
         case .action: 66
@@ -124,6 +129,7 @@ extension BrokerFrame {
         case .report: 71
         case .pong: 72
         case .retargeted: 73
+        case .logLevel: 74
         }
     }
 
@@ -156,7 +162,10 @@ extension BrokerFrame {
             writer.put(reason)
         case .action(let action): writer.put(action)
         case .delegated(let delegation): writer.put(delegation)
-        case .recall(let number), .ping(let number), .pong(let number): writer.number(number)
+        case .recall(let number), .ping(let number), .pong(let number), .logLevel(let number): writer.number(number)
+        case .setLogLevel(let level):
+            writer.put(level != nil)
+            if let level { writer.number(level) }
         case .listing(let snapshot): writer.put(snapshot)
         case .report(let report): writer.put(report)
         case .retargeted(let id, let items):
@@ -192,6 +201,7 @@ extension BrokerFrame {
         case 6: frame = .status
         case 7: frame = .stop
         case 8: frame = .ping(try reader.number())
+        case 9: frame = .setLogLevel(try reader.get() ? try reader.number() : nil)
         case 64:
             let version = try reader.number()
             guard version == brokerProtocolVersion else { return (.welcome(Welcome(version: version, process: 0)), epoch) }
@@ -206,6 +216,7 @@ extension BrokerFrame {
         case 71: frame = .report(try reader.get())
         case 72: frame = .pong(try reader.number())
         case 73: frame = .retargeted(try reader.get(), try reader.get())
+        case 74: frame = .logLevel(try reader.number())
         default: throw WireError("a frame of no known kind, \(kind)")
         }
         guard reader.isAtEnd else { throw WireError("a frame is longer than its values") }

@@ -126,6 +126,26 @@ final class OpenBrokerPlace: Sendable {
         return UInt64(status.st_ino)
     }
 
+    /// How much brokers of this place log; it lasts until the directory goes, with the system's end.
+    var logLevel: Int {
+        get {
+            let file = openat(directory.rawValue, "log-level", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            guard file >= 0 else { return BrokerLog.standard }
+            defer { close(file) }
+            var digit: UInt8 = 0
+            guard read(file, &digit, 1) == 1, digit >= 0x30, BrokerLog.levels.contains(Int(digit) - 0x30) else { return BrokerLog.standard }
+            return Int(digit) - 0x30
+        }
+        set {
+            let file = openat(directory.rawValue, "log-level", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+            guard file >= 0 else { return }
+            defer { close(file) }
+            var digit = UInt8(0x30 + newValue)
+            // One byte over another: there is no moment without one.
+            pwrite(file, &digit, 1, 0)
+        }
+    }
+
     /// Opens the lock file: its first byte is locked by whoever starts or ends a broker, the second by the broker for as long as it lives.
     func openLock() throws(Errno) -> FileDescriptor {
         let lock = openat(directory.rawValue, "broker.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

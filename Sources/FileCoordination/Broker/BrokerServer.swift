@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 package import Logging
 package import SystemPackage
+import TreeWatching
 
 /// Hosts a ``BrokerEngine`` on the calling thread: sockets, the table of claims, and the deaths of processes.
 package final class BrokerServer {
@@ -30,7 +31,7 @@ package final class BrokerServer {
 
     private let place: OpenBrokerPlace
     private let options: Options
-    private let logger: Logger
+    private var log: BrokerLog
     private let lock: FileDescriptor
     private let epoll: FileDescriptor
     private let directoryWatch: FileDescriptor
@@ -56,12 +57,12 @@ package final class BrokerServer {
     /// - Parameters:
     ///   - place: where.
     ///   - options: how.
-    ///   - logger: hears of clients that were refused.
+    ///   - logger: takes what it tells of itself, as far as its level goes.
     /// - Throws: `brokerUnavailable` when another broker lives there, or the place is not fit.
-    package init(_ place: BrokerPlace, _ options: Options, logger: Logger = Logger(label: "ubiquityd")) throws {
+    package init(_ place: BrokerPlace, _ options: Options, logger: Logger = .ubiquity) throws {
         self.options = options
-        self.logger = logger
         let open = try place.open()
+        log = BrokerLog(level: open.logLevel, logger: logger)
         self.place = open
         lock = try options.lock ?? open.openLock()
         guard options.lock != nil || clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1) == 0,
@@ -75,7 +76,7 @@ package final class BrokerServer {
         engine = BrokerEngine(
             epoch: claims.epoch, process: getpid(), isResident: options.isResident, time: monotonicNanoseconds(), former: claims.former,
             system: BrokerSystem(
-                isStopped: { $0.isStopped }, revoke: { [words] in words.byConnection[$0]?.revoke($1) ?? false }))
+                isStopped: { $0.isStopped }, revoke: { [words] in words.byConnection[$0]?.revoke($1) ?? false }), logLevel: log.level)
         listener = try options.listener ?? open.bind()
         socketFile = open.socketFile
         epoll = FileDescriptor(rawValue: clinux_epoll_create())
@@ -87,6 +88,10 @@ package final class BrokerServer {
         if directoryWatch.rawValue >= 0 { watch(directoryWatch.rawValue, .directory) }
         for (client, process) in engine.recovery?.awaited ?? [:] { watchFormer(client, process) }
         clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting)
+        log(
+            .notice,
+            "serving user \(geteuid()) as the broker of epoch \(claims.epoch), \(options.isResident ? "a program of its own" : "the guest of a program")"
+        )
     }
 
     deinit {
@@ -187,7 +192,7 @@ package final class BrokerServer {
                 continue
             }
             guard user == geteuid() else {
-                logger.warning("A process of another user was refused.", metadata: ["process": "\(number)", "user": "\(user)"])
+                log(.warning, "process \(number) of another user, \(user), was refused")
                 let reason = "This broker serves user \(geteuid()), not \(user). Set XDG_RUNTIME_DIR to a directory of this user."
                 BrokerConnection.refuse(socket, reason, epoch: engine.epoch)
                 continue
@@ -199,6 +204,7 @@ package final class BrokerServer {
             connection.tags = [watch(socket, .connection(id))]
             if connection.processFile >= 0 { connection.tags.append(watch(connection.processFile, .process(id))) }
             engine.connected(id, ProcessIdentity.of(number))
+            log(.information, "process \(number) has connected")
             idleSince = nil
         }
     }
@@ -209,6 +215,7 @@ package final class BrokerServer {
         do {
             while let (frame, epoch) = try connection.incoming.next() {
                 if case .hello = frame { connection.incoming.limit = BrokerFrame.limit }
+                log(.debug, "from process \(connection.process): \(frame)")
                 engine.received(frame, epoch: epoch, on: id)
                 guard connections[id] != nil, !connection.isRefused else { return }
             }
@@ -223,6 +230,7 @@ package final class BrokerServer {
         guard let connection = connections.removeValue(forKey: id) else { return }
         for tag in connection.tags { sources[tag] = nil }
         connection.close()
+        log(.information, "process \(connection.process) has hung up, or ended")
         words.byConnection[id] = nil
         engine.closed(id)
         if connections.isEmpty { idleSince = engine.time }
@@ -252,6 +260,7 @@ package final class BrokerServer {
             case .record: break
             case .send(let id, let frame):
                 guard let connection = connections[id] else { continue }
+                tell(frame, to: connection.process)
                 if case .welcome = frame {
                     words.byConnection[id] = connection.welcome(frame, epoch: engine.epoch)
                 } else {
@@ -259,6 +268,9 @@ package final class BrokerServer {
                     touched.insert(id)
                 }
             case .hangUp(let id): connections[id]?.isRefused = true
+            case .log(let level):
+                (log.level, place.logLevel) = (level, level)
+                log(.notice, "logs at level \(level) from now on, as it was asked to")
             case .leave: isLeaving = true
             }
         }
@@ -266,6 +278,14 @@ package final class BrokerServer {
             if let connection = connections[id] { flush(id, connection) }
         }
         for (id, connection) in connections where connection.isRefused { close(id) }
+    }
+
+    private func tell(_ frame: BrokerFrame, to process: Int32) {
+        switch frame {
+        case .refused(_, let reason): log(.warning, "process \(process) was refused: \(reason)")
+        case .delegated(let delegation): log(.information, "process \(process) decides itself below \(delegation.roots.map(\.string))")
+        default: log(.debug, "to process \(process): \(frame)")
+        }
     }
 
     private func flush(_ id: ConnectionID, _ connection: BrokerConnection) {
@@ -296,7 +316,7 @@ package final class BrokerServer {
             mine.st_ino == there.st_ino
         else {
             // Whoever comes next cannot know of this broker, so it makes room; clients tell the next one what they hold.
-            logger.warning("The broker's lock was removed; it leaves.")
+            log(.warning, "the broker's lock was removed; it leaves")
             isLeaving = true
             return
         }
@@ -317,7 +337,7 @@ package final class BrokerServer {
         listener = new
         socketFile = place.socketFile
         watch(new.rawValue, .listener)
-        logger.notice("The broker's socket was removed, and is bound again.")
+        log(.notice, "the broker's socket was removed, and is bound again")
     }
 
     private func leaveIfIdle() {
@@ -339,6 +359,7 @@ package final class BrokerServer {
     }
 
     private func leave() {
+        log(.notice, "leaving")
         clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1)
         if options.listener == nil, place.socketFile == socketFile { place.unlinkSocket() }
         // The locks go with their description.

@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import Synchronization
 import SystemPackage
+import TreeWatching
 
 /// A client's way to the broker: finds it, starts or becomes it, tells it what the client has going on, and listens.
 ///
@@ -99,6 +100,9 @@ final class BrokerLink: Sendable {
             do {
                 let arrived = try establish(client)
                 let reception = BrokerReception(arrived.socket, arrived.buffer) { [self] in try receive($0, client) }
+                // One that asks for more says so at once.
+                LogState.shared.asked = .faults
+                logger.debug("coordinating by the broker of epoch \(arrived.epoch)")
                 client.state.withLock {
                     $0.connected(arrived.epoch, arrived.word, after: arrived.hello, isOther: isOther)
                     state.withLock { $0.reception = reception }

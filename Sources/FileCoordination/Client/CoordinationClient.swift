@@ -4,6 +4,7 @@ import Glibc
 package import Logging
 import Synchronization
 package import SystemPackage
+import TreeWatching
 
 /// A process's side of coordination: who waits here, which presenters are registered here, and the way to the arbiter.
 ///
@@ -34,7 +35,7 @@ package final class CoordinationClient: Sendable {
 
     /// Makes a client that coordinates within this process only.
     package convenience init(
-        clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true, logger: Logger = Logger(label: "FileCoordination"),
+        clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true, logger: Logger = .ubiquity,
         trace: CoordinationTrace? = nil
     ) {
         self.init(id: ClientID(1), clock: clock, watchesFiles: watchesFiles, logger: logger, trace: trace)
@@ -51,7 +52,7 @@ package final class CoordinationClient: Sendable {
     ///   - trace: sees what happens.
     package convenience init(
         place: BrokerPlace, program: FilePath?, clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true,
-        logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil
+        logger: Logger = .ubiquity, trace: CoordinationTrace? = nil
     ) {
         self.init(
             id: ClientID(.random(in: 1...UInt64.max)), clock: clock, watchesFiles: watchesFiles, logger: logger, trace: trace,
@@ -60,7 +61,7 @@ package final class CoordinationClient: Sendable {
 
     private init(
         id: ClientID, clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true,
-        logger: Logger = Logger(label: "FileCoordination"), trace: CoordinationTrace? = nil, link: ((Logger) -> BrokerLink)? = nil
+        logger: Logger = .ubiquity, trace: CoordinationTrace? = nil, link: ((Logger) -> BrokerLink)? = nil
     ) {
         self.id = id
         self.clock = clock
@@ -250,6 +251,7 @@ package final class CoordinationClient: Sendable {
             case .delegated(let delegation): state.accept(delegation)
             case .recall(let number): state.giveBack(number)
             case .retargeted(let id, let items): state.mirror.retarget(id, items)
+            case .logLevel(let level): LogState.shared.asked = UbiquityLog.Level(broker: Int(clamping: level))
             case .pong(let number): state.pings.removeValue(forKey: number)?.signal()
             default: break
             }

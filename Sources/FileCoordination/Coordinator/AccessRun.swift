@@ -102,8 +102,14 @@ struct AccessRun: Sendable {
             urls.append(url)
             places.append(path)
         }
+        coordinator.client.logger.trace("\(isPreparation ? "preparing" : "accessing") \(words(of: grant.paths)) for \(coordinator.purpose)")
         let existed = grant.isObserved ? grant.paths.map(\.existsWithoutFollowing) : []
         return Opened(urls: urls, places: places, paths: grant.paths, existed: existed, isPresented: grant.isPresented)
+    }
+
+    private func words(of paths: [FilePath]) -> String {
+        let accesses = targets.flatMap { target in target.destination == nil ? [target.access] : [target.access, target.access] }
+        return zip(accesses, paths).map { "\($1) (\($0.writes ? "write" : "read"))" }.joined(separator: ", ")
     }
 
     /// What an accessor works with.
@@ -221,7 +227,7 @@ extension FileCoordinator {
             } else {
                 return
             }
-            client.logger.warning("A coordinated access blocks \(place). Use the async form.", metadata: ["purpose": "\(purpose)"])
+            client.logger.warning("A coordinated access for \(purpose) blocks \(place). Use the async form.")
         #endif
     }
 }

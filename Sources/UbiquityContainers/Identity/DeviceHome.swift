@@ -1,6 +1,8 @@
 internal import FileCoordination
 public import Foundation
+internal import Logging
 public import SystemPackage
+internal import TreeWatching
 
 /// The directory in which this device keeps its accounts and, by default, its containers.
 ///
@@ -79,6 +81,7 @@ public struct DeviceHome: Sendable, Hashable {
             if let root { record.containersRoot = root.string }
             try files.write(record, of: name)
             try files.write(SignedIn(account: name.description), to: files.accountFile)
+            Logger.ubiquity.info("\(name): signed in at \(path)\(before.map { $0 == name ? ", as before" : ", in the place of \($0)" } ?? "")")
             return before == name ? nil : before
         }
     }
@@ -94,6 +97,7 @@ public struct DeviceHome: Sendable, Hashable {
         let files = HomeFiles(home: self)
         guard let name = try account else { return nil }
         try files.locked { () throws(ContainerError) in try files.removeAccountFile() }
+        Logger.ubiquity.info("\(name): signed out at \(path)")
         return name
     }
 

@@ -28,7 +28,7 @@ enum QueryRoot {
             } catch {
                 isMissing()
                 guard [.notFound, .notADirectory, .permissionDenied].contains(error.code) else {
-                    return Logger(label: "UbiquityContainers").warning("A query finds nothing in \(directory): \(error.message)")
+                    return Logger.ubiquity.warning("A query finds nothing in \(directory): \(error.message)")
                 }
                 guard await comes(directory) else { return }
             }

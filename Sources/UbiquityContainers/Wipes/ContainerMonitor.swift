@@ -1,6 +1,7 @@
 internal import FileCoordination
 internal import Foundation
 internal import Glibc
+internal import Logging
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
@@ -252,6 +253,7 @@ actor ContainerMonitor {
         watch()
         guard let kind = verdict.kind else { return }
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
+        Logger.ubiquity.info("\(container.path): \(kind.description)\(event.isSuspended ? "; stores in it are suspended" : "")")
         events.post { present in
             // Who comes late hears what is still so.
             present = kind == .restored ? [] : [event]

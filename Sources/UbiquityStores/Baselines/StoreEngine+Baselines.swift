@@ -35,8 +35,12 @@ extension StoreEngine {
         let ids = Set(candidates.map(\.id))
         later = later.filter { ids.contains($0.key) }
         for (id, header, lag) in candidates.sorted(by: { ($0.lag, $0.id) > ($1.lag, $1.id) }) {
-            guard try isFirst ? lag >= Self.worthwhile : isEager || isOverdue(id) else { continue }
+            guard try isFirst ? lag >= Self.worthwhile : isEager || isOverdue(id) else {
+                log.detail("passed over baseline \(id.name) of \(id.peer): \(lag) logs ahead, and the logs may come by themselves")
+                continue
+            }
             if let obstacle = joiner.obstacle(to: header) {
+                log.detail("passed over baseline \(id.name) of \(id.peer): \(obstacle)")
                 waiting.append(
                     WaitingPeer(
                         peer: id.peer.description, sequence: id.name.sequence, reason: .schema(obstacle: obstacle, authors: header.schema), logs: 0))
@@ -44,7 +48,9 @@ extension StoreEngine {
             }
             guard try verify(id, header) else { continue }
             progress.update { $0.begin(logs: Int(clamping: lag)) }
+            let began = ContinuousClock.now
             guard let outcome = try joined(id, header) else { continue }
+            log.exchange("joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)")
             Waypoint.joinCommitted.pass()
             progress.update { $0.finish(logs: Int(clamping: lag)) }
             contained.insert(id)
@@ -87,9 +93,9 @@ extension StoreEngine {
     var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: sealer, migrations: file.migrations) }
 
     private func post(_ outcome: LogImporter.Outcome) {
-        if !outcome.wholeTables.isEmpty { notices.post(.didFill(outcome.wholeTables)) }
-        if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
-        if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
+        if !outcome.wholeTables.isEmpty { post(.didFill(outcome.wholeTables)) }
+        if !outcome.notice.isEmpty { post(.didImport(outcome.notice)) }
+        if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
     }
 
     /// What a baseline says of itself; nil where it cannot be used.
@@ -235,6 +241,7 @@ extension StoreEngine {
     /// - Throws: `Errno`, or GRDB's errors.
     func roll(_ inventory: ContentInventory) throws -> BaselineID? {
         let sequence = (inventory.baselines.filter { $0.peer == peer }.map(\.name.sequence).max() ?? 0) + 1
+        let began = ContinuousClock.now
         let temporary = layout.temporary(of: peer, epoch: epoch)
         try files.makeDirectory(temporary)
         let draft = temporary.appending("baseline.\(UUID().uuidString)")
@@ -254,7 +261,8 @@ extension StoreEngine {
         Waypoint.rollDirectorySynced.pass()
         contained.insert(id)
         looseBytes = 0
-        notices.post(.didRollBaseline(sequence))
+        log.detail("wrote \(id.name) in \(began.elapsed)")
+        post(.didRollBaseline(sequence))
         return id
     }
 
@@ -288,7 +296,9 @@ extension StoreEngine {
             for log in superfluous {
                 try files.remove(directory.appending(log.description))
                 Waypoint.trimLog.pass()
+                self.log.detail("removed \(log), which baseline \(id.name) of \(id.peer) holds")
             }
+            self.log.exchange("removed \(counted(superfluous.count, "log")) that a baseline holds and every peer has read")
             try trimValues(after: logs.filter { !superfluous.contains($0) })
             break
         }
@@ -301,6 +311,7 @@ extension StoreEngine {
                 try files.remove(layout.baseline(id, epoch: epoch))
                 self.inventory?.baselines.remove(id)
                 Waypoint.trimBaseline.pass()
+                log.exchange("removed baseline \(id.name), for \(other.name) of \(other.peer) holds all of it")
                 break
             }
         }

@@ -13,6 +13,7 @@ extension StoreEngine {
     ///   none; the store is as it was.
     func rebuild() throws {
         try settle()
+        let began = ContinuousClock.now
         var isDone = false
         try leased { _ in
             // What has been sealed since is in the container before it is taken from there.
@@ -27,7 +28,8 @@ extension StoreEngine {
             }
             Waypoint.rebuildCommitted.pass()
             (inventory, lastReceipt) = (nil, nil)
-            notices.post(.didFill(Set(file.shapes.map(\.name))))
+            log.transition("made anew from the content in \(began.elapsed)")
+            post(.didFill(Set(file.shapes.map(\.name))))
             isDone = true
         }
         guard isDone else { throw suspension }

@@ -13,6 +13,7 @@ struct Publisher {
     let layout: ContentLayout
     let storeFile: FilePath
     let files: any FileLayer
+    var log: StoreLog?
 
     /// How many logs share one sync of the directory and one transaction.
     private static let batch = 64
@@ -28,6 +29,7 @@ struct Publisher {
                 (try StoreState.read(db), try Outbox.first(Self.batch, db), try LargeValues.last(db))
             }
             guard let last = logs.last else { return bytes }
+            let began = ContinuousClock.now
             try syncWriteAheadLog()
             Waypoint.publishSynced.pass()
             let directory = layout.logs(of: state.peer, epoch: state.epoch)
@@ -43,7 +45,10 @@ struct Publisher {
                 try LargeValues.clear(through: value, db)
             }
             Waypoint.publishCleared.pass()
-            bytes += logs.reduce(0) { $0 + $1.bytes.count }
+            let size = logs.reduce(0) { $0 + $1.bytes.count }
+            bytes += size
+            for log in logs { self.log?.detail("published \(log.name), \(log.bytes.count) bytes") }
+            log?.exchange("published \(counted(logs.count, "log")) up to \(last.name.sequence), \(size) bytes, in \(began.elapsed)")
         }
     }
 

@@ -87,9 +87,10 @@ extension KeptLogs {
     ///   - id: the entry's name.
     ///   - path: the store; where it was, unless given.
     ///   - time: when.
+    ///   - isRehearsal: whether all is undone again, to see what it comes to.
     /// - Returns: how many records were written and deleted.
     /// - Throws: `UbiquitousStoreError`; nothing has been written then.
-    package func restore(_ id: String, into path: FilePath?, time: Date = Date()) throws -> (written: Int, deleted: Int) {
+    package func restore(_ id: String, into path: FilePath?, time: Date = Date(), isRehearsal: Bool = false) throws -> (written: Int, deleted: Int) {
         guard let entry = try entry(id).entry else {
             throw UbiquitousStoreError(.malformed, "What says whose “\(id)” was is damaged or of a newer version; see `ubcontrol kept show`.")
         }
@@ -103,7 +104,7 @@ extension KeptLogs {
             }
         }
         let store = try StoreInspection(path ?? FilePath(entry.store), readOnly: false)
-        let count = try store.write { db in
+        let count = try store.write(isRehearsal: isRehearsal) { db in
             let state = try StoreState.read(db)
             guard (state.account, state.container, state.content) == (entry.account, entry.container, entry.content) else {
                 throw UbiquitousStoreError(
@@ -114,7 +115,7 @@ extension KeptLogs {
             var restorer = try KeptRestorer(db)
             return try restorer.restore(logs) { try value($0, of: entry.id) }
         }
-        try noteRestored(entry, at: time)
+        if !isRehearsal { try noteRestored(entry, at: time) }
         return count
     }
 }

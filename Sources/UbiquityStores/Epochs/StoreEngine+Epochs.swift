@@ -62,7 +62,7 @@ extension StoreEngine {
         try publisher.syncWriteAheadLog()
         Waypoint.epochCommitted.pass()
         begin(state)
-        notices.post(.didRemoveContent(removal))
+        post(.didRemoveContent(removal))
         removeEnded()
         Waypoint.epochDone.pass()
         return (state, removal)

@@ -52,6 +52,7 @@ extension StoreEngine {
 
     /// Does what somebody has said.
     func answerWipe(_ answer: WipePolicy.Answer) throws {
+        if answer != .wait { log.transition("the content is gone, and the answer to that is: \(answer)") }
         switch answer {
         case .wait: break
         case .republish:

@@ -94,7 +94,7 @@ extension StoreFiles {
             do {
                 try await eraseGone(account, unless: isStopped)
             } catch {
-                context.logger.error("Ubiquity: \(path.lastComponent!.string): the file of \(account) stays: \(error)")
+                context.logger.error("\(path.lastComponent!.string): the file of \(account) stays: \(error)")
             }
         }
     }

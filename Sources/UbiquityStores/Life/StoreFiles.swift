@@ -151,7 +151,7 @@ struct StoreFiles: Sendable {
             guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {
                 try source.pool.close()
                 let aside = try await setDamagedAside(former).appending(path.lastComponent!)
-                context.logger.error("Ubiquity: \(file): its content has been removed since; what had not gone out from it lies at \(aside)")
+                context.logger.error("\(file): its content has been removed since; what had not gone out from it lies at \(aside)")
                 return context.notices.post(.didSetAside(aside))
             }
             let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)

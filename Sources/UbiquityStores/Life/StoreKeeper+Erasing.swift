@@ -19,7 +19,7 @@ extension StoreKeeper {
             do {
                 try await body(files) { [weak self] in await self?.isStopped ?? true }
             } catch {
-                logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+                logger.error("\(files.path.lastComponent!.string): \(error)")
             }
         }
     }

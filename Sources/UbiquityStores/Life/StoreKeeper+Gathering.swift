@@ -35,7 +35,7 @@ extension StoreKeeper {
     func gatherIfNeeded() {
         if let gathered, gathered.account != life.account, prepared !== gathered.base { dropGathered() }
         guard options.exchangesAutomatically, gathering == nil, !isStopped, let account = life.gathering else { return }
-        logger.info("Ubiquity: \(account): \(files.path.lastComponent!.string): waiting until what other devices have written is read")
+        logger.info("\(account): \(files.path.lastComponent!.string): waiting until what other devices have written is read")
         gathering = Task { [weak self] in
             await self?.gather(account)
             await self?.endGathering()
@@ -57,7 +57,7 @@ extension StoreKeeper {
                     if let base { try? await self?.checkGathered(account, base) }
                 }
             } catch {
-                logger.warning("Ubiquity: \(account): \(files.path.lastComponent!.string): \(error)")
+                logger.warning("\(account): \(files.path.lastComponent!.string): \(error)")
                 failure = error
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
                 pause = min(pause * 2, .seconds(60))
@@ -76,6 +76,7 @@ extension StoreKeeper {
             return
         }
         try await StoreFiles.noteGathered(base)
+        logger.info("\(account): \(files.path.lastComponent!.string): what other devices have written is read")
         learn { $0.gather(account) }
     }
 }

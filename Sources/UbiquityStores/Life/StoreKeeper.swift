@@ -109,7 +109,7 @@ actor StoreKeeper {
     /// Notes what stands in the way; a home that cannot be read says nothing else.
     private func note(_ error: any Error) {
         failure = error
-        logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+        logger.error("\(files.path.lastComponent!.string): \(error)")
     }
 
     func learn(_ what: (inout StoreLife) -> Void) {
@@ -196,7 +196,7 @@ actor StoreKeeper {
                 failure = nil
             } catch {
                 failure = error
-                logger.error("Ubiquity: \(files.path.lastComponent!.string): \(error)")
+                logger.error("\(files.path.lastComponent!.string): \(error)")
                 life.fail()
                 // What is saved meanwhile is not for others to see under another account.
                 if let account = life.place.account, account != life.account { store?.current.halt() }
@@ -323,7 +323,7 @@ actor StoreKeeper {
         let transition = tell(passage, store, isDone: false)
         if await !store.handlers.call(transition, at: store.current, within: options.transitionDeadline) {
             logger.warning(
-                "Ubiquity: \(files.path.lastComponent!.string): a handler of will-change has not returned in \(options.transitionDeadline); the file changes now"
+                "\(files.path.lastComponent!.string): a handler of will-change has not returned in \(options.transitionDeadline); the file changes now"
             )
         }
     }
@@ -337,7 +337,7 @@ actor StoreKeeper {
             } catch {
                 // What is left there is looked at again when the store is opened, or comes back to that file.
                 guard store.isCurrent(new) else { throw error }
-                logger.error("Ubiquity: \(old.file.path): \(error)")
+                logger.error("\(old.file.path): \(error)")
             }
         } else {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }
@@ -359,7 +359,9 @@ actor StoreKeeper {
     private func tell(_ passage: StoreLife.Passage, _ store: UbiquitousStore, isDone: Bool) -> StoreTransition {
         let file = isDone ? store.file : prepared?.file.path ?? store.file
         let transition = StoreTransition(kind: passage.kind, removed: origin!.location, added: StoreLocation(place: passage.to, file: file))
-        store.notices.broadcast.post(isDone ? .didChange(transition) : .willChange(transition))
+        let notice = isDone ? StoreNotice.didChange(transition) : .willChange(transition)
+        StoreLog(logger: logger, name: files.path.lastComponent!.string).write(notice, showsContents: false)
+        store.notices.broadcast.post(notice)
         NotificationCenter.default.post(
             name: isDone ? .ubiquitousStoreDidChange : .ubiquitousStoreWillChange, object: store, userInfo: ["transition": transition])
         return transition
@@ -370,7 +372,7 @@ actor StoreKeeper {
         let (place, file, logger) = (life.place, base.file.path, logger)
         Task {
             let peer = await base.engine.peer
-            logger.info("Ubiquity: \(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)")
+            logger.info("\(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)")
         }
     }
 

@@ -2,6 +2,7 @@ package import Foundation
 internal import GRDB
 package import Logging
 public import SystemPackage
+internal import TreeWatching
 public import UbiquityContainers
 
 extension UbiquitousStore {
@@ -109,7 +110,7 @@ extension StoreFiles {
                 try await finishGiven(in: local, but: account)
             } catch  where account != nil {
                 // It stays on its way: whoever is signed in does without.
-                context.logger.error("Ubiquity: \(local.file.path): \(error)")
+                context.logger.error("\(local.file.path): \(error)")
             }
         }
         guard let account else {
@@ -143,7 +144,7 @@ extension StoreFiles {
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             guard let file = error.path else { throw error }
             let aside = try await setDamagedAside(file.removingLastComponent()).appending(file.lastComponent!)
-            context.logger.error("Ubiquity: \(file): it cannot be read, and lies at \(aside) now; a new one is made from the container")
+            context.logger.error("\(file): it cannot be read, and lies at \(aside) now; a new one is made from the container")
             context.notices.post(.didSetAside(aside))
             return nil
         }

@@ -22,10 +22,11 @@ extension StoreInspection {
     ///   - name: its identifier, or the beginning of its UUID where only one begins so.
     ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
     ///   - container: the container's directory.
+    ///   - isRehearsal: whether nothing is written.
     /// - Returns: the peer.
     /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `Errno`, or GRDB's errors.
-    package func retire(_ name: String, at sequence: Int64, in container: FilePath) throws -> PeerIdentifier {
-        try write { db in
+    package func retire(_ name: String, at sequence: Int64, in container: FilePath, isRehearsal: Bool = false) throws -> PeerIdentifier {
+        try write(isRehearsal: isRehearsal) { db in
             let state = try StoreState.read(db)
             let receipts = try receipts(state, container)
             let own = ContentLayout(container: container, content: state.content).receipts(of: state.peer, epoch: state.epoch)

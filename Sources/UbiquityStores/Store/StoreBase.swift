@@ -3,6 +3,7 @@ internal import GRDB
 internal import Logging
 internal import Synchronization
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// What stays as it is while a store is open, whichever file it uses.

@@ -5,7 +5,7 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension StoreEngine {
-    var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files) }
+    var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files, log: log) }
 
     /// How long an exchange waits for one of another process, which lasts as long as an import.
     private static let patience = Duration.seconds(60)
@@ -23,6 +23,7 @@ extension StoreEngine {
         guard !isReadOnly else { throw UbiquitousStoreError.readOnly(file.path) }
         let lock = FilePath(file.path.string + "-exchange")
         guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
+            log.detail("another process\(StoreLock.holder(of: lock)) exchanges for this store")
             if !waiting { return nil }
             throw UbiquitousStoreError(
                 .timedOut,
@@ -35,6 +36,8 @@ extension StoreEngine {
 
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         var (state, isAdopting) = try noteOtherProcesses()
+        if state.paused != isPaused { log.transition(state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again") }
+        if let asked = state.request, asked != request { log.transition("somebody has asked to \(asked.rawValue)") }
         (isPaused, request) = (state.paused, state.request)
         guard container != nil, !isPaused else {
             // Nothing goes out or in; what is in the tables becomes saves, as elsewhere.
@@ -96,7 +99,7 @@ extension StoreEngine {
             return (version, try StoreState.read(db), try Adopter.isPending(db))
         }
         dataVersion = now
-        if let before, now != before { notices.post(.didChangeInAnotherProcess) }
+        if let before, now != before { post(.didChangeInAnotherProcess) }
         return (state, isAdopting)
     }
 
@@ -119,7 +122,7 @@ extension StoreEngine {
     private func renewed(_ identity: PeerIdentity) throws -> StoreState {
         let state = try identity.renew()
         (peer, inventory, lastReceipt) = (state.peer, nil, nil)
-        notices.post(.didTakeNewIdentifier(state.peer))
+        post(.didTakeNewIdentifier(state.peer))
         return state
     }
 
@@ -154,7 +157,7 @@ extension StoreEngine {
         while !isStopping.withLock({ $0 }) {
             let progress = try file.pool.write { db in try adopter.adoptBatch(db) }
             Waypoint.adoptBatch.pass()
-            notices.post(.didAdopt(progress.rows, of: progress.total, isDone: progress.isDone))
+            post(.didAdopt(progress.rows, of: progress.total, isDone: progress.isDone))
             if progress.isDone { return true }
         }
         return false
@@ -166,6 +169,7 @@ extension StoreEngine {
             var state = try StoreState.read(db)
             state.attached = true
             try state.update(db)
+            log.transition("has its place in the container as \(state.peer), epoch \(state.epoch)")
             return state
         }
     }
@@ -197,11 +201,11 @@ extension StoreEngine {
         case (.attached, nil): return true
         case (.attached, .some):
             (suspended, wipeAnswer, inventory) = (nil, nil, nil)
-            notices.post(.didResume)
+            post(.didResume)
             return true
         case (.detached(let reason), let before):
             suspended = reason
-            if before != reason { notices.post(.didSuspend(reason)) }
+            if before != reason { post(.didSuspend(reason)) }
             return false
         }
     }

@@ -61,6 +61,7 @@ extension StoreEngine {
             }
             let plan = try file.pool.read { db in try planner.plan(&current, isPassing: isPassing, db) }
             waiting = plan.waiting
+            for peer in waiting { log.detail("waits: \(peer)") }
             isFull = plan.isFull || isPassing && !plan.ready.isEmpty
             let hasPassed = isPassing
             isPassing = false
@@ -68,13 +69,16 @@ extension StoreEngine {
             if !plan.ready.isEmpty {
                 progress.update { $0.begin(plan.ready, here: current.count) }
                 Waypoint.importPlanned.pass()
+                let began = ContinuousClock.now
                 let outcome = try join(plan.ready, by: importer)
+                for ready in plan.ready.prefix(outcome.joined) { log.detail("took in \(ready.name) of \(ready.peer), \(ready.size) bytes") }
+                log.exchange("took in \(counted(outcome.joined, "log")) in \(began.elapsed)")
                 progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
                 looseBytes += plan.ready.prefix(outcome.joined).reduce(0) { $0 + $1.size }
-                if !outcome.notice.isEmpty { notices.post(.didImport(outcome.notice)) }
-                if !outcome.broken.isEmpty { notices.post(.didBreakChecks(outcome.broken)) }
-                if outcome.conflicts > 0 { notices.post(.didFindConflicts(outcome.conflicts)) }
+                if !outcome.notice.isEmpty { post(.didImport(outcome.notice)) }
+                if !outcome.broken.isEmpty { post(.didBreakChecks(outcome.broken)) }
+                if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
                 for log in plan.ready.dropFirst(outcome.joined) { current.insert(log.name, of: log.peer) }
                 if let (log, refusal) = outcome.refused {
                     current.set(.faulty, log.name, of: log.peer)
@@ -129,12 +133,13 @@ extension StoreEngine {
         let inventory = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
         }
+        log.detail("listed \(counted(inventory.count, "new log")) and \(counted(inventory.baselines.count, "baseline"))")
         try forgetQuarantined()
         return inventory
     }
 
     func quarantine(_ logs: [QuarantinedLog]) throws {
-        for log in logs where try file.pool.write({ db in try log.enter(db) }) { notices.post(.didQuarantine(log)) }
+        for log in logs where try file.pool.write({ db in try log.enter(db) }) { post(.didQuarantine(log)) }
     }
 
     /// Takes files off the list of the unusable that are no longer there, and baselines that have arrived whole since.
@@ -152,6 +157,7 @@ extension StoreEngine {
             } else if try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) != nil {
                 continue
             }
+            log.exchange("\(name) of \(peer) is no longer in the way")
             try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
         }
     }
@@ -179,6 +185,7 @@ extension StoreEngine {
         let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, awaits: awaits, migrations: file.migrations, time: now())
         var number = max(state.receipt, there ?? 0, fact?.receipt ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
+        log.exchange("published receipt \(number): \(counted(knowledge.entries.count, "peer")) known, \(counted(awaits.count, "file")) awaited")
         (lastReceipt, lastAwaits) = (knowledge, awaits)
     }
 

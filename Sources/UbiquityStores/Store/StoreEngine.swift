@@ -18,6 +18,7 @@ actor StoreEngine {
     let sealer: Sealer
     private(set) var notices: Broadcast<StoreNotice>
     let progress: Broadcast<ImportProgress>
+    let log: StoreLog
     let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
@@ -80,6 +81,9 @@ actor StoreEngine {
         contentName = context.options.content
         notices = context.notices
         progress = context.progress
+        // The file's directory says whether it is the account's own, or the one before its content is read.
+        log = StoreLog(
+            logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))")
         conflictRetention = context.options.conflictRetention
         now = context.now
         coalescing = context.options.coalescing
@@ -114,6 +118,12 @@ actor StoreEngine {
         if let suspended { notices.post(.didSuspend(suspended)) }
     }
 
+    /// Tells observers, and the log.
+    func post(_ notice: StoreNotice) {
+        log.write(notice, showsContents: UbiquityLog.showsContents)
+        notices.post(notice)
+    }
+
     /// When it is to be exchanged though nothing happens; nil for never.
     ///
     /// A store that is suspended waits for the container.
@@ -126,7 +136,9 @@ actor StoreEngine {
     ///
     /// - Returns: whether there is reason to exchange.
     func note(_ batch: TreeChangeBatch) -> Bool {
-        batch.reduce(false) { isReason, change in note(change) || isReason }
+        let isReason = batch.reduce(false) { isReason, change in note(change) || isReason }
+        log.detail("\(counted(batch.count, "change")) in the container: \(isReason ? "a reason" : "no reason") to exchange")
+        return isReason
     }
 
     private func note(_ change: TreeChange) -> Bool {
@@ -193,13 +205,16 @@ actor StoreEngine {
     /// - Parameter all: whether logs that wait for more saves go out too.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func exchange(all: Bool = false) throws {
+        let began = ContinuousClock.now
         try leased { _ in
+            log.detail("exchange of epoch \(epoch) as \(peer)\(inventory == nil ? ", everything listed anew" : "")")
             try publish(all: all)
             try recheck()
             if inventory == nil { removeEnded() }
             try importAll(isEager: all)
             try publishReceipt()
             try maintain(all: all)
+            log.detail("exchanged in \(began.elapsed)")
         }
     }
 
@@ -218,9 +233,16 @@ actor StoreEngine {
             try fulfilRequest()
             failure = nil
         } catch {
-            failure = String(describing: error)
+            note(failed: error)
         }
         return failure == nil
+    }
+
+    /// The same reason is told once, however often it is tried again.
+    private func note(failed error: any Error) {
+        let reason = String(describing: error)
+        if reason != failure { log.fault("the exchange has failed: \(reason)") }
+        failure = reason
     }
 
     /// The same with everything listed anew, until nothing is left to do.
@@ -231,6 +253,7 @@ actor StoreEngine {
             failure = nil
         } catch {
             failure = String(describing: error)
+            log.exchange("could not exchange, as the caller is told: \(error)")
             throw error
         }
         if isPaused || suspended != nil { throw suspension }

@@ -68,7 +68,7 @@ struct StoreFile {
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }
-            let pool = try journalMode.open(path, configuration, attaching: attached)
+            let pool = try journalMode.open(path, traced(configuration, path), attaching: attached)
             let file = try prepare(path, pool, schema: schema, newState: standing == .absent ? newState : nil)
             Waypoint.openPrepared.pass()
             return file
@@ -88,7 +88,7 @@ struct StoreFile {
     /// - Throws: `UbiquitousStoreError`.
     static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
         do {
-            var readOnly = configuration
+            var readOnly = traced(configuration, path)
             readOnly.readonly = true
             let location = locationForReading(path)
             if FileManager.default.fileExists(atPath: path.string),
@@ -134,6 +134,12 @@ struct StoreFile {
         configuration.label = "Ubiquity"
         // Other processes of this device share the file; the longest they hold it is an import's transaction.
         configuration.busyMode = .timeout(30)
+        return configuration
+    }
+
+    private static func traced(_ given: Configuration, _ path: FilePath) -> Configuration {
+        var configuration = given
+        SQLTrace.install(in: &configuration, of: path)
         return configuration
     }
 

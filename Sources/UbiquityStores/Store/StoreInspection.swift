@@ -21,6 +21,7 @@ package struct StoreInspection: Sendable {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.busyMode = .timeout(30)
+        SQLTrace.install(in: &configuration, of: file)
         do {
             queue = try DatabaseQueue(path: file.string, configuration: configuration)
             try queue.read { [file] db in
@@ -77,10 +78,18 @@ package struct StoreInspection: Sendable {
     /// Runs a body with the database.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
 
-    /// Runs a body in a transaction, whole or not at all.
-    func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    /// Runs a body in a transaction, whole or not at all; a rehearsal is undone at its end.
+    func write<Result>(isRehearsal: Bool = false, _ body: (Database) throws -> Result) throws -> Result {
         do {
-            return try queue.write(body)
+            guard isRehearsal else { return try queue.write(body) }
+            return try queue.writeWithoutTransaction { db in
+                var result: Result?
+                try db.inTransaction(.immediate) {
+                    result = try body(db)
+                    return .rollback
+                }
+                return result!
+            }
         } catch let error as DatabaseError {
             throw UbiquitousStoreError(
                 .database, "\(file) does not take it: \(error.message ?? "SQLite refuses it"). Nothing has been written.", path: file, cause: error)

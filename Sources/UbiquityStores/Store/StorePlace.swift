@@ -1,5 +1,6 @@
 internal import Logging
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Where a store file may lie.
@@ -48,7 +49,7 @@ enum StorePlace {
     ///   - fileSystem: tells what a path lies on.
     ///   - logger: takes the warning.
     static func warn(
-        of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }, logger: Logger = Logger(label: "UbiquityStores")
+        of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }, logger: Logger = .ubiquity
     ) {
         var directory = file.removingLastComponent()
         while true {
