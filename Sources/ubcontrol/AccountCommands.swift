@@ -8,7 +8,11 @@ struct SignInCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in",
         abstract: "Sign in to an account on this device.",
-        discussion: "Another account that is signed in is signed out first; nothing of it is deleted."
+        discussion: """
+            Another account that is signed in is signed out first; nothing of it is deleted.
+
+                ubcontrol sign-in alice --containers ROOT
+            """
     )
 
     @Argument(help: "The account, such as alice@example.org.")
@@ -23,12 +27,24 @@ struct SignInCommand: AsyncParsableCommand {
 
     @OptionGroup var options: HomeOptions
 
+    @Flag(help: "Print a JSON object: account, containers, before (who was signed in).")
+    var json = false
+
     func run() async throws {
         let home = try options.deviceHome
         let name = try AccountName(account)
         let before = try await home.signIn(name, containers: containers.map { FilePath($0) }, tellingWithin: .seconds(10))
+        if json {
+            return try printJSON(Report(account: name.description, containers: try home.containersRoot?.string ?? "", before: before?.description))
+        }
         if let before { print("Signed out of \(before).") }
         print("Signed in to \(name); containers lie in \(try home.containersRoot?.string ?? "").")
+    }
+
+    private struct Report: Encodable {
+        var account: String
+        var containers: String
+        var before: String?
     }
 }
 
@@ -36,17 +52,28 @@ struct SignInCommand: AsyncParsableCommand {
 struct SignOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out",
-        abstract: "Sign out on this device. Nothing is deleted."
+        abstract: "Sign out on this device. Nothing is deleted.",
+        discussion: "Exit status 0, also where nobody was signed in."
     )
 
     @OptionGroup var options: HomeOptions
 
+    @Flag(help: "Print a JSON object: before (who was signed in).")
+    var json = false
+
     func run() async throws {
-        if let name = try await options.deviceHome.signOut(tellingWithin: .seconds(10)) {
+        let before = try await options.deviceHome.signOut(tellingWithin: .seconds(10))
+        if json {
+            try printJSON(Report(before: before?.description))
+        } else if let name = before {
             print("Signed out of \(name).")
         } else {
             print("No account was signed in.")
         }
+    }
+
+    private struct Report: Encodable {
+        var before: String?
     }
 }
 
@@ -58,20 +85,17 @@ struct AccountCommand: AsyncParsableCommand {
         discussion: "Exit status 1 while signed out."
     )
 
+    @OptionGroup var options: HomeOptions
+
     @Flag(help: "Print a JSON object: home, account (null while signed out), containers.")
     var json = false
-
-    @OptionGroup var options: HomeOptions
 
     func run() async throws {
         let home = try options.deviceHome
         let account = try home.account
         let root = try home.containersRoot
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let report = Report(home: home.path.string, account: account?.description, containers: root?.string)
-            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            try printJSON(Report(home: home.path.string, account: account?.description, containers: root?.string))
         } else if let account, let root {
             print("\(account), containers in \(root)")
         } else {

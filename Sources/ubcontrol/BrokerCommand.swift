@@ -27,7 +27,7 @@ struct BrokerCommand: ParsableCommand {
         func run() throws {
             let report = try reachingBroker { try BrokerControl().status() }
             if options.json {
-                try options.print(Output(broker: report))
+                try printJSON(Output(broker: report))
             } else if let report {
                 let kind = report.isResident ? "the program ubiquityd" : "hosted by a program that coordinates"
                 print("Broker: process \(report.process), \(kind), for \(Int(report.age)) s; epoch \(report.epoch), protocol \(report.version)")
@@ -66,12 +66,17 @@ struct BrokerCommand: ParsableCommand {
                 Exit status: 0, 1 when no broker runs, 69 when it does not answer.
                 """)
 
+        @Flag(help: "Print a JSON object: stopped.")
+        var json = false
+
         func run() throws {
-            guard try reachingBroker({ try BrokerControl().stop() }) else {
-                print("No broker runs.")
-                throw ExitCode(1)
+            let stopped = try reachingBroker { try BrokerControl().stop() }
+            if json {
+                try printJSON(["stopped": stopped])
+            } else {
+                print(stopped ? "The broker has left." : "No broker runs.")
             }
-            print("The broker has left.")
+            if !stopped { throw ExitCode(1) }
         }
     }
 }

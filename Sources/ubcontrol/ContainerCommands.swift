@@ -9,6 +9,14 @@ struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
         abstract: "List, make, copy, watch and wipe containers; show how items stand.",
+        discussion: """
+            For example:
+
+                ubcontrol container list
+                ubcontrol container status CONTAINER --recursive
+                ubcontrol container copy CONTAINER --to DIR
+                ubcontrol container wipe CONTAINER --dry-run
+            """,
         subcommands: [
             ContainerListCommand.self, ContainerStatusCommand.self, ContainerCreateCommand.self, ContainerCopyCommand.self,
             ContainerEventsCommand.self, ContainerWipeCommand.self, ContainerResumeCommand.self,
@@ -68,10 +76,13 @@ struct ContainerCreateCommand: AsyncParsableCommand {
 
     @OptionGroup var home: HomeOptions
 
+    @Flag(help: "Print a JSON object: path, state.")
+    var json = false
+
     func run() async throws {
         let container = try await UbiquityContainer(identifier, home: try home.deviceHome)
         let state = container.attachment()
-        print("\(container.path): \(state)")
+        if json { try printJSON(["path": container.path.string, "state": "\(state)"]) } else { print("\(container.path): \(state)") }
         if state != .attached { throw ExitCode(1) }
     }
 }
@@ -100,18 +111,18 @@ struct ContainerCopyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let isShown = isatty(STDERR_FILENO) == 1
-        var count = 0
-        let copy = try ContainerCopy.make(of: try source, at: FilePath(destination)) { _ in
-            count += 1
-            if isShown, count.isMultiple(of: 100) { FileHandle.standardError.write(Data("\r\(count) entries".utf8)) }
+        let copy = try TerminalProgress.showing { progress in
+            var count = 0
+            return try ContainerCopy.make(of: try source, at: FilePath(destination)) { _ in
+                count += 1
+                progress.show(count, "file")
+            }
         }
-        if isShown, count >= 100 { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
         if json {
             try printJSON(copy)
         } else {
-            for entry in copy.leftOut { print("left out: \(entry.path): \(entry.reason)") }
-            print("Copied \(copy.files) \(copy.files == 1 ? "file" : "files"), \(copy.bytes.formatted(.byteCount(style: .file))), to \(destination).")
+            for entry in copy.leftOut { print("left out: \(entry.path.printable): \(entry.reason.printable)") }
+            print("Copied \(counted(copy.files, "file")), \(copy.bytes.formatted(.byteCount(style: .file))), to \(destination).")
         }
     }
 

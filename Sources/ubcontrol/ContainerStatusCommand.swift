@@ -32,10 +32,10 @@ struct ContainerStatusCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Stay, and print each item again whose status has changed.")
     var follow = false
 
+    @OptionGroup var home: HomeOptions
+
     @Flag(help: "Print a JSON object a line: path, status.")
     var json = false
-
-    @OptionGroup var home: HomeOptions
 
     func run() async throws {
         let deviceHome = try home.deviceHome
@@ -72,7 +72,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         }
     }
 
-    private func note(_ text: String) { FileHandle.standardError.write(Data("note: \(text)\n".utf8)) }
+    private func note(_ text: String) { writeError("note: \(text)\n") }
 
     /// The items of each container that are asked for.
     private func listings(

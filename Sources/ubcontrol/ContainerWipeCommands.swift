@@ -11,23 +11,23 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         abstract: "Delete everything in a container, on this device and wherever its synchroniser carries that.",
         discussion: """
             Stores lose their content in the container first, at one moment; their own files keep everything, and they are suspended. Then each item is \
-            deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may use it. What cannot be deleted is \
-            listed, and the exit status is 1.
+            deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may use it. Before, its identifier has to \
+            be typed once more. What cannot be deleted is listed, and the exit status is 1.
             """
     )
 
-    @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
-    var identifier: String
-
-    @Flag(help: "Do not ask; otherwise the identifier has to be typed once more.")
-    var yes = false
+    @OptionGroup var name: ContainerArgument
 
     @Option(help: ArgumentHelp("How long others are waited for, for each item.", valueName: "seconds"))
     var deadline = 30
 
+    @OptionGroup var confirmation: ConfirmOption
+
+    @OptionGroup var dryRun: DryRunOption
+
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object: files, left (path, reason).")
+    @Flag(help: "Print a JSON object: files, left (path, reason); of a dry run path, files, stores.")
     var json = false
 
     func validate() throws {
@@ -35,33 +35,35 @@ struct ContainerWipeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let container = try await existingContainer(identifier, home)
-        if !yes { try confirm(container) }
-        let isShown = isatty(STDERR_FILENO) == 1
-        let wipe = try await ContainerWipe.run(container, deadline: .seconds(deadline)) { files in
-            if isShown, files.isMultiple(of: 100) { FileHandle.standardError.write(Data("\r\(files) files".utf8)) }
-        }
-        if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        let container = try await existingContainer(name.identifier, home)
+        let stores = (try? ContainerSurvey(of: container.path).stores.map(\.name)) ?? []
+        let contents = stores.isEmpty ? "" : ", the content of \(stores.joined(separator: ", ")) included"
+        if dryRun.isOn { return try rehearse(container, stores, contents) }
+        try confirmation.confirm(
+            "This deletes everything in \(container.path)\(contents), on all devices that it is synchronised with.", answer: name.identifier)
+        let wipe = try await TerminalProgress.showing(awaiting: { progress in
+            try await ContainerWipe.run(container, deadline: .seconds(deadline)) { progress.show($0, "file") }
+        })
         if json {
             try printJSON(wipe)
         } else {
-            for entry in wipe.left { print("left: \(entry.path): \(entry.reason)") }
-            print("Deleted \(wipe.files) \(wipe.files == 1 ? "file" : "files") from \(container.path).")
+            for entry in wipe.left { print("left: \(entry.path.printable): \(entry.reason.printable)") }
+            print("Deleted \(counted(wipe.files, "file")) from \(container.path).")
         }
         if !wipe.left.isEmpty { throw ExitCode(1) }
     }
 
-    private func confirm(_ container: UbiquityContainer) throws {
-        let stores = (try? ContainerSurvey(of: container.path).stores.map(\.name)) ?? []
-        let names = stores.isEmpty ? "" : ", the content of \(stores.joined(separator: ", ")) included"
-        FileHandle.standardError.write(
-            Data(
-                "This deletes everything in \(container.path)\(names), on all devices that it is synchronised with.\nType its identifier to go on: "
-                    .utf8))
-        guard readLine() == container.identifier.description else {
-            FileHandle.standardError.write(Data("That is not \(container.identifier): nothing is deleted.\n".utf8))
-            throw ExitCode(1)
-        }
+    private func rehearse(_ container: UbiquityContainer, _ stores: [String], _ contents: String) throws {
+        let marks = "\(UbiquityContainer.markDirectoryName)/"
+        let files = ContainerListing(of: container.path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
+        if json { return try printJSON(Rehearsal(path: container.path.string, files: files, stores: stores)) }
+        print("Would delete \(counted(files, "file")) from \(container.path)\(contents).")
+    }
+
+    private struct Rehearsal: Encodable {
+        var path: String
+        var files: Int
+        var stores: [String]
     }
 }
 
@@ -73,16 +75,24 @@ struct ContainerResumeCommand: AsyncParsableCommand {
         discussion: "The guard against mass deletion had suspended them; say by this that it was meant, or that what was deleted is back."
     )
 
-    @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
-    var identifier: String
+    @OptionGroup var name: ContainerArgument
 
     @OptionGroup var home: HomeOptions
 
+    @Flag(help: "Print a JSON object: identifier, wasSuspended.")
+    var json = false
+
     func run() async throws {
-        let container = try await existingContainer(identifier, home)
+        let container = try await existingContainer(name.identifier, home)
         let wasSuspended = container.isSuspended
         try container.resume()
+        if json { return try printJSON(Resumed(identifier: container.identifier.description, wasSuspended: wasSuspended)) }
         print(wasSuspended ? "Stores in \(container.identifier) exchange again." : "\(container.identifier) was not suspended.")
+    }
+
+    private struct Resumed: Encodable {
+        var identifier: String
+        var wasSuspended: Bool
     }
 }
 
@@ -94,12 +104,11 @@ struct ContainerEventsCommand: AsyncParsableCommand {
         discussion: """
             Told are: all or many items deleted, the container deleted, moved away or unmounted, its attachment mark gone, a store's content gone or removed, \
             the account signed out; and when what was gone is back. Deletions of very many items without coordination suspend stores in the container; see \
-            “ubcontrol container resume”. It ends when it is interrupted.
+            `ubcontrol container resume`. It ends when it is interrupted.
             """
     )
 
-    @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
-    var identifier: String
+    @OptionGroup var name: ContainerArgument
 
     @OptionGroup var home: HomeOptions
 
@@ -110,7 +119,7 @@ struct ContainerEventsCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let container = try await existingContainer(identifier, home)
+        let container = try await existingContainer(name.identifier, home)
         let events = try container.events
         try await events.ready()
         try tell("watching", "\(container.path) is watched", nil)

@@ -7,12 +7,6 @@ import SystemPackage
 struct BrokerOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
-
-    func print(_ value: some Encodable) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        Swift.print(String(decoding: try encoder.encode(value), as: UTF8.self))
-    }
 }
 
 /// Runs `ubcontrol claims`.
@@ -33,7 +27,7 @@ struct ClaimsCommand: ParsableCommand {
 
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
-        guard !options.json else { return try options.print(["claims": listing.claims]) }
+        guard !options.json else { return try printJSON(["claims": listing.claims]) }
         if listing.claims.isEmpty { print("Nobody accesses anything.") }
         for claim in listing.claims { print(claim.text) }
     }
@@ -54,7 +48,7 @@ struct PresentersCommand: ParsableCommand {
 
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
-        guard !options.json else { return try options.print(["presenters": listing.presenters]) }
+        guard !options.json else { return try printJSON(["presenters": listing.presenters]) }
         if listing.presenters.isEmpty { print("Nobody presents anything.") }
         for presenter in listing.presenters { print(presenter.text) }
     }
@@ -83,7 +77,7 @@ struct WhyCommand: ParsableCommand {
         found.presenters.removeAll { $0.unanswered.isEmpty }
         let isFree = found.claims.isEmpty && found.presenters.isEmpty
         if options.json {
-            try options.print(found)
+            try printJSON(found)
         } else if isFree {
             print("Nothing is in the way of an access to \(path).")
         } else {
@@ -99,7 +93,7 @@ func reachingBroker<Value>(_ body: () throws -> Value) throws -> Value {
     do {
         return try body()
     } catch let error as FileCoordinationError {
-        FileHandle.standardError.write(Data("Error: \(error)\n".utf8))
+        writeError("Error: \(error)\n")
         throw ExitCode(69)
     }
 }

@@ -15,6 +15,8 @@ struct DoctorCommand: AsyncParsableCommand {
             contents, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
             a remark neither. It writes nothing, asks nobody but the broker and Syncthing, and may run beside the apps.
 
+                ubcontrol doctor --store STORE
+
             Exit status 0 where there is no fault, 1 where there is one, 64 for a wrong command line.
             """
     )
@@ -30,10 +32,10 @@ struct DoctorCommand: AsyncParsableCommand {
     @Flag(help: "Read every file of the stores' contents, as `ubwatch verify` does.")
     var deep = false
 
+    @OptionGroup var options: HomeOptions
+
     @Flag(help: "Print a JSON object: home, account, isSound, findings (severity, area, path, what, remedy).")
     var json = false
-
-    @OptionGroup var options: HomeOptions
 
     func run() async throws {
         let home = try options.deviceHome
@@ -56,12 +58,16 @@ struct DoctorCommand: AsyncParsableCommand {
     /// - Returns: what was looked at, and all that was found.
     /// - Throws: `SyncthingError` where Syncthing's answers cannot be understood.
     static func look(at home: DeviceHome, stores: [FilePath], isDeep: Bool) async throws -> (DeviceDiagnosis, [Finding]) {
-        let progress = DoctorProgress()
-        let diagnosis = DeviceDiagnosis(of: home, progress: { _ in progress.advance() })
-        progress.end()
-        var findings = diagnosis.findings
-        findings += StoreDiagnosis.contents(of: diagnosis, isDeep: isDeep) { progress.advance() }
-        progress.end()
+        let (diagnosis, contents) = TerminalProgress.showing { progress in
+            var count = 0
+            func advance() {
+                count += 1
+                progress.show(count, "file")
+            }
+            let diagnosis = DeviceDiagnosis(of: home, progress: { _ in advance() })
+            return (diagnosis, StoreDiagnosis.contents(of: diagnosis, isDeep: isDeep, progress: advance))
+        }
+        var findings = diagnosis.findings + contents
         for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
         return (diagnosis, findings + (try await syncthing(home, diagnosis)))
     }
@@ -140,31 +146,5 @@ extension Finding.Severity {
         case .warning: rawValue.yellow
         case .remark: rawValue
         }
-    }
-}
-
-extension String {
-    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
-    var printable: String {
-        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
-    }
-}
-
-/// Tells somebody who waits at a terminal how much has been looked at.
-private final class DoctorProgress {
-    private let isShown = isatty(STDERR_FILENO) == 1
-    private var count = 0
-    private var next = ContinuousClock.now + .milliseconds(500)
-
-    func advance() {
-        count += 1
-        guard isShown, ContinuousClock.now >= next else { return }
-        next = .now + .milliseconds(100)
-        FileHandle.standardError.write(Data("\r\(count) files and directories ".utf8))
-    }
-
-    func end() {
-        // To the end of the line, erased.
-        if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
     }
 }

@@ -10,7 +10,9 @@ struct KeptCommand: AsyncParsableCommand {
         commandName: "kept",
         abstract: "Look at what was set aside on this device, and write it back.",
         discussion: """
-            When a store's content is removed, what this device had not sent is set aside. Nothing of it comes back by itself.
+            When a store's content is removed, what this device had not sent is set aside. Nothing of it comes back by itself. \
+            Files of a store that were put out of its way, because they could not be read or a new one was made, lie beside its other files: `ubcontrol kept list` \
+            lists these as well where it is given the store, `ubcontrol store list` with all the others.
             """,
         subcommands: [KeptListCommand.self, KeptShowCommand.self, KeptRestoreCommand.self, KeptRemoveCommand.self],
         defaultSubcommand: KeptListCommand.self
@@ -21,9 +23,7 @@ struct KeptCommand: AsyncParsableCommand {
 struct KeptArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The entry, or the beginning of its name.", valueName: "id"),
-        completion: .custom { _, _, _ in
-            ((try? KeptLogs(home: .standard()).list()) ?? []).map(\.id)
-        })
+        completion: .custom { words, _, _ in HomeOptions.home(in: words).map { ((try? KeptLogs(home: $0).list()) ?? []).map(\.id) } ?? [] })
     var id: String
 }
 
@@ -32,15 +32,57 @@ struct KeptListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List what was set aside: name, when, why, of which content, how much.",
-        discussion: "One line an entry, oldest first. Exit status 0, also where there are none."
+        discussion: """
+            One line an entry, oldest first; with --store one for each former or damaged file of that store behind them: what it is, its records, what \
+            has not gone out from it, and where it lies. Exit status 0, also where there are none.
+
+                ubcontrol kept list --home HOME
+                ubcontrol kept list --store STORE --json
+            """
     )
+
+    @Option(
+        name: .customLong("store"),
+        help: ArgumentHelp(
+            "A store, or a directory in which there are stores, whose files out of the way are listed too. May be given more than once.",
+            valueName: "path"),
+        completion: .file())
+    var stores: [String] = []
 
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object a line: id, bytes, and entry, which is missing where it cannot be read.")
+    @Flag(
+        help: """
+            Print a JSON object a line: id, bytes, and entry, which is missing where it cannot be read; of a file what `ubcontrol store state` prints, or \
+            file and fault.
+            """)
     var json = false
 
     func run() async throws {
+        try listEntries()
+        for file in stores.flatMap({ StoreInspection.files(at: FilePath($0)) }) where Self.isAside(file) {
+            do {
+                let summary = try StoreInspection(file, readOnly: true).summary()
+                if json { try printJSON(summary) } else { print(line(summary)) }
+            } catch {
+                if json { try printJSON(["file": file.string, "fault": "\(error)"]) } else { print("\(file): \(error)") }
+            }
+        }
+    }
+
+    /// Whether a file lies out of its store's way; its directory says so.
+    private static func isAside(_ file: FilePath) -> Bool {
+        let directory = file.removingLastComponent().lastComponent?.string ?? ""
+        return directory == "former" || directory.hasPrefix("damaged")
+    }
+
+    private func line(_ store: StoreSummary) -> String {
+        let unsent = store.unpublished > 0 || store.isNoted ? "; not all has gone out" : ""
+        return
+            "\(store.place) of \(store.account)  \(store.content) in \(store.container); \(counted(store.records, "record"))\(unsent): \(store.file)"
+    }
+
+    private func listEntries() throws {
         for finding in try KeptLogs(home: try home.deviceHome).list() {
             if json {
                 try printJSON(KeptReport(id: finding.id, bytes: finding.size, entry: finding.entry))
@@ -109,6 +151,8 @@ struct KeptRestoreCommand: AsyncParsableCommand {
         completion: .file())
     var store: String?
 
+    @OptionGroup var dryRun: DryRunOption
+
     @OptionGroup var home: HomeOptions
 
     @Flag(help: "Print a JSON object: id, written, deleted.")
@@ -117,11 +161,11 @@ struct KeptRestoreCommand: AsyncParsableCommand {
     func run() async throws {
         let kept = KeptLogs(home: try home.deviceHome)
         let id = try kept.entry(entry.id).id
-        let (written, deleted) = try kept.restore(id, into: store.map { FilePath($0) })
+        let (written, deleted) = try kept.restore(id, into: store.map { FilePath($0) }, isRehearsal: dryRun.isOn)
         if json {
             try printJSON(Restored(id: id, written: written, deleted: deleted))
         } else {
-            print("Restored \(id): \(written) changes written, \(deleted) deletions.")
+            print("\(dryRun.isOn ? "Would restore" : "Restored") \(id): \(written) changes written, \(deleted) deletions.")
         }
     }
 
@@ -137,25 +181,29 @@ struct KeptRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Remove what was set aside, for good.",
-        discussion: "Without --yes nothing is removed, and the exit status is 64."
+        discussion: "It cannot be had back."
     )
 
     @OptionGroup var entry: KeptArgument
 
-    @Flag(help: "Confirm that it is to be removed.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmOption
+
+    @OptionGroup var dryRun: DryRunOption
 
     @OptionGroup var home: HomeOptions
 
-    func validate() throws {
-        if !yes { throw ValidationError("This cannot be undone: add --yes.") }
-    }
+    @Flag(help: "Print a JSON object: id, bytes.")
+    var json = false
 
     func run() async throws {
         let kept = KeptLogs(home: try home.deviceHome)
-        let id = try kept.entry(entry.id).id
-        try kept.remove(id)
-        print("Removed \(id).")
+        let finding = try kept.entry(entry.id)
+        if !dryRun.isOn {
+            try confirmation.confirm("This removes for good: \(finding.id)  \(words(finding)).")
+            try kept.remove(finding.id)
+        }
+        if json { return try printJSON(KeptReport(id: finding.id, bytes: finding.size)) }
+        print("\(dryRun.isOn ? "Would remove" : "Removed") \(finding.id).")
     }
 }
 

@@ -12,6 +12,9 @@ struct PeersCommand: AsyncParsableCommand {
         discussion: """
             Logs stay in a container until every peer has read them. A device that is gone for good, or away for months, so holds up their removal \
             until it is retired. Where it is back after all it is active again by itself, and has lost nothing.
+
+                ubcontrol peers list STORE
+                ubcontrol peers retire STORE PEER --dry-run
             """,
         subcommands: [PeersListCommand.self, PeersRetireCommand.self],
         defaultSubcommand: PeersListCommand.self
@@ -90,7 +93,7 @@ struct PeersRetireCommand: AsyncParsableCommand {
         abstract: "Say to all devices that a peer is not expected back.",
         discussion: """
             Nobody keeps logs for it any more. It goes out with the app's next exchange. With --at, logs that follow lost logs of that peer are joined \
-            without them: what they held is missing until they turn up after all, and `ubwatch verify` goes on to name them.
+            without them, once that is confirmed: what they held is missing until they turn up after all, and `ubwatch verify` goes on to name them.
             """
     )
 
@@ -102,8 +105,9 @@ struct PeersRetireCommand: AsyncParsableCommand {
     @Option(name: .customLong("at"), help: ArgumentHelp("The last of its logs that nobody is to wait for.", valueName: "sequence"))
     var sequence: Int64?
 
-    @Flag(help: "Confirm, with --at, that those logs cannot be had any more.")
-    var yes = false
+    @OptionGroup var confirmation: ConfirmOption
+
+    @OptionGroup var dryRun: DryRunOption
 
     @OptionGroup var container: ContainerOption
 
@@ -111,19 +115,20 @@ struct PeersRetireCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        if let sequence {
-            guard sequence > 0 else { throw ValidationError("--at takes a number from 1.") }
-            guard yes else { throw ValidationError("What those logs held will be missing on every device that lacks them: add --yes.") }
-        }
+        if let sequence, sequence < 1 { throw ValidationError("--at takes a number from 1.") }
     }
 
     func run() async throws {
         let inspection = try store.open(readOnly: false)
-        let retired = try inspection.retire(peer, at: sequence ?? 0, in: try container.path(for: inspection))
+        let place = try container.path(for: inspection)
+        if sequence != nil, !dryRun.isOn {
+            try confirmation.confirm("What those logs held will be missing on every device that lacks them.")
+        }
+        let retired = try inspection.retire(peer, at: sequence ?? 0, in: place, isRehearsal: dryRun.isOn)
         if json {
             try printJSON(Retired(peer: retired.description, sequence: sequence ?? 0))
         } else {
-            print("Retired \(retired)\(sequence.map { " at log \($0)" } ?? "").")
+            print("\(dryRun.isOn ? "Would retire" : "Retired") \(retired)\(sequence.map { " at log \($0)" } ?? "").")
         }
     }
 

@@ -43,7 +43,11 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A table; may be given several times.", discussion: "Else all that sync.", valueName: "name"))
     var table: [String] = []
 
+    @Flag(help: "Print a JSON object, with --output: records (by table).")
+    var json = false
+
     func validate() throws {
+        if json, output == nil { throw ValidationError("The records themselves go to standard output: name a file for them with --output.") }
         if format == .csv, output == nil { throw ValidationError("CSV is a file for each table: name a directory for them with --output.") }
         if format == .jsonl, let output, FilePath(output).extension == "csv" {
             throw ValidationError("\(output) would hold JSON Lines: add --format csv and name a directory, or call it .jsonl.")
@@ -56,7 +60,8 @@ struct ExportCommand: AsyncParsableCommand {
         try TerminalProgress.showing { progress in
             if let output {
                 let export = try inspection.export(to: FilePath(output), format: format.format, tables: tables) { progress.show(part: $0) }
-                for (table, records) in export.records.sorted(by: { $0.key < $1.key }) { print("\(table): \(records) records") }
+                if json { return try printJSON(["records": export.records]) }
+                for (table, records) in export.records.sorted(by: { $0.key < $1.key }) { print("\(table): \(counted(records, "record"))") }
             } else {
                 _ = try inspection.exportLines(to: .standardOutput, tables: tables) { progress.show(part: $0) }
             }
@@ -71,7 +76,7 @@ struct ImportCommand: AsyncParsableCommand {
         abstract: "Write records from JSON Lines or CSV into the store.",
         discussion: """
             It is an ordinary save, made now, all of it or nothing, and may run beside the app, whose own saves wait meanwhile. It goes out to the other \
-            devices with the app's next exchange. A record whose key is there gets the columns that are given and differ; others are inserted; columns \
+            devices with the app's next exchange. With --dry-run all of it is done and undone, to see what it comes to. A record whose key is there gets the columns that are given and differ; others are inserted; columns \
             that are not given stay, or get their default. Of a record that comes twice the later writes over the earlier. What was exported by \
             `ubcontrol store export` is read back as it was; UbiquityStores' article Export describes the formats. \
             Exit status 0 where all is written, 1 where nothing is.
@@ -93,8 +98,7 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The longest line, or CSV record, that is read, in MiB.", valueName: "MiB"))
     var longestLine = StoreInspection.longestRecord >> 20
 
-    @Flag(help: "Do all of it and undo it, to see what it would come to.")
-    var dryRun = false
+    @OptionGroup var dryRun: DryRunOption
 
     @Flag(help: "Print a JSON object: dryRun, tables (inserted, updated, unchanged, by table).")
     var json = false
@@ -108,15 +112,15 @@ struct ImportCommand: AsyncParsableCommand {
         let inspection = try store.open(readOnly: false)
         let inputs = try files.flatMap { try RecordInput.inputs(of: $0, format: format?.format) }
         let done = try TerminalProgress.showing { progress in
-            try inspection.importRecords(from: inputs, isRehearsal: dryRun, limit: longestLine << 20) { progress.show(records: $0) }
+            try inspection.importRecords(from: inputs, isRehearsal: dryRun.isOn, limit: longestLine << 20) { progress.show($0, "record") }
         }
         if json {
-            try printJSON(Report(dryRun: dryRun, tables: done.tables))
+            try printJSON(Report(dryRun: dryRun.isOn, tables: done.tables))
         } else {
             for (table, count) in done.tables.sorted(by: { $0.key < $1.key }) {
                 print("\(table): \(count.inserted) inserted, \(count.updated) updated, \(count.unchanged) unchanged")
             }
-            if dryRun { print("Nothing has been imported: this was a rehearsal.") }
+            if dryRun.isOn { print("Nothing has been imported: this was a rehearsal.") }
         }
     }
 

@@ -15,6 +15,8 @@ struct ReportCommand: AsyncParsableCommand {
             say of themselves; of stores their tables, and how many of what there are. Names of accounts, devices, containers and tables are in it, and \
             paths up to the containers. With --contents the containers as they are, and copies of the stores, are in it as well. Syncthing's API key never is.
 
+                ubcontrol report --store STORE --output FILE
+
             It writes nothing but the archive, and may run beside the apps. Exit status 0 where the archive is there, 1 where it is not, 64 for a \
             wrong command line.
             """

@@ -8,6 +8,17 @@ struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
         abstract: "Look at a store and mend it.",
+        discussion: """
+            For example:
+
+                ubcontrol store list STORE
+                ubcontrol store check STORE
+                ubcontrol store pause STORE
+                ubcontrol store resume STORE
+                ubcontrol store rebuild STORE --dry-run
+                ubcontrol store backup STORE FILE
+                ubcontrol store remove-everything STORE --dry-run
+            """,
         subcommands: [
             StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
             StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
@@ -137,12 +148,4 @@ struct RestoreCommand: AsyncParsableCommand {
         var id: Int64
         var record: String
     }
-}
-
-/// Prints an object on a line of its own.
-func printJSON(_ object: some Encodable) throws {
-    let encoder = JSONEncoder()
-    encoder.dateEncodingStrategy = .iso8601
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    print(String(decoding: try encoder.encode(object), as: UTF8.self))
 }

@@ -103,25 +103,3 @@ struct CopyCommand: AsyncParsableCommand {
         }
     }
 }
-
-/// How far a command has come, on standard error where that is a terminal.
-struct TerminalProgress {
-    private let isShown = isatty(STDERR_FILENO) == 1
-
-    /// Runs a body that shows how far it has come, and wipes that off at its end.
-    static func showing<Result>(_ body: (TerminalProgress) throws -> Result) rethrows -> Result {
-        let progress = TerminalProgress()
-        defer { progress.show("") }
-        return try body(progress)
-    }
-
-    func show(part: Double) { show("\(Int(part * 100)) %") }
-
-    func show(records: Int) { show("\(records) records") }
-
-    private func show(_ text: String) {
-        guard isShown else { return }
-        // To the line's beginning, and the rest of it away (ECMA-48, CSI 0 K).
-        FileHandle.standardError.write(Data("\r\(text)\u{1B}[K".utf8))
-    }
-}

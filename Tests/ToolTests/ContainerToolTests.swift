@@ -69,13 +69,16 @@ struct ContainerToolTests {
                 for await line in tool.lines where line.contains("watching") { break }
                 listening.append(tool)
             }
-            let refused = try await Tool.run(
-                "/bin/sh", ["-c", "echo no | \(Tool.path("ubcontrol")) container wipe org.example.notes --home \(first.home)"])
-            #expect(refused.status == 1 && refused.errors.contains("nothing is deleted"), "\(refused)")
+            let command = ["ubcontrol", "container", "wipe", "org.example.notes", "--home", first.home.string]
+            let refused = try await Tool.run("ubcontrol", Array(command.dropFirst()))
+            #expect(refused.status == 64 && refused.errors.contains("--yes"), "\(refused)")
+            let declined = try await onTerminal(command, typing: "no")
+            #expect(declined.status == 1 && declined.output.contains("Nothing has been changed."), "\(declined)")
+            let dry = try await first.run("ubcontrol", "container", "wipe", "org.example.notes", "--dry-run")
+            #expect(dry.status == 0 && dry.output.hasPrefix("Would delete ") && dry.output.contains("the content of Notes included"), "\(dry)")
             #expect(FileManager.default.fileExists(atPath: documents.appending("Letter.txt").string))
-            let wipe = try await Tool.run(
-                "/bin/sh", ["-c", "echo org.example.notes | \(Tool.path("ubcontrol")) container wipe org.example.notes --home \(first.home)"])
-            #expect(wipe.status == 0 && wipe.output.hasPrefix("Deleted "), "\(wipe)")
+            let wipe = try await onTerminal(command, typing: "org.example.notes")
+            #expect(wipe.status == 0 && wipe.output.contains("Deleted "), "\(wipe)")
             for tool in listening {
                 for await line in tool.lines where line.contains("contentsRemoved") { break }
                 try await tool.stop()

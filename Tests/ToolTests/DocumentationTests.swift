@@ -10,7 +10,7 @@ struct DocumentationTests {
     @Test("the README's commands for trying by hand work as they stand, and show the note on the other device")
     func tryByHand() async throws {
         let readme = try String(contentsOfFile: Self.package.appending("README.md").string, encoding: .utf8)
-        let block = try #require(readme.split(separator: "```sh\n").dropFirst().last?.split(separator: "```").first)
+        let block = try #require(Self.shellBlocks(readme).first { $0.contains("notes add") })
         // The programs are built, and lie beside this one; the folder is this test's own.
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -23,6 +23,26 @@ struct DocumentationTests {
         #expect(outcome.output.contains(": nothing is wrong ("), "\(outcome.output)")
         #expect(outcome.output.contains("Ann <ann@example.org>, Vermont\n"), "\(outcome.output)")
         #expect(outcome.output.contains("this device's; nobody is signed in\n"), "\(outcome.output)")
+    }
+
+    /// The blocks of shell commands in a text.
+    private static func shellBlocks(_ text: String) -> [Substring] {
+        text.split(separator: "```sh\n").dropFirst().compactMap { $0.split(separator: "```").first }
+    }
+
+    @Test("the README's commands for completion and manual pages work as they stand")
+    func completionAndManual() async throws {
+        let readme = try String(contentsOfFile: Self.package.appending("README.md").string, encoding: .utf8)
+        let block = try #require(Self.shellBlocks(readme).first { $0.contains("--generate-completion-script") })
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        let programs = Tool.path("ubcontrol").removingLastComponent().string
+        let script = "cd '\(directory)'\n" + block.replacingOccurrences(of: "Tools/manual", with: Self.package.appending("Tools/manual").string)
+        let outcome = try await Tool.run(
+            "/bin/bash", ["-eo", "pipefail", "-c", script],
+            environment: ["PATH": "\(programs):/usr/bin:/bin", "UBIQUITY_BIN": programs])
+        #expect(outcome.status == 0 && outcome.output.contains("man/ubcontrol.1"), "\(outcome)")
     }
 
     @Test("the demo holds all of its comparisons")

@@ -14,6 +14,10 @@ struct KeptToolTests {
             #expect(show.status == 0 && show.output.contains("title=kept") && show.output.contains("deleted"), "\(show)")
             #expect(try await remover.list() == [])
 
+            let rehearsed = try await other.run("ubcontrol", "kept", "restore", id, "--dry-run")
+            #expect(rehearsed.status == 0 && rehearsed.output == "Would restore \(id): 2 changes written, 0 deletions.\n", "\(rehearsed)")
+            #expect(try await other.list() == [])
+            #expect(try await other.kept().first?.entry?.restored == nil)
             let restored = try await other.run("ubcontrol", "kept", "restore", id)
             #expect(restored.status == 0 && restored.output.contains("2 changes written, 0 deletions"), "\(restored)")
             for device in [other, remover] { #expect(try await device.list().map(\.title) == ["kept"]) }
@@ -21,6 +25,7 @@ struct KeptToolTests {
             #expect(entry.count == 1 && entry[0].entry?.restored != nil)
 
             #expect(try await other.run("ubcontrol", "kept", "remove", id).status == 64)
+            #expect(try await other.run("ubcontrol", "kept", "remove", id, "--dry-run").output == "Would remove \(id).\n")
             #expect(try await other.kept().count == 1)
             #expect(try await other.run("ubcontrol", "kept", "remove", id, "--yes").status == 0)
             #expect(try await other.kept().isEmpty)

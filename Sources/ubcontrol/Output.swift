@@ -1,0 +1,22 @@
+import Foundation
+
+/// Prints an object on a line of its own.
+func printJSON(_ object: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.dateEncodingStrategy = .iso8601
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    print(String(decoding: try encoder.encode(object), as: UTF8.self))
+}
+
+/// Writes to standard error.
+func writeError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+
+extension String {
+    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
+    var printable: String {
+        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
+    }
+}
+
+/// A number with what is counted, such as “2 files”.
+func counted(_ number: Int, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }
