@@ -79,7 +79,7 @@ struct PeersTable {
         for (index, peer) in peers.enumerated() {
             let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
-            let late = peer.late > 0 ? "; \(peer.late) have not arrived".yellow : ""
+            let late = peer.late > 0 ? "; \(peer.late) not arrived".yellow : ""
             lines.append("  \(column(index)) \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))"), last log \(peer.last), \(seen)\(late)")
         }
         if peers.count > 1, peers.count <= Self.widest { lines += table }

@@ -16,11 +16,12 @@ struct WatchWaitTests {
 
     @Test("F-33: ubwatch wait --until current does not end while a log that a receipt names has not arrived, nor before the app has read it")
     func lateLog() async throws {
-        try await withDevices(2) { devices in
+        try await withDevices(3) { devices in
             let (writer, device) = (devices[0], devices[1])
             for title in ["Milk", "Bread"] { try await writer.run("notes", "add", title) }
             let author = try #require(try await writer.watched().device.peer)
-            // Late: the receipt that names it has arrived.
+            // Late: the receipt of one that has read it has arrived before it.
+            #expect(try await devices[2].list().count == 2)
             let late = try #require(try writer.logs().last)
             let away = writer.root.appending("late")
             try FileManager.default.moveItem(atPath: late.string, toPath: away.string)

@@ -14,7 +14,7 @@ struct KnownStoreTests {
     }
 
     private func store(_ name: String) throws -> KnownStore {
-        KnownStore(path: "/home/ann/\(name).sqlite", content: name, container: try ContainerIdentifier("org.example.\(name)"))
+        KnownStore(path: FilePath("/home/ann/\(name).sqlite"), content: name, container: try ContainerIdentifier("org.example.\(name)"))
     }
 
     @Test("a store that is noted is known from then on, and is written only where no file says the same")

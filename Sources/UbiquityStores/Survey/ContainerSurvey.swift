@@ -35,6 +35,11 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var files = 0
         /// Their bytes.
         public var bytes: Int64 = 0
+
+        package init(files: Int = 0, bytes: Int64 = 0) {
+            self.files = files
+            self.bytes = bytes
+        }
     }
 
     /// What a store's content takes, by kind.

@@ -9,7 +9,12 @@ extension StoreInspection {
     /// - Parameter container: the container's directory. Blocks while it lists the logs of the content's peers, and reads a receipt and at most one log's header a peer.
     /// - Returns: what has not been taken in, what is awaited, and what has not gone out.
     /// - Throws: `Errno`, GRDB's errors, or `UbiquitousStoreError` where the store's own state is damaged.
-    package func exchange(with container: FilePath) throws -> StoreExchange { try read { db in try ExchangeReader(container, db).exchange() } }
+    package func exchange(with container: FilePath) throws -> StoreExchange {
+        try read { db in
+            var reader = try ExchangeReader(container, db)
+            return try reader.exchange()
+        }
+    }
 }
 
 /// Compares a store with its container, in one read of the store.

@@ -52,7 +52,7 @@ extension WatchFacts {
             let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
             lines.append("  \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))")")
-            let late = peer.late > 0 ? "; \(peer.late) more have not arrived".yellow : ""
+            let late = peer.late > 0 ? "; \(peer.late) more not arrived".yellow : ""
             lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)\(late)")
             let behind = peer.knowledge.filter { $0.behind > 0 }
             for lag in behind { lines.append("    has read \(lag.read) of \(lag.peer.printable): \("\(lag.behind) behind".yellow)") }
