@@ -144,6 +144,8 @@ private struct ExchangeReader {
         }
         if let fault = unusable["\(peer)/\(first)"] {
             waiting.reason = "it cannot be used: \(fault.reason)"
+        } else if header == nil {
+            waiting.reason = "it is no whole log: damaged, or still arriving"
         } else if !waiting.awaited.isEmpty {
             waiting.reason = "it waits for \(waiting.awaited.map(\.description).joined(separator: ", "))"
         } else if state.paused {
