@@ -26,9 +26,9 @@ extension ContainerSurvey {
         container = identifier.string
         self.path = full.string
         attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
-        stores = try files.namesIfThere(in: full.appending(UbiquityContainer.storesName)).sorted().compactMap { name in
-            let layout = ContentLayout(container: full, contentName: name)
-            guard !ForeignNames.matches(name), try files.kind(of: layout.epochs) == .directory else { return nil }
+        stores = try UbiquityContainer.storeContents(of: full, files).compactMap { name in
+            let layout = ContentLayout(container: full, content: name)
+            guard try files.kind(of: layout.epochs) == .directory else { return nil }
             return try Self.store(name, layout)
         }
     }
@@ -47,7 +47,7 @@ extension ContainerSurvey {
             names.append(name)
         }
         var peers: [SurveyedPeer] = []
-        for name in names where name != layout.epochs.lastComponent!.string {
+        for name in names where name != UbiquityContainer.epochsName {
             guard let peer = PeerIdentifier(name) else {
                 storage.other.addAll(below: layout.directory.appending(name))
                 continue

@@ -36,7 +36,7 @@ private struct ExchangeReader {
         self.db = db
         state = try StoreState.read(db)
         register = try LogRegister(own: state.peer, db)
-        layout = ContentLayout(container: container, contentName: state.content)
+        layout = ContentLayout(container: container, content: state.content)
         knowledge = try StoreKnowledge.all(state, db)
         unusable = Dictionary(try QuarantinedLog.list(db).map { ("\($0.peer)/\($0.file)", $0) }) { $1 }
     }

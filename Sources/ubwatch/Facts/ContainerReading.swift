@@ -91,7 +91,7 @@ struct ContainerReading: Sendable {
 
     private func addQuarantined(_ trouble: WatchFacts.Trouble, to storage: inout WatchFacts.Storage) {
         guard let store = trouble.store else { return }
-        let amount = size(ContentLayout(container: path, contentName: store).directory.pushing(FilePath(trouble.subject)))
+        let amount = size(ContentLayout(container: path, content: store).directory.pushing(FilePath(trouble.subject)))
         storage.quarantined.files += amount.files
         storage.quarantined.bytes += amount.bytes
     }

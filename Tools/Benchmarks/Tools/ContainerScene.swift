@@ -16,7 +16,7 @@ struct ContainerScene {
         directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-scene-\(UUID().uuidString)")
         home = directory.appending("home")
         container = directory.appending("root/bench/org.example.bench")
-        let layout = ContentLayout(container: container, contentName: "Items")
+        let layout = ContentLayout(container: container, content: "Items")
         for made in [home, container.appending(".ubiquity"), layout.epochs] {
             try FileManager.default.createDirectory(atPath: made.string, withIntermediateDirectories: true)
         }
