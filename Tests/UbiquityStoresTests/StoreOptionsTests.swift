@@ -17,7 +17,7 @@ struct StoreOptionsTests {
         "rebuildsFromUbiquitousContent": ("NSPersistentStoreRebuildFromUbiquitousContentOption", \Options.rebuildsFromUbiquitousContent),
     ]
 
-    /// Those that are an act here, or nothing.
+    /// Those that go by another name here, are an act, or nothing.
     private static let others = [
         "NSPersistentStoreUbiquitousContentURLKey", "NSPersistentStoreUbiquitousPeerTokenOption", "NSPersistentStoreRemoveUbiquitousMetadataOption",
         "NSReadOnlyPersistentStoreOption", "NSMigratePersistentStoresAutomaticallyOption", "NSInferMappingModelAutomaticallyOption",

@@ -27,7 +27,9 @@ extension UbiquitousStore {
         public var existingDatabase: FilePath?
         /// Files whose tables are joined with the store's, and never sync.
         public var attachedDatabases: [AttachedDatabase] = []
-        /// How SQLite keeps changes until they are whole. Every program that opens the store names the same.
+        /// How SQLite keeps changes until they are whole.
+        ///
+        /// Every program that opens the store names the same.
         ///
         /// With ``JournalMode/delete`` whoever reads waits for whoever writes, in this process and others, and the other way round: a long read, or an import, then holds up saves.
         public var journalMode = JournalMode.wal
