@@ -11,11 +11,13 @@ struct StoreOptionsTests {
     private typealias Options = UbiquitousStore.Options
 
     /// Core Data's keys for a store that syncs, without what all of them begin and end with, and what stands for each in the one value.
-    private static let mirrored: [String: (key: String, option: PartialKeyPath<Options>)] = [
-        "contentName": ("NSPersistentStoreUbiquitousContentNameKey", \Options.contentName),
-        "containerIdentifier": ("NSPersistentStoreUbiquitousContainerIdentifierKey", \Options.containerIdentifier),
-        "rebuildsFromUbiquitousContent": ("NSPersistentStoreRebuildFromUbiquitousContentOption", \Options.rebuildsFromUbiquitousContent),
-    ]
+    private static var mirrored: [String: (key: String, option: PartialKeyPath<Options>)] {
+        [
+            "contentName": ("NSPersistentStoreUbiquitousContentNameKey", \Options.contentName),
+            "containerIdentifier": ("NSPersistentStoreUbiquitousContainerIdentifierKey", \Options.containerIdentifier),
+            "rebuildsFromUbiquitousContent": ("NSPersistentStoreRebuildFromUbiquitousContentOption", \Options.rebuildsFromUbiquitousContent),
+        ]
+    }
 
     /// Those that go by another name here, are an act, or nothing.
     private static let others = [
