@@ -75,7 +75,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Ubiquity",
-            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores"], swiftSettings: settings),
+            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system], swiftSettings: settings),
         .target(
             name: "UbiquityTesting",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system],
@@ -111,6 +111,8 @@ let package = Package(
         .executableTarget(
             name: "people-by-state", dependencies: ["PeopleStore", "Ubiquity", arguments, grdb], path: "Examples/People/ByState",
             swiftSettings: settings),
+        // As an app has it that is no part of this package: without our settings.
+        .executableTarget(name: "groceries", dependencies: ["Ubiquity", grdb], path: "Examples/Tutorial"),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
         .executableTarget(
@@ -167,7 +169,7 @@ let package = Package(
             name: "ToolTests",
             dependencies: [
                 "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "people",
-                "people-by-state",
+                "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),

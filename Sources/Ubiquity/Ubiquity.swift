@@ -3,3 +3,6 @@
 @_exported public import TreeWatching
 @_exported public import UbiquityContainers
 @_exported public import UbiquityStores
+
+// Paths are its, all over the interface.
+@_exported public import struct SystemPackage.FilePath

@@ -20,6 +20,24 @@ public typealias Reacquirer = @Sendable () async -> Void
 /// A presenter that accesses its own item while it handles a message uses a coordinator made with
 /// ``FileCoordinator/init(filePresenter:)``, which goes before whoever is waiting for the presenter (C-52).
 /// ``FilePresenterMessage/current`` tells who caused a message.
+///
+/// ```swift
+/// actor Letter: FilePresenter {
+///     nonisolated let presentedItemURL: URL?
+///     private var text = ""
+///
+///     init(_ url: URL) { presentedItemURL = url }
+///
+///     func savePresentedItemChanges() async throws {
+///         try await FileCoordinator(filePresenter: self).write(presentedItemURL!) { [text] url in try Data(text.utf8).write(to: url) }
+///     }
+///
+///     func presentedItemDidChange() async {
+///         let read = try? await FileCoordinator(filePresenter: self).read(presentedItemURL!) { url in try String(contentsOf: url, encoding: .utf8) }
+///         text = read ?? text
+///     }
+/// }
+/// ```
 public protocol FilePresenter: AnyObject, Sendable {
     /// The item that is presented, or nil while there is none.
     ///

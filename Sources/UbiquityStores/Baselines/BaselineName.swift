@@ -1,33 +1,33 @@
 internal import UbiquityContainers
 
 /// `<sequence>.<content hash>.ubbaseline`, the sequence in twelve digits.
-public struct BaselineName: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct BaselineName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The number of the baseline among its peer's in this epoch, from 1.
-    public let sequence: Int64
+    package let sequence: Int64
     /// The hash of the file's bytes.
-    public let hash: ContentHash
+    package let hash: ContentHash
 
     private static let suffix = ".ubbaseline"
 
     /// Names a baseline.
-    public init(sequence: Int64, hash: ContentHash) {
+    package init(sequence: Int64, hash: ContentHash) {
         self.sequence = sequence
         self.hash = hash
     }
 
     /// Reads a file's name; nil for anything but the one spelling of a baseline's.
-    public init?(_ name: some StringProtocol) {
+    package init?(_ name: some StringProtocol) {
         guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
         self.init(sequence: position.sequence, hash: position.hash)
     }
 
     /// As the names sort.
-    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
+    package static func < (left: Self, right: Self) -> Bool { left.position < right.position }
 
     private var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
 
     /// The name of the file.
-    public var description: String { position.fileName(suffix: Self.suffix) }
+    package var description: String { position.fileName(suffix: Self.suffix) }
 }
 
 /// A baseline of a content: whose, and which.

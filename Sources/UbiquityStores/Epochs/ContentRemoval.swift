@@ -67,7 +67,7 @@ extension UbiquitousStore {
     ///   - path: where the app has its store.
     ///   - options: the content's name.
     ///   - confirmation: names the content.
-    ///   - container: the container's identifier; nil for the first that `config.json` declares.
+    ///   - container: the container's identifier; nil for that of ``Options/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: what was done on this device.
@@ -79,7 +79,7 @@ extension UbiquitousStore {
     ) async throws -> ContentRemoval {
         var options = options
         options.exchangesAutomatically = false
-        let container = try await UbiquityContainer(container, home: home)
+        let container = try await UbiquityContainer(options.container(or: container), home: home)
         let store = try await open(at: path, options: options, in: container, schema: schema)
         let (file, sealer) = (store.file, store.current.sealer)
         do {

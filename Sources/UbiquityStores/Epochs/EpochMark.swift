@@ -1,25 +1,25 @@
-public import Foundation
+package import Foundation
 package import UbiquityContainers
 
 /// `epochs/<n>.<peer>`: the file that begins an epoch of a store's content, and ends those before.
 ///
 /// It is written once. Its name decides: a mark that cannot be read begins its epoch all the same, and says of no log that its writer had it.
-public struct EpochMark: Sendable, Hashable, Codable {
+package struct EpochMark: Sendable, Hashable, Codable {
     /// The form of the file.
-    public static let format = 1
+    package static let format = 1
 
     /// The form of the file.
-    public var format: Int
+    package var format: Int
     /// The epoch that it begins.
-    public var epoch: Int64
+    package var epoch: Int64
     /// Who wrote it.
-    public var peer: String
+    package var peer: String
     /// What the writer had taken in of the epoch before, its own published logs included; nil in the mark of a content's first epoch.
-    public var knowledge: [Receipt.Entry]?
+    package var knowledge: [Receipt.Entry]?
     /// Logs before those that the writer had passed over; nil for none.
-    public var holes: [Receipt.Entry]?
+    package var holes: [Receipt.Entry]?
     /// When it was written, by the writer's clock.
-    public var time: Date?
+    package var time: Date?
 
     package init(epoch: Int64, peer: PeerIdentifier, knowledge: Knowledge?, time: Date) {
         format = Self.format
@@ -31,7 +31,7 @@ public struct EpochMark: Sendable, Hashable, Codable {
     }
 
     /// Reads a mark's bytes; nil for what is damaged or newer.
-    public init?(decoding bytes: [UInt8]) {
+    package init?(decoding bytes: [UInt8]) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         guard let mark = try? decoder.decode(EpochMark.self, from: Data(bytes)), mark.format <= Self.format else { return nil }
@@ -46,5 +46,5 @@ public struct EpochMark: Sendable, Hashable, Codable {
     }
 
     /// What its writer had taken in of the epoch before.
-    public var stated: Knowledge { Knowledge(stated: knowledge ?? [], holes: holes) }
+    package var stated: Knowledge { Knowledge(stated: knowledge ?? [], holes: holes) }
 }

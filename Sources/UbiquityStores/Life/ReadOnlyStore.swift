@@ -12,7 +12,7 @@ extension UbiquitousStore {
     ///   - path: where the app has its store.
     ///   - account: an account that has been signed in to on this device.
     ///   - options: the content's name.
-    ///   - container: the container's identifier; nil for the first that `config.json` declares.
+    ///   - container: the container's identifier; nil for that of ``Options/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store. Writing to it, and all that exchanges, throws `UbiquitousStoreError` with `readOnly`, or GRDB's `SQLITE_READONLY`.
@@ -22,7 +22,7 @@ extension UbiquitousStore {
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options)
         let home = try home ?? DeviceHome.standard()
-        let identifier = try UbiquityContainer.identifier(container, in: home)
+        let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
         var context = StoreContext(options: options, schema: schema, now: { Date() }, files: LinuxFileLayer())
         context.isReadOnly = true
         let files = StoreFiles(path: path, identifier: identifier, home: home, context: context)

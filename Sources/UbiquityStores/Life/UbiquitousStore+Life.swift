@@ -15,7 +15,7 @@ extension UbiquitousStore {
     /// - Parameters:
     ///   - path: where the app wants its store, outside of containers. The files themselves lie beside it, below `CoreDataUbiquitySupport`.
     ///   - options: the content's name, and how it is exchanged.
-    ///   - container: the container's identifier, such as `org.example.notes`; nil for the first that `config.json` declares.
+    ///   - container: the container's identifier, such as `org.example.notes`; nil for that of ``Options/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
@@ -34,7 +34,7 @@ extension UbiquitousStore {
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options)
         let home = try home ?? DeviceHome.standard()
-        let identifier = try UbiquityContainer.identifier(container, in: home)
+        let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
             try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))
         }

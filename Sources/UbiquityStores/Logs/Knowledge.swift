@@ -26,7 +26,7 @@ public struct Knowledge: Hashable, Sendable {
     /// By peer, the last log of each branch; a peer of which nothing is known is absent.
     public private(set) var heads: [PeerIdentifier: Set<Position>] = [:]
 
-    /// By peer, the logs before a head that have not been taken in all the same, for their author was retired at them (``Retirement``).
+    /// By peer, the logs before a head that have not been taken in all the same, for their author was retired at them (<doc:Retirement>).
     public private(set) var holes: [PeerIdentifier: Set<Position>] = [:]
 
     /// Knowledge of nothing.

@@ -1,7 +1,7 @@
 /// A log: an immutable file that holds one or several saves of one peer.
 ///
 /// Magic (8 bytes), length of the header (4, little-endian), header, body to the end. The name carries the hash of all of it.
-public struct LogFile: Sendable {
+package struct LogFile: Sendable {
     /// Not text, as the first byte and the line ends tell programs that would convert it.
     static let magic: [UInt8] = [0x89] + Array("UBLOG".utf8) + [0x0D, 0x0A]
 
@@ -9,7 +9,7 @@ public struct LogFile: Sendable {
     static let limit = 1 << 30
 
     /// Who wrote it, after what, knowing what.
-    public let header: LogHeader
+    package let header: LogHeader
     /// The changes.
     package let body: ArraySlice<UInt8>
 
@@ -27,7 +27,7 @@ public struct LogFile: Sendable {
     ///
     /// - Parameter bytes: the whole file.
     /// - Throws: `LogFault`.
-    public init(decoding bytes: [UInt8]) throws(LogFault) {
+    package init(decoding bytes: [UInt8]) throws(LogFault) {
         guard bytes.starts(with: Self.magic) else {
             throw .damaged(bytes.count < Self.magic.count ? "it is truncated" : "it is not a log")
         }
@@ -53,7 +53,7 @@ public struct LogFile: Sendable {
     ///   - bytes: the whole file.
     ///   - name: the name that the file was found under.
     /// - Throws: `LogFault` where hash or sequence differ, too.
-    public init(decoding bytes: [UInt8], named name: LogFileName) throws(LogFault) {
+    package init(decoding bytes: [UInt8], named name: LogFileName) throws(LogFault) {
         guard ContentHash(of: bytes) == name.hash else {
             throw .damaged("its bytes do not have the hash in its name: it is truncated, altered, or still arriving")
         }

@@ -1,20 +1,20 @@
 /// `<sequence>.<content hash>.ublog`, the sequence in twelve digits, so that names sort as numbers do.
-public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The number of the log among its peer's in this epoch, from 1.
-    public let sequence: Int64
+    package let sequence: Int64
     /// The hash of the file's bytes.
-    public let hash: ContentHash
+    package let hash: ContentHash
 
     private static let suffix = ".ublog"
 
     /// Names a log.
-    public init(sequence: Int64, hash: ContentHash) {
+    package init(sequence: Int64, hash: ContentHash) {
         self.sequence = sequence
         self.hash = hash
     }
 
     /// Reads a file's name; nil for anything but the one spelling of a log's.
-    public init?(_ name: some StringProtocol) {
+    package init?(_ name: some StringProtocol) {
         guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
         self.init(sequence: position.sequence, hash: position.hash)
     }
@@ -26,13 +26,13 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
     }
 
     /// As the names sort.
-    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
+    package static func < (left: Self, right: Self) -> Bool { left.position < right.position }
 
     /// The log that it names, of whichever peer.
     var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
 
     /// The name of the file.
-    public var description: String { position.fileName(suffix: Self.suffix) }
+    package var description: String { position.fileName(suffix: Self.suffix) }
 }
 
 extension Knowledge.Position {

@@ -1,35 +1,35 @@
-public import Foundation
-public import UbiquityContainers
+package import Foundation
+package import UbiquityContainers
 
 /// The first part of a log: who wrote it, after what, knowing what.
 ///
 /// Its form is final; unknown fields are kept out of the way.
-public struct LogHeader: Hashable, Sendable {
+package struct LogHeader: Hashable, Sendable {
     /// The form of the header, and of the file around it.
-    public static let format: UInt64 = 1
+    package static let format: UInt64 = 1
 
     /// The form of the body.
-    public var bodyVersion: UInt64
+    package var bodyVersion: UInt64
     /// The log's author.
-    public var peer: PeerIdentifier
+    package var peer: PeerIdentifier
     /// The name of the content that it belongs to.
-    public var contentName: String
+    package var contentName: String
     /// The epoch that it belongs to.
-    public var epoch: Int64
+    package var epoch: Int64
     /// Its number among its author's in this epoch, from 1.
-    public var sequence: Int64
+    package var sequence: Int64
     /// The hash of the author's log before it; nil for the first.
-    public var predecessor: ContentHash?
+    package var predecessor: ContentHash?
     /// What the author had taken in when it wrote this log, as far as that differs from what it knew at the log before.
-    public var news: Knowledge
+    package var news: Knowledge
     /// The last migration of the author's schema.
-    public var schema: String
+    package var schema: String
     /// The author's wall clock.
-    public var created: Date
+    package var created: Date
     /// How many saves it holds.
-    public var saves: Int64
+    package var saves: Int64
     /// How many changes of records it holds.
-    public var changes: Int64
+    package var changes: Int64
 
     package init(
         bodyVersion: UInt64 = LogBody.version, peer: PeerIdentifier, contentName: String, epoch: Int64, sequence: Int64, predecessor: ContentHash?,
@@ -159,14 +159,14 @@ extension LogHeader {
 }
 
 /// Why a log cannot be used.
-public enum LogFault: Error, Hashable, Sendable, CustomStringConvertible {
+package enum LogFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The bytes are truncated, altered or foreign.
     case damaged(String)
     /// A newer version wrote it.
     case newer(String)
 
     /// The reason in words, to stand behind the file's name.
-    public var description: String {
+    package var description: String {
         switch self {
         case .damaged(let reason): reason
         case .newer(let reason): "\(reason), which this version cannot read: update this program"

@@ -1,43 +1,43 @@
-public import Foundation
+package import Foundation
 package import UbiquityContainers
 
 /// `receipts/<i>`: the file in which a peer publishes its knowledge.
 ///
 /// Each is written once; its owner removes the ones before.
-public struct Receipt: Sendable, Hashable, Codable {
+package struct Receipt: Sendable, Hashable, Codable {
     /// The form of the file.
-    public static let format = 1
+    package static let format = 1
 
     /// One peer's last log taken in.
-    public struct Entry: Sendable, Hashable, Codable {
+    package struct Entry: Sendable, Hashable, Codable {
         /// The peer's name.
-        public var peer: String
+        package var peer: String
         /// The sequence.
-        public var sequence: Int64
+        package var sequence: Int64
         /// The content hash, in hexadecimal.
-        public var hash: String
+        package var hash: String
     }
 
     /// The form of the file.
-    public var format: Int
+    package var format: Int
     /// Whose receipt it is.
-    public var peer: String
+    package var peer: String
     /// The epoch that it is about.
-    public var epoch: Int64
+    package var epoch: Int64
     /// For each peer, its own logs included, up to where it has taken them in: an entry for each branch of a forked identifier.
-    public var knowledge: [Entry]
+    package var knowledge: [Entry]
     /// Logs before those that have been passed over, for their author was retired at them; nil for none.
-    public var holes: [Entry]?
+    package var holes: [Entry]?
     /// The files that its waiting logs need and that are not there, or cannot be used; nil for none.
-    public var awaits: [AwaitedFile]?
+    package var awaits: [AwaitedFile]?
     /// The migrations that the peer's schema has been through, in order.
-    public var migrations: [String]
+    package var migrations: [String]
     /// The device's name.
-    public var device: String
+    package var device: String
     /// The app's name.
-    public var app: String
+    package var app: String
     /// When it was written, by the peer's clock.
-    public var time: Date
+    package var time: Date
 
     package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, awaits: [AwaitedFile] = [], migrations: [String], time: Date) {
         format = Self.format
@@ -53,7 +53,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
 
     /// Reads a receipt's bytes; nil for what is damaged or newer: the receipt before it, or the next, will do.
-    public init?(decoding bytes: [UInt8]) {
+    package init?(decoding bytes: [UInt8]) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         guard let receipt = try? decoder.decode(Receipt.self, from: Data(bytes)), receipt.format <= Self.format else { return nil }
@@ -74,7 +74,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
 
     /// The knowledge that it states; entries that cannot be read are left out.
-    public var stated: Knowledge { Knowledge(stated: knowledge, holes: holes) }
+    package var stated: Knowledge { Knowledge(stated: knowledge, holes: holes) }
 }
 
 extension Knowledge {

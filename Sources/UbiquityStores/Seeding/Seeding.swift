@@ -23,7 +23,7 @@ extension UbiquitousStore {
     ///
     /// Where the token is in the store, by an earlier call or from another device, it returns at once. Else each record that is neither here nor
     /// dead is inserted with the least stamp, so that it never beats an edit; then the token, which syncs. Records are taken in by the batch, each
-    /// one transaction; after a crash or an error, the next call with the token and the same file goes on behind the last. See <doc:Seeding>.
+    /// one transaction; after a crash or an error, the next call with the token and the same file goes on behind the last. See <doc:SeedingStores>.
     ///
     /// - Parameters:
     ///   - file: the database; it is only read.

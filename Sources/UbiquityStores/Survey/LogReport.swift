@@ -1,89 +1,89 @@
-public import Foundation
-public import SystemPackage
+package import Foundation
+package import SystemPackage
 internal import UbiquityContainers
 
 /// A log in readable form.
-public struct LogReport: Sendable, Codable {
+package struct LogReport: Sendable, Codable {
     /// The file's name.
-    public var file: String
+    package var file: String
     /// What is wrong with it, if the bytes are not those that the name says; nil where they are, or where the name says nothing.
-    public var fault: String?
+    package var fault: String?
     /// The author.
-    public var peer: String
+    package var peer: String
     /// The content's name.
-    public var contentName: String
+    package var contentName: String
     /// The epoch.
-    public var epoch: Int64
+    package var epoch: Int64
     /// The sequence.
-    public var sequence: Int64
+    package var sequence: Int64
     /// The hash of the author's log before.
-    public var predecessor: String?
+    package var predecessor: String?
     /// What the author had newly taken in.
-    public var news: [Receipt.Entry]
+    package var news: [Receipt.Entry]
     /// The author's last migration.
-    public var schema: String
+    package var schema: String
     /// When it was written, by the author's clock.
-    public var created: Date
+    package var created: Date
     /// How many saves it holds.
-    public var saves: Int64
+    package var saves: Int64
     /// The changes, in the order of the file.
-    public var changes: [Change]
+    package var changes: [Change]
 
     /// The records that its author found to be one.
-    public var same: [Same]
+    package var same: [Same]
 
     /// The peers that its author retired.
-    public var retired: [Retired]
+    package var retired: [Retired]
 
     /// A peer that is not expected back.
-    public struct Retired: Sendable, Codable {
+    package struct Retired: Sendable, Codable {
         /// Its identifier.
-        public var peer: String
+        package var peer: String
         /// The number of its newest receipt then.
-        public var receipt: Int64
+        package var receipt: Int64
         /// The last of its logs that nobody is to wait for; 0 for none.
-        public var sequence: Int64
+        package var sequence: Int64
     }
 
     /// Two records that are one for as long as they are in these lives.
-    public struct Same: Sendable, Codable {
+    package struct Same: Sendable, Codable {
         /// The table.
-        public var table: String
+        package var table: String
         /// The primary keys, for people.
-        public var keys: [[String]]
+        package var keys: [[String]]
         /// Their lives.
-        public var lives: [Int64]
+        package var lives: [Int64]
     }
 
     /// A change of one record.
-    public struct Change: Sendable, Codable {
+    package struct Change: Sendable, Codable {
         /// The table.
-        public var table: String
+        package var table: String
         /// The primary key, for people.
-        public var key: [String]
+        package var key: [String]
         /// The record's life: odd is alive, even is dead.
-        public var life: Int64
+        package var life: Int64
         /// When the save was made, by the hybrid clock.
-        public var stamp: Date
+        package var stamp: Date
         /// How many stamps of that millisecond came before.
-        public var counter: Int
+        package var counter: Int
         /// The columns written, with their values for people; empty for a death.
-        public var columns: [Column]
+        package var columns: [Column]
     }
 
     /// A column that a change writes.
-    public struct Column: Sendable, Codable {
+    package struct Column: Sendable, Codable {
         /// Its name.
-        public var name: String
+        package var name: String
         /// Its value, for people.
-        public var value: String
+        package var value: String
     }
 
     /// Reads a log.
     ///
     /// - Parameter path: the file; another name than its own is taken, and mentioned in `fault`.
     /// - Throws: `UbiquitousStoreError` where it cannot be read as a log.
-    public init(of path: FilePath) throws {
+    package init(of path: FilePath) throws {
         let bytes: [UInt8]
         do {
             bytes = try LinuxFileLayer().read(path, limit: LogFile.limit)
