@@ -165,8 +165,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "people",
-                "people-by-state",
+                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture",
+                "notes", "people", "people-by-state",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),

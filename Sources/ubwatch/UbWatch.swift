@@ -6,6 +6,7 @@ struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
         abstract: "See what happens in a container: changes, items, peers, logs.",
-        subcommands: [EventsCommand.self, ItemsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self]
+        subcommands: [LiveCommand.self, EventsCommand.self, ItemsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self],
+        defaultSubcommand: LiveCommand.self
     )
 }
