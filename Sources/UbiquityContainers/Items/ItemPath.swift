@@ -42,11 +42,32 @@ package enum ItemPath {
     ///   - files: where it lies.
     /// - Returns: their names; of a directory that cannot be read, none.
     package static func conflicted(in directory: FilePath, files: any FileLayer) -> Set<String> {
-        let names = (try? files.names(in: directory)) ?? []
+        Set(unresolvedCopies(among: (try? files.names(in: directory)) ?? [], in: directory).map(\.original))
+    }
+
+    /// A copy of an item that lost a conflict, which nobody has resolved.
+    package struct UnresolvedCopy: Sendable, Hashable {
+        /// Where it lies.
+        package var path: FilePath
+        /// The name of the item, which lies beside it.
+        package var original: String
+        /// The device that wrote it, as far as its name tells.
+        package var device: String?
+    }
+
+    /// The conflict copies among the names of a directory whose conflict is not resolved.
+    ///
+    /// - Parameters:
+    ///   - names: all that lies there.
+    ///   - directory: where that is.
+    /// - Returns: the copies, in the names' order.
+    package static func unresolvedCopies(among names: [String], in directory: FilePath) -> [UnresolvedCopy] {
         let copies = names.compactMap { name in ConflictName(name).map { ($0, directory.appending(name)) } }
         guard !copies.isEmpty else { return [] }
         // A copy of what is not there is an item like others.
         let present = Set(names)
-        return Set(copies.filter { present.contains($0.original) && ConflictCopy($0, at: $1)?.isResolved == false }.map(\.0.original))
+        return copies.filter { present.contains($0.original) && ConflictCopy($0, at: $1)?.isResolved == false }.map {
+            UnresolvedCopy(path: $1, original: $0.original, device: $0.device)
+        }
     }
 }

@@ -33,6 +33,34 @@ public struct LocalItemStatus: ItemStatusSource {
         return conflicted.contains(name) ? .conflicted : .unknown
     }
 
+    /// The same for several: each directory is read once.
+    ///
+    /// - Parameter items: absolute paths in the container.
+    /// - Returns: `excluded`, `conflicted` or `unknown` for each.
+    /// - Throws: `ContainerError` with `notInContainer`; `CancellationError`.
+    public func statuses(of items: [FilePath]) async throws -> [FilePath: ItemStatus] {
+        try Task.checkCancellation()
+        let paths = try items.map { item throws(ContainerError) in (item: item, path: try ItemPath.resolve(item, in: container)) }
+        return try await blocking { [files, container] in
+            var conflicted: [FilePath: Set<String>] = [:]
+            var statuses: [FilePath: ItemStatus] = [:]
+            statuses.reserveCapacity(paths.count)
+            for (item, path) in paths {
+                if ItemPath.isExcluded(path, in: container) {
+                    statuses[item] = .excluded
+                } else if path != container, let name = path.lastComponent?.string {
+                    let directory = path.removingLastComponent()
+                    let names = conflicted[directory] ?? ItemPath.conflicted(in: directory, files: files)
+                    conflicted[directory] = names
+                    statuses[item] = names.contains(name) ? .conflicted : .unknown
+                } else {
+                    statuses[item] = .unknown
+                }
+            }
+            return statuses
+        }
+    }
+
     /// Tells of items that come, go or get conflict copies, by watching the container's directory.
     ///
     /// - Returns: a sequence that ends early where there is no such directory.

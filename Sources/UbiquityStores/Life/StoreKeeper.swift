@@ -69,6 +69,7 @@ actor StoreKeeper {
             origin = nil
         }
         last.note(life.place)
+        files.home.note(KnownStore(path: files.path, content: files.context.options.contentName, container: files.identifier))
     }
 
     /// Ends what runs, without waiting for it.

@@ -40,6 +40,13 @@ public struct LogFile: Sendable {
         body = bytes[(start + length)...]
     }
 
+    /// How many bytes of a file that begins as a log its header ends before; nil of one that does not, or too few to tell.
+    static func headerEnd(of bytes: some Collection<UInt8>) -> Int? {
+        let start = magic.count + 4
+        guard bytes.count >= start, bytes.starts(with: magic) else { return nil }
+        return start + bytes.dropFirst(magic.count).prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
     /// Reads a log's bytes and checks them against the file's name.
     ///
     /// - Parameters:

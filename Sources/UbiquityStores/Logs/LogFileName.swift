@@ -19,6 +19,12 @@ public struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertib
         self.init(sequence: position.sequence, hash: position.hash)
     }
 
+    /// The same of a name's bytes, which may be any.
+    init?(bytes: UnsafeRawBufferPointer) {
+        guard let position = Knowledge.Position(fileBytes: bytes, suffix: Self.suffix) else { return nil }
+        self.init(sequence: position.sequence, hash: position.hash)
+    }
+
     /// As the names sort.
     public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
 
@@ -36,11 +42,16 @@ extension Knowledge.Position {
 
     /// Reads `<sequence>.<content hash><suffix>`; nil for anything but the one spelling.
     init?(fileName name: some StringProtocol, suffix: String) {
-        // By bytes: a listing of a hundred thousand names is read this way.
-        let bytes = Array(name.utf8)
+        var name = String(name)
+        guard let position = name.withUTF8({ Self(fileBytes: UnsafeRawBufferPointer($0), suffix: suffix) }) else { return nil }
+        self = position
+    }
+
+    /// The same of a name's bytes: a listing of a hundred thousand names is read this way.
+    init?(fileBytes bytes: UnsafeRawBufferPointer, suffix: String) {
         guard bytes.count == Self.digits + 1 + ContentHash.digits + suffix.utf8.count, bytes[Self.digits] == UInt8(ascii: "."),
             bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8),
-            let hash = ContentHash(hexadecimal: bytes[(Self.digits + 1)...].prefix(ContentHash.digits))
+            let hash = ContentHash(hexadecimal: UnsafeRawBufferPointer(rebasing: bytes[(Self.digits + 1)...].prefix(ContentHash.digits)))
         else { return nil }
         var sequence: Int64 = 0
         for digit in bytes[..<Self.digits] {

@@ -16,13 +16,17 @@ package struct StoreInspection: Sendable {
     ///   - path: the SQLite file below `CoreDataUbiquitySupport`, or the path that the app gave its store.
     ///   - readOnly: whether nothing may be written.
     /// - Throws: `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
-    package init(_ path: FilePath, readOnly: Bool) throws {
-        file = try Self.resolve(path)
+    package init(_ path: FilePath, readOnly: Bool) throws { try self.init(Self.resolve(path), readOnly: readOnly, isImmutable: false) }
+
+    /// - Parameter isImmutable: whether nobody has the file open: then SQLite takes no lock, and makes nothing beside it.
+    init(_ file: FilePath, readOnly: Bool, isImmutable: Bool) throws {
+        self.file = file
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.busyMode = .timeout(30)
         do {
-            queue = try DatabaseQueue(path: file.string, configuration: configuration)
+            queue = try DatabaseQueue(
+                path: isImmutable ? AttachedDatabase.readOnly(file, isImmutable: true) : file.string, configuration: configuration)
             try queue.read { [file] db in
                 guard try db.tableExists("ubiquity_state") else {
                     throw UbiquitousStoreError(.notADatabase, "\(file) is an SQLite database, but no store of this package.", path: file)
@@ -88,7 +92,7 @@ package struct StoreInspection: Sendable {
     }
 
     /// The store file that a path means.
-    private static func resolve(_ path: FilePath) throws -> FilePath {
+    static func resolve(_ path: FilePath) throws -> FilePath {
         if FileManager.default.fileExists(atPath: path.string) { return path }
         guard let name = path.lastComponent?.string else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
         let support = StoreFile.supportDirectory(of: path)

@@ -142,6 +142,7 @@ public final class UbiquitousStore: Sendable {
         let context = StoreContext(options: options, schema: schema, now: now, files: container.files)
         let file = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
         let base = try await open(file, in: container, context, copying: copying)
+        container.home.note(KnownStore(path: path, content: options.contentName, container: container.identifier))
         return UbiquitousStore(base, context)
     }
 

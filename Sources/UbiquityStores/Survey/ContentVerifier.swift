@@ -28,7 +28,7 @@ struct ContentVerifier {
             found = verifier.found
         }
         // What cannot be listed has been reported.
-        let survey = try? ContainerSurvey.store(name, layout, files)
+        let survey = try? ContainerSurvey.store(name, layout)
         found.unread = (survey?.peers ?? []).flatMap { peer in
             peer.knowledge.filter { $0.behind > 0 }.map { .init(peer: peer.peer, author: $0.peer, logs: $0.behind) }
         }

@@ -4,7 +4,7 @@ package import SystemPackage
 package import UbiquityContainers
 
 /// How a store file stands, for tools: what its own tables say.
-package struct StoreSummary: Sendable, Codable {
+package struct StoreSummary: Sendable, Codable, Equatable {
     /// The SQLite file.
     package var file: String
     /// What it is for: `account`, `local` or `fallback`; with `former` or `damaged` before it where it was put out of the way.
@@ -26,11 +26,22 @@ package struct StoreSummary: Sendable, Codable {
     /// Whether its account's content has been read once as far as it was known.
     package var isGathered: Bool
     package var isPaused: Bool
+    /// Whether it has its place in the container; from then on a missing one is never made again.
+    package var isAttached: Bool
     /// What is to be done with the app's next exchange; nil for nothing.
     package var request: String?
     package var quarantined: Int
     package var held: Int
     package var conflicts: Int
+}
+
+extension StoreSummary {
+    /// Whether something was written that is in no log yet.
+    static func isNoted(_ db: Database) throws -> Bool {
+        try Int64.fetchAll(db, sql: "SELECT number FROM ubiquity_table").contains { number in
+            try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_capture_\(number))")!
+        }
+    }
 }
 
 extension StoreInspection {
@@ -47,9 +58,6 @@ extension StoreInspection {
                 let name = table["name"] as String
                 return try sum + (db.tableExists(name) ? count(name.quotedIdentifier) : 0)
             }
-            let isNoted = try tables.contains { table in
-                try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_capture_\(table["number"] as Int64))")!
-            }
             let held = try tables.reduce(0) { sum, table in
                 let aside = "ubiquity_aside_\(table["number"] as Int64)"
                 return try sum + (db.tableExists(aside) ? count("\(aside) WHERE held > ''") : 0)
@@ -59,9 +67,10 @@ extension StoreInspection {
             return StoreSummary(
                 file: file.string, place: aside + (state.place == .store ? "account" : state.place.rawValue), account: state.account,
                 container: state.container, content: state.content, peer: state.peer.description, epoch: state.epoch,
-                bytes: (try? LinuxFileLayer().size(of: file)) ?? 0, records: records, unpublished: try count("ubiquity_outbox"), isNoted: isNoted,
+                bytes: (try? LinuxFileLayer().size(of: file)) ?? 0, records: records, unpublished: try count("ubiquity_outbox"),
+                isNoted: try StoreSummary.isNoted(db),
                 isGathered: try Bool.fetchOne(db, sql: "SELECT gathered FROM ubiquity_state")!, isPaused: state.paused,
-                request: state.request?.rawValue, quarantined: try count("ubiquity_quarantine"), held: held,
+                isAttached: state.attached, request: state.request?.rawValue, quarantined: try count("ubiquity_quarantine"), held: held,
                 conflicts: try count("ubiquity_conflict"))
         }
     }

@@ -1,0 +1,148 @@
+internal import Foundation
+public import SystemPackage
+internal import UbiquityContainers
+
+extension ContainerSurvey {
+    /// Looks at a container.
+    ///
+    /// - Parameter path: `<containers root>/<account>/<container identifier>`. Blocks while it lists directories, looks up the size of each file below
+    ///   `CoreData`, and reads one receipt a peer and the first log of each that somebody has not read.
+    /// - Throws: `UbiquitousStoreError` where there is no such directory, or it is no container.
+    public init(of path: FilePath) throws {
+        let files = LinuxFileLayer()
+        let full = PathFacts.absolute(path)
+        guard try files.kind(of: full) == .directory else {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
+        }
+        guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
+            try files.kind(of: full.appending(UbiquityContainer.markDirectoryName)) == .directory
+        else {
+            throw UbiquitousStoreError(
+                .fileSystem, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
+                path: full)
+        }
+        self.account = account.string
+        container = identifier.string
+        self.path = full.string
+        attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
+        stores = try files.namesIfThere(in: full.appending(UbiquityContainer.storesName)).sorted().compactMap { name in
+            let layout = ContentLayout(container: full, contentName: name)
+            guard !ForeignNames.matches(name), try files.kind(of: layout.epochs) == .directory else { return nil }
+            return try Self.store(name, layout)
+        }
+    }
+
+    static func store(_ name: String, _ layout: ContentLayout) throws -> Store {
+        var storage = Storage()
+        var epoch: Int64 = 0
+        var names: [String] = []
+        try DirectoryScan.forEachIfThere(in: layout.epochs, sizes: true) { entry in
+            guard let mark = entry.text.flatMap(ContentLayout.epoch(ofMark:)) else { return storage.other.add(entry) }
+            epoch = max(epoch, mark)
+            storage.marks.add(entry)
+        }
+        try DirectoryScan.forEachIfThere(in: layout.directory, sizes: true) { entry in
+            guard entry.kind == .directory, let name = entry.text else { return storage.other.add(entry) }
+            names.append(name)
+        }
+        var peers: [SurveyedPeer] = []
+        for name in names where name != layout.epochs.lastComponent!.string {
+            guard let peer = PeerIdentifier(name) else {
+                storage.other.addAll(below: layout.directory.appending(name))
+                continue
+            }
+            peers.append(try SurveyedPeer(peer, layout, epoch: epoch, &storage))
+        }
+        peers.sort { $0.identifier < $1.identifier }
+        relate(&peers, layout, name, epoch: epoch)
+        return Store(
+            name: name, epoch: epoch, peers: peers.map(\.peer), logs: storage.logs.files, bytes: storage.logs.bytes, storage: storage)
+    }
+
+    /// Says of each peer how far it has read the others, and how many of its logs are late.
+    private static func relate(_ peers: inout [SurveyedPeer], _ layout: ContentLayout, _ name: String, epoch: Int64) {
+        let places = Dictionary(uniqueKeysWithValues: peers.indices.map { (peers[$0].identifier, $0) })
+        var times = FirstLogTimes(layout: layout, epoch: epoch)
+        for index in peers.indices {
+            let (own, known) = (peers[index].identifier, peers[index].stated)
+            let others = Set(places.keys).union(known.heads.keys).subtracting([own]).sorted()
+            peers[index].peer.knowledge = others.map { other in
+                var lag = Lag(peer: other.description, read: known.sequence(of: other), behind: 0)
+                guard let place = places[other] else { return lag }
+                let unread = peers[place].unread(known.certainHeads(of: other))
+                lag.behind = unread.count
+                lag.oldest = unread.first.map { times.time(of: $0, by: other) }
+                return lag
+            }
+        }
+        let named = peers.reduce(into: [PeerIdentifier: Int64]()) { named, peer in
+            for author in peer.stated.heads.keys { named[author] = max(named[author] ?? 0, peer.stated.sequence(of: author)) }
+        }
+        guard peers.contains(where: { ($0.peer.last) < named[$0.identifier] ?? 0 }) else { return }
+        // Logs go once a baseline holds them: only where a log is named that is not there are baselines looked into.
+        let baselines = BaselineKnowledge.all(in: layout, name, epoch: epoch, of: peers.map(\.identifier))
+        for index in peers.indices {
+            let held = baselines.map { $0.sequence(of: peers[index].identifier) }.max() ?? 0
+            peers[index].peer.late = max(0, (named[peers[index].identifier] ?? 0) - max(held, peers[index].peer.last))
+        }
+    }
+}
+
+/// What the baselines that are here hold.
+enum BaselineKnowledge {
+    /// The knowledge of each baseline that can be read.
+    static func all(in layout: ContentLayout, _ name: String, epoch: Int64, of peers: [PeerIdentifier]) -> [Knowledge] {
+        let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
+        return peers.flatMap { peer in
+            let names = (try? LinuxFileLayer().namesIfThere(in: layout.baselines(of: peer, epoch: epoch)))?.compactMap { BaselineName($0) } ?? []
+            return names.compactMap { try? reader.header(of: BaselineID(peer: peer, name: $0), clock: .latest).knowledge }
+        }
+    }
+}
+
+/// When logs were written that somebody has not read, each looked up once.
+private struct FirstLogTimes {
+    let layout: ContentLayout
+    let epoch: Int64
+    private var times: [PeerIdentifier: [LogFileName: Date]] = [:]
+
+    init(layout: ContentLayout, epoch: Int64) { (self.layout, self.epoch) = (layout, epoch) }
+
+    /// By its author's clock, or by its file's time where it cannot be read.
+    mutating func time(of name: LogFileName, by author: PeerIdentifier) -> Date {
+        if let known = times[author]?[name] { return known }
+        let file = layout.logs(of: author, epoch: epoch).appending(name.description)
+        let time = LogHeader(inFileAt: file)?.created ?? (try? FileFacts(of: file))?.modificationDate ?? .distantPast
+        times[author, default: [:]][name] = time
+        return time
+    }
+}
+
+extension DirectoryScan {
+    /// The same of a directory that may have gone, or never been.
+    static func forEachIfThere(in directory: FilePath, sizes: Bool = false, _ body: (Entry) -> Void) throws(Errno) {
+        do {
+            try forEach(in: directory, sizes: sizes, body)
+        } catch .noSuchFileOrDirectory {
+        } catch .notDirectory {
+        }
+    }
+}
+
+extension ContainerSurvey.Amount {
+    mutating func add(_ entry: DirectoryScan.Entry) {
+        guard entry.kind == .file else { return }
+        files += 1
+        bytes += entry.size
+    }
+
+    /// All files below a directory, as far as it can be listed.
+    mutating func addAll(below directory: FilePath) {
+        var directories: [String] = []
+        try? DirectoryScan.forEach(in: directory, sizes: true) { entry in
+            if entry.kind == .directory, let name = entry.text { directories.append(name) } else { add(entry) }
+        }
+        for name in directories { addAll(below: directory.appending(name)) }
+    }
+}

@@ -1,0 +1,149 @@
+internal import Foundation
+internal import GRDB
+package import SystemPackage
+internal import UbiquityContainers
+
+extension StoreInspection {
+    /// How the store stands to what lies in its container now.
+    ///
+    /// - Parameter container: the container's directory. Blocks while it lists the logs of the content's peers, and reads a receipt and at most one log's header a peer.
+    /// - Returns: what has not been taken in, what is awaited, and what has not gone out.
+    /// - Throws: `Errno`, GRDB's errors, or `UbiquitousStoreError` where the store's own state is damaged.
+    package func exchange(with container: FilePath) throws -> StoreExchange { try read { db in try ExchangeReader(container, db).exchange() } }
+}
+
+/// Compares a store with its container, in one read of the store.
+private struct ExchangeReader {
+    private typealias Log = (peer: PeerIdentifier, position: Knowledge.Position)
+
+    private let db: Database
+    private let state: StoreState
+    private let register: LogRegister
+    private let layout: ContentLayout
+    private let files = LinuxFileLayer()
+    private let knowledge: Knowledge
+    private let unusable: [String: QuarantinedLog]
+    /// The logs that are there, and have not been taken in.
+    private var unread: [PeerIdentifier: [LogFileName]] = [:]
+    private var awaited: Set<AwaitedFile> = []
+
+    init(_ container: FilePath, _ db: Database) throws {
+        self.db = db
+        state = try StoreState.read(db)
+        register = try LogRegister(own: state.peer, db)
+        layout = ContentLayout(container: container, contentName: state.content)
+        knowledge = try StoreKnowledge.all(state, db)
+        unusable = Dictionary(try QuarantinedLog.list(db).map { ("\($0.peer)/\($0.file)", $0) }) { $1 }
+    }
+
+    mutating func exchange() throws -> StoreExchange {
+        let marks = try EpochMarks(of: layout, files: files)
+        var found = StoreExchange(knowledge: knowledge.listed, epoch: max(state.epoch, marks.present))
+        found.hindrance = hindrance(marks)
+        found.unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
+        found.isNoted = try StoreSummary.isNoted(db)
+        let peers = try files.namesIfThere(in: layout.directory).compactMap { PeerIdentifier($0) }.sorted()
+        try list(peers)
+        try readReceipts(peers)
+        found.unjoinedBaselines = try readBaselines(peers)
+        for peer in peers { if let waiting = try waiting(of: peer) { found.waiting.append(waiting) } }
+        found.awaited = Array(awaited.sorted { ($0.peer, $0.sequence ?? .max) < ($1.peer, $1.sequence ?? .max) }.prefix(StoreExchange.limit))
+        found.awaitedCount = awaited.count
+        found.unread = found.waiting.reduce(0) { $0 + $1.logs }
+        found.isImported = found.hindrance == nil && found.unread == 0 && found.unjoinedBaselines == 0
+        found.isCurrent = found.isImported && awaited.isEmpty && found.unpublished == 0 && !found.isNoted
+        return found
+    }
+
+    private func hindrance(_ marks: EpochMarks) -> String? {
+        if marks.present > state.epoch {
+            return "the content's epoch is \(marks.present), and the store is in \(state.epoch): the app has not followed yet"
+        }
+        guard (try? files.kind(of: layout.directory)) == .directory else { return "the content's directory \(layout.directory) is not there" }
+        guard state.attached else { return "the store has not attached to the container yet" }
+        guard (try? files.kind(of: layout.logs(of: state.peer, epoch: state.epoch))) == .directory else {
+            return "the store's own directory is gone from the container: \(layout.logs(of: state.peer, epoch: state.epoch))"
+        }
+        return nil
+    }
+
+    private mutating func list(_ peers: [PeerIdentifier]) throws {
+        for peer in peers {
+            var names: [LogFileName] = []
+            try DirectoryScan.forEachIfThere(in: layout.logs(of: peer, epoch: state.epoch)) { entry in
+                if entry.kind == .file, let name = LogFileName(bytes: entry.name) { names.append(name) }
+            }
+            let unknown = try register.unknown(among: names, of: peer)
+            if !unknown.isEmpty { unread[peer] = unknown }
+        }
+    }
+
+    /// What the receipts of peers that are not retired say that they hold.
+    private mutating func readReceipts(_ peers: [PeerIdentifier]) throws {
+        let retired = try Retirements.all(db)
+        for (peer, newest) in try layout.receipts(besides: state.peer, epoch: state.epoch, files: files)
+        where retired[peer]?.isInForce(newest.number) != true {
+            for log in newest.receipt?.stated.entries ?? [] { try note(log) }
+        }
+        // What the store itself has said that it waits for, large values among that.
+        let own = layout.receipts(of: state.peer, epoch: state.epoch)
+        guard let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max(),
+            let receipt = (try? files.read(own.appending(String(newest)), limit: 16 << 20)).flatMap({ Receipt(decoding: $0) })
+        else { return }
+        for file in receipt.awaits ?? [] {
+            guard let peer = PeerIdentifier(file.peer), let hash = file.hash.flatMap({ ContentHash(hexadecimal: $0) }) else { continue }
+            if let sequence = file.sequence {
+                try note((peer, .init(sequence: sequence, hash: hash)))
+            } else if try files.kind(of: layout.values(of: peer, epoch: state.epoch).appending(hash.description)) == nil {
+                awaited.insert(file)
+            }
+        }
+    }
+
+    /// How many baselines hold what the store does not.
+    private mutating func readBaselines(_ peers: [PeerIdentifier]) throws -> Int {
+        try BaselineKnowledge.all(in: layout, state.content, epoch: state.epoch, of: peers).count { known in
+            try known.entries.contains { try !isHeld($0) }
+        }
+    }
+
+    /// Whether a log has been taken in, or passed over for good.
+    private func isHeld(_ log: Log) throws -> Bool {
+        try register.contains(log.position, of: log.peer) || knowledge.holes[log.peer]?.contains(log.position) == true
+    }
+
+    /// Notes a log that is neither held nor there.
+    private mutating func note(_ log: Log) throws {
+        let name = LogFileName(sequence: log.position.sequence, hash: log.position.hash)
+        guard try !isHeld(log), unread[log.peer]?.contains(name) != true else { return }
+        awaited.insert(AwaitedFile(peer: log.peer.description, sequence: name.sequence, hash: name.hash.description, isDamaged: false))
+    }
+
+    /// The logs of a peer that wait, and what the first of them waits for.
+    private mutating func waiting(of peer: PeerIdentifier) throws -> StoreExchange.Waiting? {
+        guard let names = unread[peer], let first = names.first else { return nil }
+        let header = LogHeader(inFileAt: layout.logs(of: peer, epoch: state.epoch).appending(first.description))
+        var waiting = StoreExchange.Waiting(
+            peer: peer.description, sequence: first.sequence, logs: names.count, since: header?.created,
+            reason: "it lies there and has not been read: does the app run?")
+        if let header {
+            var needed = header.news.entries.map { ($0.peer, $0.position) }
+            if let before = header.predecessor { needed.append((peer, .init(sequence: first.sequence - 1, hash: before))) }
+            for (author, position) in needed where author != state.peer {
+                try note((author, position))
+                let isThere = unread[author]?.contains(LogFileName(sequence: position.sequence, hash: position.hash)) == true
+                guard try !isHeld((author, position)), !isThere else { continue }
+                waiting.awaited.append(
+                    AwaitedFile(peer: author.description, sequence: position.sequence, hash: position.hash.description, isDamaged: false))
+            }
+        }
+        if let fault = unusable["\(peer)/\(first)"] {
+            waiting.reason = "it cannot be used: \(fault.reason)"
+        } else if !waiting.awaited.isEmpty {
+            waiting.reason = "it waits for \(waiting.awaited.map(\.description).joined(separator: ", "))"
+        } else if state.paused {
+            waiting.reason = "the store is paused"
+        }
+        return waiting
+    }
+}

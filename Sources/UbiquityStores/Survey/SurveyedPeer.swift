@@ -1,0 +1,112 @@
+internal import Foundation
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// A peer while the others' lags behind it are counted.
+struct SurveyedPeer {
+    let identifier: PeerIdentifier
+    var peer: ContainerSurvey.Peer
+    /// What its receipt says it has read.
+    private(set) var stated = Knowledge()
+    /// Its logs, in order.
+    private var logs: [LogFileName] = []
+    /// Of a forked identifier, each whole log and the one before it.
+    private var predecessors: [LogFileName: LogFileName?] = [:]
+
+    /// Looks at its directory.
+    ///
+    /// - Parameters:
+    ///   - identifier: the peer.
+    ///   - layout: the content's.
+    ///   - epoch: the present one.
+    ///   - storage: gets what its files take.
+    /// - Throws: `Errno` where a directory that is there cannot be listed.
+    init(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ storage: inout ContainerSurvey.Storage) throws {
+        self.identifier = identifier
+        peer = .init(peer: identifier.description, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
+        try DirectoryScan.forEachIfThere(in: layout.peer(identifier), sizes: true) { entry in
+            // Other epochs.
+            if entry.kind == .directory, entry.text != String(epoch) {
+                if let name = entry.text { storage.other.addAll(below: layout.peer(identifier).appending(name)) }
+            } else {
+                storage.other.add(entry)
+            }
+        }
+        var receipts: [Int64] = []
+        let directory = layout.logs(of: identifier, epoch: epoch)
+        try DirectoryScan.forEachIfThere(in: directory, sizes: true) { entry in
+            if entry.kind == .file, let name = LogFileName(bytes: entry.name) {
+                logs.append(name)
+                storage.logs.add(entry)
+                peer.bytes += entry.size
+            } else if entry.kind == .directory, let name = entry.text {
+                let below = directory.appending(name)
+                switch name {
+                case "values": storage.values.addAll(below: below)
+                case ContentLayout.baselinesName: storage.baselines.addAll(below: below)
+                case ContentLayout.temporaryName: storage.temporary.addAll(below: below)
+                case ContentLayout.receiptsName:
+                    storage.receipts.addAll(below: below)
+                    try? DirectoryScan.forEach(in: below) { entry in entry.text.flatMap(Receipt.number(ofFile:)).map { receipts.append($0) } }
+                default: storage.other.addAll(below: below)
+                }
+            } else {
+                storage.other.add(entry)
+            }
+        }
+        logs.sort()
+        peer.logs = logs.count
+        peer.last = logs.last?.sequence ?? 0
+        peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
+        if peer.isForked { predecessors = Self.predecessors(of: logs, in: directory) }
+        readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
+    }
+
+    /// The last one that can be read: a synchroniser may bring the newest half.
+    private mutating func readReceipt(_ numbers: [Int64], in directory: FilePath) {
+        for number in numbers.sorted(by: >) {
+            guard let bytes = try? LinuxFileLayer().read(directory.appending(String(number)), limit: 16 << 20),
+                let receipt = Receipt(decoding: bytes)
+            else { continue }
+            (peer.device, peer.app, peer.seen) = (receipt.device, receipt.app, receipt.time)
+            stated = receipt.stated
+            return
+        }
+    }
+
+    /// For each whole log the one before it.
+    private static func predecessors(of logs: [LogFileName], in directory: FilePath) -> [LogFileName: LogFileName?] {
+        var predecessors: [LogFileName: LogFileName?] = [:]
+        for name in logs {
+            guard let bytes = try? LinuxFileLayer().read(directory.appending(name.description), limit: LogFile.limit),
+                let header = try? LogFile(decoding: bytes, named: name).header
+            else { continue }
+            predecessors[name] = .some(header.predecessor.map { LogFileName(sequence: name.sequence - 1, hash: $0) })
+        }
+        return predecessors
+    }
+
+    /// How many of its logs somebody has not read who has read up to these, and the first of them that is there.
+    func unread(_ heads: Set<Knowledge.Position>) -> (count: Int64, first: LogFileName?) {
+        guard peer.isForked else {
+            let read = heads.lazy.map(\.sequence).max() ?? 0
+            return read < peer.last ? (peer.last - read, logs[firstIndex(after: read)]) : (0, nil)
+        }
+        var unread = Set(predecessors.keys)
+        for head in heads {
+            var next: LogFileName? = LogFileName(sequence: head.sequence, hash: head.hash)
+            while let name = next, unread.remove(name) != nil { next = predecessors[name] ?? nil }
+        }
+        return (Int64(unread.count), unread.min())
+    }
+
+    /// Where the logs begin that come behind a sequence.
+    private func firstIndex(after sequence: Int64) -> Int {
+        var (low, high) = (0, logs.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if logs[middle].sequence <= sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// One look at a container and this device's part in it, but for the items' status; it blocks.
+struct ContainerReading: Sendable {
+    let path: FilePath
+    let home: DeviceHome?
+    let options: WatchReader.Options
+    /// Which directory the container was when it was first seen; nil where it has not been.
+    let first: DirectoryIdentity?
+
+    func facts() throws -> (WatchFacts, DirectoryIdentity?) {
+        let identity = DirectoryIdentity(of: path)
+        var facts = WatchFacts(
+            time: Date(), path: path.string, account: path.removingLastComponent().lastComponent?.string ?? "",
+            container: path.lastComponent?.string ?? "", presence: .there, device: .init(), state: .idle)
+        facts.device = device(facts)
+        let isKnown = first != nil || facts.device.wasAttached
+        do {
+            let survey = try ContainerSurvey(of: path)
+            (facts.attached, facts.stores) = (survey.attached, survey.stores)
+            if let first, identity != first {
+                facts.presence = .replaced
+            } else if let peer = facts.device.peer, facts.device.wasAttached, !survey.attached.contains(peer) {
+                facts.presence = .unmarked
+            }
+        } catch let error as UbiquitousStoreError where isKnown && error.code == .fileSystem {
+            facts.presence = identity == nil ? .gone : .unmarked
+        }
+        facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)
+        if facts.presence != .gone {
+            let items = ItemSurvey(of: path)
+            facts.storage.documents = .init(files: items.files, bytes: items.bytes)
+            for copy in items.copies { add(copy, to: &facts.troubles) }
+        }
+        addStorage(to: &facts)
+        for store in facts.localStores { addTroubles(of: store, to: &facts) }
+        addKept(to: &facts)
+        return (facts, identity)
+    }
+
+    // MARK: The device
+
+    private func device(_ facts: WatchFacts) -> WatchFacts.Device {
+        var device = WatchFacts.Device()
+        guard let home else { return device }
+        device.home = home.path.string
+        do {
+            guard let (name, record) = try home.signedIn else { return device }
+            device.signedIn = name.description
+            guard name.description == facts.account, let identifier = try? ContainerIdentifier(facts.container),
+                let entry = record.peers[facts.container]
+            else { return device }
+            let container = try UbiquityContainer(recorded: identifier, of: name, home: home, files: LinuxFileLayer())
+            // A copy of a container that lies elsewhere is not this device's.
+            guard PathFacts.resolved(container.path) == PathFacts.resolved(path) else { return device }
+            (device.peer, device.wasAttached) = (entry.identifier, entry.attached)
+            if entry.attached, case .detached = container.attachment() { device.detached = container.attachment().description }
+        } catch {
+            device.failure = "\(error)"
+        }
+        return device
+    }
+
+    // MARK: Space
+
+    private func addStorage(to facts: inout WatchFacts) {
+        func add(_ amount: WatchFacts.Amount, to sum: inout WatchFacts.Amount) {
+            sum.files += amount.files
+            sum.bytes += amount.bytes
+        }
+        for storage in facts.stores.map(\.storage) {
+            add(storage.logs, to: &facts.storage.logs)
+            add(storage.values, to: &facts.storage.values)
+            add(storage.baselines, to: &facts.storage.baselines)
+            add(storage.receipts, to: &facts.storage.receipts)
+            add(storage.marks, to: &facts.storage.marks)
+            add(storage.temporary, to: &facts.storage.temporary)
+            add(storage.other, to: &facts.storage.other)
+        }
+        for peer in facts.attached { add(size(path.appending(UbiquityContainer.markDirectoryName).appending(peer)), to: &facts.storage.marks) }
+        for file in facts.localStores.flatMap(\.files) {
+            for suffix in ["", "-wal", "-shm"] { add(size(FilePath(file.summary.file + suffix)), to: &facts.storage.local) }
+        }
+    }
+
+    private func size(_ file: FilePath) -> WatchFacts.Amount {
+        guard let facts = try? FileFacts(of: file), facts.kind == .file else { return .init() }
+        return .init(files: 1, bytes: facts.size)
+    }
+
+    // MARK: Troubles
+
+    private func add(_ copy: ItemPath.UnresolvedCopy, to troubles: inout WatchFacts.Troubles) {
+        let since = (try? FileFacts(of: copy.path))?.modificationDate
+        let reason = "\(copy.original) was changed \(copy.device.map { "by \($0) " } ?? "")at the same time elsewhere; this copy lost"
+        let subject = copy.path.string.dropFirst(path.string.count + 1)
+        troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
+    }
+
+    private func addTroubles(of store: LocalStore, to facts: inout WatchFacts) {
+        for file in store.files where file.isInUse || !file.summary.place.hasPrefix("former") {
+            guard let found = try? StoreInspection.look(at: FilePath(file.summary.file), { try $0.troubles(limit: options.troubles) }) else {
+                continue
+            }
+            let content = file.summary.content
+            for log in found.quarantined {
+                facts.troubles.add(
+                    .init(
+                        kind: .quarantined, subject: "\(log.peer)/\(file.summary.epoch)/\(log.file)", reason: log.reason, since: log.since,
+                        store: content,
+                        peer: log.peer), limit: options.troubles)
+                let layout = ContentLayout(container: path, contentName: content)
+                if let peer = PeerIdentifier(log.peer) {
+                    let amount = size(layout.logs(of: peer, epoch: file.summary.epoch).appending(log.file))
+                    facts.storage.quarantined.files += amount.files
+                    facts.storage.quarantined.bytes += amount.bytes
+                }
+            }
+            for record in found.held {
+                facts.troubles.add(.init(kind: .held, subject: record.subject, reason: record.reason, store: content), limit: options.troubles)
+            }
+            for conflict in found.conflicts {
+                facts.troubles.add(
+                    .init(
+                        kind: .conflict, subject: conflict.subject, reason: conflict.reason, since: conflict.noticed, store: content,
+                        peer: conflict.author), limit: options.troubles)
+            }
+            facts.troubles.count(.conflict, file.summary.conflicts, listed: found.conflicts.count)
+            facts.troubles.count(.held, file.summary.held, listed: found.held.count)
+        }
+    }
+
+    private func addKept(to facts: inout WatchFacts) {
+        guard let home else { return }
+        for entry in ((try? KeptLogs(home: home).list()) ?? []).compactMap(\.entry)
+        where entry.container == facts.container && entry.account == facts.account && entry.restored == nil {
+            let reason = "\(entry.changes) changes of records had not gone out when the content was removed; see `ubcontrol kept`"
+            facts.troubles.add(
+                .init(kind: .kept, subject: entry.id, reason: reason, since: entry.time, store: entry.content), limit: options.troubles)
+        }
+    }
+}
+
+extension WatchFacts.Troubles {
+    /// Counts one, and lists it while there are few of its kind.
+    mutating func add(_ trouble: WatchFacts.Trouble, limit: Int) {
+        counts[trouble.kind.rawValue, default: 0] += 1
+        if listed.count(where: { $0.kind == trouble.kind }) < limit { listed.append(trouble) } else { isWhole = false }
+    }
+
+    /// Counts what a bounded list has left out.
+    mutating func count(_ kind: WatchFacts.Trouble.Kind, _ all: Int, listed: Int) {
+        guard all > listed else { return }
+        counts[kind.rawValue, default: 0] += all - listed
+        isWhole = false
+    }
+}

@@ -1,0 +1,58 @@
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Finds the stores of this device that belong to a container, and reads how they stand; it blocks.
+struct LocalStoreReader {
+    let container: FilePath
+    let account: String
+    let identifier: String
+    let home: DeviceHome?
+
+    /// The stores.
+    ///
+    /// - Parameter named: store files, or paths that apps gave their stores, beside those that the device home knows.
+    /// - Returns: each, by path, those that are named first.
+    func stores(_ named: [FilePath]) -> [LocalStore] {
+        let known = (home?.knownStores ?? []).filter { $0.container == identifier }
+        var stores = named.map { store(at: PathFacts.absolute($0), content: nil) }
+        for entry in known where !stores.contains(where: { $0.path == entry.path && $0.content == entry.content }) {
+            let store = store(at: FilePath(entry.path), content: entry.content)
+            // A store that another account alone has used says nothing of this one's container.
+            if store.isGone || store.failure != nil || !store.files.isEmpty { stores.append(store) }
+        }
+        return stores
+    }
+
+    private func store(at path: FilePath, content: String?) -> LocalStore {
+        var store = LocalStore(path: path.string, content: content ?? "")
+        let files = StoreInspection.files(at: path)
+        store.isGone = files.isEmpty
+        let last = StoreInspection.lastPlace(of: path)
+        if let last, last.account.isEmpty || last.account == account { store.usesLocalStorage = last.place != "account" }
+        for file in files {
+            do {
+                let (summary, exchange) = try StoreInspection.look(at: file) { inspection in
+                    let summary = try inspection.summary()
+                    let exchanges = isOurs(summary, content) && summary.place == "account" && DirectoryIdentity(of: container) != nil
+                    return (summary, exchanges ? try inspection.exchange(with: container) : nil)
+                }
+                guard isOurs(summary, content) else { continue }
+                if store.content.isEmpty { store.content = summary.content }
+                let isInUse =
+                    last.map { $0.place == summary.place && $0.account == summary.account } ?? (summary.place == "account")
+                var suspended = exchange?.hindrance
+                if summary.isPaused { suspended = "paused; resume it with: ubcontrol store resume \(file)" }
+                store.files.append(LocalStore.File(summary: summary, isInUse: isInUse, suspended: suspended, exchange: exchange))
+            } catch {
+                store.failure = "\(error)"
+            }
+        }
+        store.files.sort { $0.isInUse && !$1.isInUse }
+        return store
+    }
+
+    private func isOurs(_ summary: StoreSummary, _ content: String?) -> Bool {
+        (content == nil || summary.content == content) && summary.container == identifier && (summary.account.isEmpty || summary.account == account)
+    }
+}

@@ -1,0 +1,107 @@
+import UbiquityContainers
+import UbiquityStores
+
+extension WatchFacts {
+    /// The same with ``state`` and ``reasons`` as the rest says.
+    var judged: WatchFacts {
+        var facts = self
+        let findings = [signing, setUp, outgoing, incoming].compactMap { $0 }
+        facts.state = findings.first?.state ?? .idle
+        facts.reasons = obstacles + findings.flatMap(\.reasons)
+        return facts
+    }
+
+    private typealias Finding = (state: AccountState, reasons: [String])
+
+    /// What keeps anything from moving.
+    private var obstacles: [String] {
+        var reasons: [String] = []
+        switch presence {
+        case .there: break
+        case .gone: reasons.append("the container is gone: \(path)")
+        case .replaced: reasons.append("the container is another directory than before: \(path)")
+        case .unmarked: reasons.append("this device's attachment mark is gone from the container: it has been wiped, or is not all here")
+        }
+        if presence == .there, let detached = device.detached { reasons.append(detached) }
+        if let failure = device.failure { reasons.append(failure) }
+        for store in localStores {
+            if store.isGone { reasons.append("the store \(store.path) is gone from this device") }
+            if let failure = store.failure { reasons.append("the store \(store.path): \(failure)") }
+            for file in store.files where file.isInUse {
+                if let suspended = file.suspended { reasons.append("the store \(store.content) (\(store.path)): \(suspended)") }
+                if let request = file.summary.request { reasons.append("the store \(store.content) is to \(request) with the app's next exchange") }
+            }
+        }
+        return reasons
+    }
+
+    private var signing: Finding? {
+        guard device.signedIn != account else { return nil }
+        let who = device.signedIn.map { "\($0) is signed in on this device, not \(account)" } ?? "nobody is signed in on this device"
+        return (.signedOut, [who])
+    }
+
+    private var setUp: Finding? {
+        var reasons: [String] = []
+        if presence == .there, !device.wasAttached { reasons.append("this device has not attached to the container yet") }
+        for store in localStores {
+            if store.usesLocalStorage {
+                reasons.append("the store \(store.content) (\(store.path)) uses local storage until the account's content has been read")
+            }
+            for file in store.files where file.isInUse && file.summary.place == "account" && !file.summary.isAttached {
+                reasons.append("the store \(store.content) (\(store.path)) has not attached to the container yet")
+            }
+        }
+        return reasons.isEmpty ? nil : (.settingUp, reasons)
+    }
+
+    /// The account's files of this device's stores.
+    private var exchanging: [(store: LocalStore, file: LocalStore.File)] {
+        localStores.flatMap { store in store.files.filter { $0.isInUse && $0.summary.place == "account" }.map { (store, $0) } }
+    }
+
+    private var outgoing: Finding? {
+        var reasons: [String] = []
+        for (store, file) in exchanging {
+            if file.summary.unpublished > 0 {
+                reasons.append("\(Self.amount(file.summary.unpublished, "log")) of the store \(store.content) wait to go out")
+            }
+            if file.summary.isNoted { reasons.append("the store \(store.content) has saves that are in no log yet: does the app run?") }
+        }
+        let waiting = [ItemStatus.uploading, .waitingToUpload].reduce(0) { $0 + (items.byStatus[$1.rawValue] ?? 0) }
+        if waiting > 0 { reasons.append("\(Self.amount(waiting, "item")) wait to go out") }
+        return reasons.isEmpty ? nil : (.uploading, reasons)
+    }
+
+    private var incoming: Finding? {
+        var reasons: [String] = []
+        for store in stores {
+            for peer in store.peers where peer.late > 0 {
+                reasons.append("\(Self.amount(Int(peer.late), "log")) of \(peer.peer) in the store \(store.name) have not arrived")
+            }
+            // A store that nobody here knows of says what it has read in its receipt.
+            guard let own = store.peers.first(where: { $0.peer == device.peer }),
+                !exchanging.contains(where: { $0.file.summary.content == store.name })
+            else { continue }
+            for lag in own.knowledge where lag.behind > 0 {
+                reasons.append("\(Self.amount(Int(lag.behind), "log")) of \(lag.peer) in the store \(store.name) have not been read here")
+            }
+        }
+        for (store, file) in exchanging {
+            for waiting in file.exchange?.waiting ?? [] {
+                reasons.append(
+                    "\(Self.amount(waiting.logs, "log")) of \(waiting.peer) from log \(waiting.sequence) on wait in the store \(store.content): \(waiting.reason)"
+                )
+            }
+            guard let exchange = file.exchange else { continue }
+            for awaited in exchange.awaited.prefix(5) { reasons.append("the store \(store.content) waits for \(awaited)") }
+            if exchange.awaitedCount > 5 { reasons.append("the store \(store.content) waits for \(exchange.awaitedCount - 5) files more") }
+            if exchange.unjoinedBaselines > 0 { reasons.append("a baseline holds what the store \(store.content) does not") }
+        }
+        let missing = [ItemStatus.notDownloaded, .downloading, .downloaded].reduce(0) { $0 + (items.byStatus[$1.rawValue] ?? 0) }
+        if missing > 0 { reasons.append("\(Self.amount(missing, "item")) are not here in the newest version") }
+        return reasons.isEmpty ? nil : (.downloading, reasons)
+    }
+
+    static func amount(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
+}

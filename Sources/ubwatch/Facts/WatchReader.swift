@@ -1,0 +1,90 @@
+import Foundation
+import Glibc
+import SyncthingStatus
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// Reads ``WatchFacts`` of one container, as often as it is asked.
+///
+/// It reads files only: nothing is written, coordinated or downloaded, nor made beside a store's file.
+actor WatchReader {
+    /// What is read of a container.
+    struct Options: Sendable {
+        /// Store files, or paths that apps gave their stores, beside those that the device home knows.
+        var stores: [FilePath] = []
+        /// How many items are listed at most.
+        var items = 100
+        /// How many troubles of a kind are listed at most.
+        var troubles = 100
+        /// Whether items are looked at: Syncthing is asked for their status where `config.json` names it.
+        var looksAtItems = true
+    }
+
+    /// The container's directory, absolute.
+    nonisolated let path: FilePath
+    /// The device home; nil where there is none.
+    nonisolated let home: DeviceHome?
+    private let options: Options
+    /// Which directory the container was when it was first seen.
+    private var first: DirectoryIdentity?
+
+    /// - Parameters:
+    ///   - container: its directory.
+    ///   - home: the device home; nil where there is none.
+    ///   - options: what is read.
+    init(_ container: FilePath, home: DeviceHome?, options: Options = Options()) {
+        path = PathFacts.absolute(container)
+        self.home = home
+        self.options = options
+    }
+
+    /// Looks at the container now.
+    ///
+    /// - Returns: the facts. Of a container that is gone they say so, if this device was attached to it or this reader has seen it before.
+    /// - Throws: `UbiquitousStoreError` where there is no such container and never was one; `Errno` where it cannot be read; `CancellationError`.
+    func facts() async throws -> WatchFacts {
+        try Task.checkCancellation()
+        let reading = ContainerReading(path: path, home: home, options: options, first: first)
+        let (facts, identity) = try await blocking { try reading.facts() }
+        if first == nil { first = identity }
+        guard options.looksAtItems, facts.presence != .gone else { return facts.judged }
+        var whole = facts
+        whole.items = await items()
+        return whole.judged
+    }
+
+    private func items() async -> WatchFacts.Items {
+        var items = WatchFacts.Items()
+        do {
+            let endpoint = try home.flatMap { try SyncthingEndpoint(configuredIn: $0) }
+            let source: any ItemStatusSource = endpoint.map { SyncthingStatus(path, endpoint: $0) } ?? LocalItemStatus(path)
+            items.source = endpoint == nil ? "local" : "syncthing"
+            let lines = try await ItemListing(of: [path], in: path, isRecursive: true, source: source).lines()
+            items.count = lines.count
+            for line in lines { items.byStatus[line.status.rawValue, default: 0] += 1 }
+            let quiet: Set<ItemStatus> = [.current, .excluded, .unknown]
+            let isTelling = lines.filter { !quiet.contains($0.status) }
+            items.listed = Array(isTelling.prefix(options.items))
+            items.listed += lines.lazy.filter { quiet.contains($0.status) }.prefix(options.items - items.listed.count)
+            items.listed.sort { $0.path < $1.path }
+            items.isWhole = items.listed.count == lines.count
+        } catch {
+            items.failure = "\(error)"
+        }
+        return items
+    }
+}
+
+/// Which directory it is.
+struct DirectoryIdentity: Sendable, Equatable {
+    var device: UInt64
+    var inode: UInt64
+
+    /// Nil where there is no directory at a path.
+    init?(of path: FilePath) {
+        var status = stat()
+        guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+}
