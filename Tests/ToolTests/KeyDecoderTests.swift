@@ -50,7 +50,9 @@ import UbiquityTesting
     @Test("Bytes that are no text give no key, and the next key comes")
     func rubbish() {
         var decoder = KeyDecoder()
-        #expect(decoder.decode([0xFF, 0xC3, UInt8(ascii: "q"), 0xE6, 0x97, UInt8(ascii: "/"), 0xED, 0xA0, 0x80]) == [.character("q"), .character("/")])
-        #expect(decoder.decode([0x1B, UInt8(ascii: "[")] + Array(repeating: UInt8(ascii: "1"), count: 100) + [UInt8(ascii: "q")]).last == .character("q"))
+        #expect(
+            decoder.decode([0xFF, 0xC3, UInt8(ascii: "q"), 0xE6, 0x97, UInt8(ascii: "/"), 0xED, 0xA0, 0x80]) == [.character("q"), .character("/")])
+        #expect(
+            decoder.decode([0x1B, UInt8(ascii: "[")] + Array(repeating: UInt8(ascii: "1"), count: 100) + [UInt8(ascii: "q")]).last == .character("q"))
     }
 }

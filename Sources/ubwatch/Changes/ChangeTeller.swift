@@ -47,6 +47,9 @@ struct ChangeTeller: Sendable {
 
     /// - Parameters:
     ///   - path: from the container.
+    ///   - time: when it happened.
+    ///   - event: what happened to it.
+    ///   - isDirectory: whether it is one.
     ///   - from: where it was before.
     /// - Returns: the change in words; nil for what is no change.
     func tell(_ path: String, at time: Date, _ event: Event, isDirectory: Bool, from: String?) -> ContainerChange? {
@@ -77,7 +80,8 @@ struct ChangeTeller: Sendable {
             change.text = "\(store): baseline \(sequence) of \(names[peer])\(tail)"
         case .receipt(let store, let peer, let epoch, let number):
             (change.kind, change.store, change.epoch, change.peer, change.sequence) = (.receipt, store, epoch, peer, number)
-            change.text = event == .went ? "\(store): receipt \(number) of \(names[peer]) is gone" : "\(store): \(names[peer]) has read on (receipt \(number))"
+            change.text =
+                event == .went ? "\(store): receipt \(number) of \(names[peer]) is gone" : "\(store): \(names[peer]) has read on (receipt \(number))"
         case .value(let store, let peer):
             (change.kind, change.store, change.peer) = (.value, store, peer)
             change.text = "\(store): a large value of \(names[peer])\(tail)"

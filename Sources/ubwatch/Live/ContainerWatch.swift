@@ -120,7 +120,7 @@ actor ContainerWatch {
                 let watcher = try TreeWatcher(path, options: options)
                 defer { watcher.close() }
                 for await batch in watcher.changes { note(batch) }
-            } catch where error.code == .notFound {
+            } catch  where error.code == .notFound {
                 await appearance()
             } catch {
                 tell(.failed(error.message))

@@ -18,7 +18,8 @@ struct FactsTeller {
         if old?.presence != new.presence {
             switch new.presence {
             case .there: if old?.presence == .unmarked { add(.back, "this device's attachment mark is back") }
-            case .unmarked: if new.device.peer != nil { add(.gone, "the container is there without this device's attachment mark: it has been wiped") }
+            case .unmarked:
+                if new.device.peer != nil { add(.gone, "the container is there without this device's attachment mark: it has been wiped") }
             case .replaced: add(.gone, "the container is another directory than before")
             case .gone: if old == nil { add(.gone, "the container is gone") }
             }

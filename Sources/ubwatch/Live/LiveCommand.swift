@@ -56,7 +56,8 @@ struct LiveCommand: AsyncParsableCommand {
     var level = 2
 
     @Option(
-        help: ArgumentHelp("A store file, or the path that an app gave its store, beside those that are known. May be given again.", valueName: "file"),
+        help: ArgumentHelp(
+            "A store file, or the path that an app gave its store, beside those that are known. May be given again.", valueName: "file"),
         completion: .file())
     var store: [String] = []
 

@@ -96,7 +96,9 @@ struct LiveView {
         let title = path.split(separator: "/").last.map(String.init) ?? path
         do {
             let report = try await blocking { try LogReport(of: FilePath(path)) }
-            var lines = report.text.clearStyles.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.lines).map { Detail.Line(String($0)) }
+            var lines = report.text.clearStyles.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.lines).map {
+                Detail.Line(String($0))
+            }
             if let fault = report.fault { lines.insert(Detail.Line(fault, .red), at: 0) }
             if lines.count >= Self.lines { lines.append(Detail.Line("and more; ubwatch log \(path)", .dim)) }
             return Detail(title: title, lines: lines)

@@ -86,7 +86,10 @@ struct KeyDecoder: Sendable {
                 return begin(byte, &keys)
             }
             let all = bytes + [byte]
-            guard all.count == count else { return state = .scalar(all, count) }
+            guard all.count == count else {
+                state = .scalar(all, count)
+                return
+            }
             state = .ground
             if let scalar = String(validating: all, as: UTF8.self)?.unicodeScalars.first { keys.append(.character(scalar)) }
         }

@@ -12,7 +12,7 @@ struct Detail: Sendable, Equatable {
         init(_ text: String, _ style: CellStyle = .plain, target: Target? = nil) { self.init([StyledText(text, style)], target: target) }
     }
 
-    /// What was looked into; made again of it when the facts change. Nil of what does not change.
+    /// What was looked into, of which it is made again when the facts change; nil of what does not change.
     var target: Target?
     var title: String
     var lines: [Line]

@@ -40,7 +40,9 @@ struct DetailMaker {
     }
 
     private func detail(ofPeer name: String, store content: String) -> [Detail.Line]? {
-        guard let store = facts?.stores.first(where: { $0.name == content }), let peer = store.peers.first(where: { $0.peer == name }) else { return nil }
+        guard let store = facts?.stores.first(where: { $0.name == content }), let peer = store.peers.first(where: { $0.peer == name }) else {
+            return nil
+        }
         var lines = [
             field("peer", peer.peer), field("store", "\(store.name), epoch \(store.epoch)"), field("device", peer.device ?? "not known"),
             field("app", peer.app ?? "not known"),
@@ -89,7 +91,9 @@ struct DetailMaker {
         if stores.isEmpty { lines.append(.init("No store of this device is known for it.", .dim)) }
         for store in stores {
             let (state, style) = TableMaker.state(of: store)
-            lines += [.init(""), field("on this device", store.path), field("local storage", store.usesLocalStorage ? "1" : "0"), .init(state, style)]
+            lines += [
+                .init(""), field("on this device", store.path), field("local storage", store.usesLocalStorage ? "1" : "0"), .init(state, style),
+            ]
             for file in store.files { lines += self.lines(of: file) }
         }
         return lines
@@ -99,7 +103,8 @@ struct DetailMaker {
         let summary = file.summary
         var lines = [
             Detail.Line(""), field(file.isInUse ? "file in use" : "file", summary.file), field("for", summary.place),
-            field("peer", summary.peer), field("epoch", "\(summary.epoch)"), field("records", "\(summary.records), \(TableMaker.size(summary.bytes))"),
+            field("peer", summary.peer), field("epoch", "\(summary.epoch)"),
+            field("records", "\(summary.records), \(TableMaker.size(summary.bytes))"),
             field("unsent", "\(summary.unpublished) logs\(summary.isNoted ? ", and changes in none yet" : "")"),
             field("set aside", "\(summary.held) held, \(summary.quarantined) quarantined, \(summary.conflicts) in conflict"),
         ]

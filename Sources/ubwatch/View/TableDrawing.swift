@@ -59,7 +59,9 @@ struct TableDrawing {
         var widths = Dictionary(uniqueKeysWithValues: shown.map { ($0, max(table.widths[$0], DisplayWidth.width(of: table.columns[$0].title) + 1)) })
         var excess = shown.reduce(0) { $0 + widths[$1]! } + Self.gap * max(0, shown.count - 1) - columns.count
         // The widest gives way first.
-        while excess > 0, let widest = shown.filter({ table.columns[$0].isFlexible && widths[$0]! > Self.least }).max(by: { widths[$0]! < widths[$1]! }) {
+        while excess > 0,
+            let widest = shown.filter({ table.columns[$0].isFlexible && widths[$0]! > Self.least }).max(by: { widths[$0]! < widths[$1]! })
+        {
             let next = shown.filter { table.columns[$0].isFlexible && $0 != widest }.map { widths[$0]! }.max() ?? 0
             let step = min(excess, max(1, widths[widest]! - max(next, Self.least)))
             widths[widest]! -= step

@@ -177,7 +177,10 @@ struct TableMaker {
         let columns: [Table.Column] = [.init(title: "Time", isFixed: true), .init(title: "Change", isFlexible: true, isFixed: true)]
         let rows = view.changes.reversed().filter { $0.change.level <= view.level }.map { entry -> Table.Row in
             .init(
-                id: String(entry.number), cells: [.init(Self.clock(entry.change.time), .dim, number: Double(entry.number)), .init(entry.change.text, Self.style(of: entry.change))],
+                id: String(entry.number),
+                cells: [
+                    .init(Self.clock(entry.change.time), .dim, number: Double(entry.number)), .init(entry.change.text, Self.style(of: entry.change)),
+                ],
                 target: .change(entry.number))
         }
         return Table(columns: columns, rows: rows, empty: "nothing has changed since this began to watch")

@@ -212,7 +212,8 @@ struct ViewLayout {
             if let detail = state.details.last {
                 screen.putShortened("Esc back  Enter look inside  \(detail.title)", row: bottom, column: 0, end: columns, style: .dim)
             } else {
-                let keys = "? help  q quit  / filter  s sort  p pause  Tab pane  Enter look inside" + (state.shown.count > 1 ? "  ] next container" : "")
+                let keys =
+                    "? help  q quit  / filter  s sort  p pause  Tab pane  Enter look inside" + (state.shown.count > 1 ? "  ] next container" : "")
                 screen.putShortened(keys, row: bottom, column: 0, end: columns, style: .dim)
             }
         }

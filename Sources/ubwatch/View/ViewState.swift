@@ -64,7 +64,9 @@ struct ViewState: Sendable {
 
     /// Takes something in.
     ///
-    /// - Parameter now: the time at which it came.
+    /// - Parameters:
+    ///   - input: what comes in.
+    ///   - now: the time at which it came.
     /// - Returns: what is to be done, if anything.
     mutating func input(_ input: Input, at now: Date) -> Action? {
         // While paused nothing on the screen moves but what the keys move.
