@@ -6,6 +6,10 @@ struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
         abstract: "See what happens in a container: changes, items, peers, logs.",
-        subcommands: [EventsCommand.self, ItemsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self]
+        discussion: WatchExit.table,
+        subcommands: [
+            EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self, VerifyCommand.self,
+            WaitCommand.self,
+        ]
     )
 }
