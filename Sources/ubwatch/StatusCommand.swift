@@ -1,58 +1,47 @@
 import ArgumentParser
-import Foundation
-import Rainbow
-import SystemPackage
-import UbiquityStores
 
 /// Runs `ubwatch status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show a container's stores, their peers, and who lacks how many logs of whom.",
-        discussion: "Reads files only: it writes, coordinates and downloads nothing."
+        abstract: "Show a container, what this device does with it and why, its stores and peers, items, and what needs to be looked at.",
+        discussion: """
+            The first lines answer “why has my change not arrived?”: what the account does on this device, and the reasons.
+
+            signed out   nobody is signed in on this device, or another account than the container's
+            setting up   the container or a store has not been attached yet, or an app uses local storage until the account's content has been read
+            uploading    a store of this device has saves that have not gone out, or an item waits to go out
+            downloading  something names a log that has not arrived, a log that lies there has not been read, or an item is not here in its newest version
+            idle         none of these, as far as anything here tells
+
+            The stores of this device are those that the device home knows, for apps that have opened one note that there, and those of --store. It \
+            reads files only: it writes, coordinates and downloads nothing, and makes nothing beside a store's file. Syncthing is asked how items stand \
+            where config.json of the device home names it.
+
+            Exit status 0; 1 where it is no container, or cannot be read; 3 where the container is gone; 64 for wrong usage.
+
+            EXAMPLES
+            ubwatch status ~/Sync/alice/org.example.notes
+            ubwatch status --store ~/Notes.sqlite ~/Sync/alice/org.example.notes
+            ubwatch status --json ~/Sync/alice/org.example.notes | jq -r '.state, .reasons[]'
+            """
     )
 
-    @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
-    var container: String
+    @OptionGroup var arguments: WatchArguments
 
-    @Flag(help: "Print a JSON object.")
+    @Option(help: ArgumentHelp("List so many items at most.", valueName: "count"))
+    var items = 100
+
+    @Flag(
+        help: """
+            Print a JSON object: time, path, account, container, presence, attached, device, state, reasons, stores with peers, localStores, storage by \
+            kind, items, troubles.
+            """)
     var json = false
 
     func run() async throws {
-        let survey = try ContainerSurvey(of: FilePath(container))
-        if json {
-            print(try JSONOutput.line(survey))
-        } else {
-            print(survey.text)
-        }
-    }
-}
-
-extension ContainerSurvey {
-    /// The survey for people.
-    fileprivate var text: String {
-        var lines = [
-            "\(container.bold) of \(account.bold)", "  \(path)", "  attached: \(attached.isEmpty ? "nobody" : attached.joined(separator: ", "))",
-        ]
-        if stores.isEmpty { lines.append("  no stores") }
-        for store in stores {
-            lines.append("")
-            lines.append("store \(store.name.printable.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))")
-            for peer in store.peers {
-                let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
-                let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
-                lines.append("  \(peer.peer)\(device.isEmpty ? "" : " (\(device))")")
-                lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)")
-                for lag in peer.knowledge {
-                    let state = lag.behind == 0 ? "current".green : "\(lag.behind) behind".yellow
-                    lines.append("    has read \(lag.read) of \(lag.peer): \(state)")
-                }
-            }
-        }
-        return lines.joined(separator: "\n")
-    }
-
-    private static func amount(_ logs: Int, _ bytes: Int64) -> String {
-        "\(logs) \(logs == 1 ? "log" : "logs"), \(bytes.formatted(.byteCount(style: .file)))"
+        let facts = try await arguments.reader(items: max(0, items)).facts()
+        print(json ? try JSONOutput.line(facts) : facts.lines.joined(separator: "\n"))
+        if facts.presence == .gone { throw WatchExit.gone }
     }
 }

@@ -6,7 +6,11 @@ struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
         abstract: "See what happens in a container: changes, items, peers, logs.",
-        subcommands: [LiveCommand.self, EventsCommand.self, ItemsCommand.self, StatusCommand.self, LogCommand.self, VerifyCommand.self],
+        discussion: WatchExit.table,
+        subcommands: [
+            LiveCommand.self, EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self,
+            VerifyCommand.self, WaitCommand.self,
+        ],
         defaultSubcommand: LiveCommand.self
     )
 }

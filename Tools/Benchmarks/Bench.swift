@@ -43,7 +43,8 @@ struct Bench: AsyncParsableCommand {
 /// The suites, by name.
 enum Suites {
     static let all: [String: any (Suite & Sendable).Type] = [
-        "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "store": StoreSuite.self, "watching": WatchingSuite.self,
+        "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "store": StoreSuite.self, "tools": ToolsSuite.self,
+        "watching": WatchingSuite.self,
     ]
 }
 

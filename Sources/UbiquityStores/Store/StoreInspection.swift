@@ -18,7 +18,13 @@ package struct StoreInspection: Sendable {
     /// - Throws: `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
     package init(_ path: FilePath, readOnly: Bool) throws { try self.init(Self.resolve(path), readOnly: readOnly, isImmutable: false) }
 
-    /// - Parameter isImmutable: whether nobody has the file open: then SQLite takes no lock, and makes nothing beside it.
+    /// Opens a store file.
+    ///
+    /// - Parameters:
+    ///   - file: the SQLite file.
+    ///   - readOnly: whether nothing may be written.
+    ///   - isImmutable: whether nobody has the file open: then SQLite takes no lock, and makes nothing beside it.
+    /// - Throws: `UbiquitousStoreError` where it is no store, or one of a newer version.
     init(_ file: FilePath, readOnly: Bool, isImmutable: Bool) throws {
         self.file = file
         var configuration = Configuration()

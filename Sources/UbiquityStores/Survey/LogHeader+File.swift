@@ -1,10 +1,11 @@
 internal import SystemPackage
 
 extension LogHeader {
-    /// Reads the header alone of a log file, whose changes may be long; nothing is checked against its name.
+    /// Reads the header alone of a log file, whose changes may be long; nil where it is no log, or cannot be read.
+    ///
+    /// Nothing is checked against its name.
     ///
     /// - Parameter file: its path; a symbolic link is not followed.
-    /// - Returns: nil where it is no log, or cannot be read.
     init?(inFileAt file: FilePath) {
         guard let descriptor = try? FileDescriptor.open(file, .readOnly, options: [.noFollow, .nonBlocking, .closeOnExec]) else { return nil }
         defer { try? descriptor.close() }

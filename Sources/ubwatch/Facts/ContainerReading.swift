@@ -30,13 +30,16 @@ struct ContainerReading: Sendable {
             facts.presence = identity == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)
-        if facts.presence != .gone {
+        if facts.presence != .gone, options.walksItems {
             let items = ItemSurvey(of: path)
             facts.storage.documents = .init(files: items.files, bytes: items.bytes)
             for copy in items.copies { add(copy, to: &facts.troubles) }
         }
         addStorage(to: &facts)
-        for store in facts.localStores { addTroubles(of: store, to: &facts) }
+        for file in facts.localStores.flatMap(\.files) where file.isInUse || file.summary.place == "account" {
+            addTroubles(of: file.summary, to: &facts.troubles)
+        }
+        for trouble in facts.troubles.listed where trouble.kind == .quarantined { addQuarantined(trouble, to: &facts.storage) }
         addKept(to: &facts)
         return (facts, identity)
     }
@@ -86,6 +89,13 @@ struct ContainerReading: Sendable {
         }
     }
 
+    private func addQuarantined(_ trouble: WatchFacts.Trouble, to storage: inout WatchFacts.Storage) {
+        guard let store = trouble.store else { return }
+        let amount = size(ContentLayout(container: path, contentName: store).directory.pushing(FilePath(trouble.subject)))
+        storage.quarantined.files += amount.files
+        storage.quarantined.bytes += amount.bytes
+    }
+
     private func size(_ file: FilePath) -> WatchFacts.Amount {
         guard let facts = try? FileFacts(of: file), facts.kind == .file else { return .init() }
         return .init(files: 1, bytes: facts.size)
@@ -100,37 +110,26 @@ struct ContainerReading: Sendable {
         troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
     }
 
-    private func addTroubles(of store: LocalStore, to facts: inout WatchFacts) {
-        for file in store.files where file.isInUse || !file.summary.place.hasPrefix("former") {
-            guard let found = try? StoreInspection.look(at: FilePath(file.summary.file), { try $0.troubles(limit: options.troubles) }) else {
-                continue
-            }
-            let content = file.summary.content
-            for log in found.quarantined {
-                facts.troubles.add(
-                    .init(
-                        kind: .quarantined, subject: "\(log.peer)/\(file.summary.epoch)/\(log.file)", reason: log.reason, since: log.since,
-                        store: content,
-                        peer: log.peer), limit: options.troubles)
-                let layout = ContentLayout(container: path, contentName: content)
-                if let peer = PeerIdentifier(log.peer) {
-                    let amount = size(layout.logs(of: peer, epoch: file.summary.epoch).appending(log.file))
-                    facts.storage.quarantined.files += amount.files
-                    facts.storage.quarantined.bytes += amount.bytes
-                }
-            }
-            for record in found.held {
-                facts.troubles.add(.init(kind: .held, subject: record.subject, reason: record.reason, store: content), limit: options.troubles)
-            }
-            for conflict in found.conflicts {
-                facts.troubles.add(
-                    .init(
-                        kind: .conflict, subject: conflict.subject, reason: conflict.reason, since: conflict.noticed, store: content,
-                        peer: conflict.author), limit: options.troubles)
-            }
-            facts.troubles.count(.conflict, file.summary.conflicts, listed: found.conflicts.count)
-            facts.troubles.count(.held, file.summary.held, listed: found.held.count)
+    /// Adds what befell a store.
+    func addTroubles(of summary: StoreSummary, to troubles: inout WatchFacts.Troubles) {
+        guard let found = try? StoreInspection.look(at: FilePath(summary.file), { try $0.troubles(limit: options.troubles) }) else { return }
+        for log in found.quarantined {
+            troubles.add(
+                .init(
+                    kind: .quarantined, subject: "\(log.peer)/\(summary.epoch)/\(log.file)", reason: log.reason, since: log.since,
+                    store: summary.content, peer: log.peer), limit: options.troubles)
         }
+        for record in found.held {
+            troubles.add(.init(kind: .held, subject: record.subject, reason: record.reason, store: summary.content), limit: options.troubles)
+        }
+        for conflict in found.conflicts {
+            troubles.add(
+                .init(
+                    kind: .conflict, subject: conflict.subject, reason: conflict.reason, since: conflict.noticed, store: summary.content,
+                    peer: conflict.author), limit: options.troubles)
+        }
+        troubles.count(.conflict, summary.conflicts, listed: found.conflicts.count)
+        troubles.count(.held, summary.held, listed: found.held.count)
     }
 
     private func addKept(to facts: inout WatchFacts) {

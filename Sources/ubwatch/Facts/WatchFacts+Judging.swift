@@ -42,6 +42,7 @@ extension WatchFacts {
     }
 
     private var setUp: Finding? {
+        guard device.signedIn == account else { return nil }
         var reasons: [String] = []
         if presence == .there, !device.wasAttached { reasons.append("this device has not attached to the container yet") }
         for store in localStores {
@@ -64,12 +65,12 @@ extension WatchFacts {
         var reasons: [String] = []
         for (store, file) in exchanging {
             if file.summary.unpublished > 0 {
-                reasons.append("\(Self.amount(file.summary.unpublished, "log")) of the store \(store.content) wait to go out")
+                reasons.append("to go out: \(Self.amount(file.summary.unpublished, "log")) of the store \(store.content)")
             }
             if file.summary.isNoted { reasons.append("the store \(store.content) has saves that are in no log yet: does the app run?") }
         }
         let waiting = [ItemStatus.uploading, .waitingToUpload].reduce(0) { $0 + (items.byStatus[$1.rawValue] ?? 0) }
-        if waiting > 0 { reasons.append("\(Self.amount(waiting, "item")) wait to go out") }
+        if waiting > 0 { reasons.append("to go out: \(Self.amount(waiting, "item"))") }
         return reasons.isEmpty ? nil : (.uploading, reasons)
     }
 
@@ -77,20 +78,20 @@ extension WatchFacts {
         var reasons: [String] = []
         for store in stores {
             for peer in store.peers where peer.late > 0 {
-                reasons.append("\(Self.amount(Int(peer.late), "log")) of \(peer.peer) in the store \(store.name) have not arrived")
+                reasons.append("not arrived: \(Self.amount(Int(peer.late), "log")) of \(peer.peer) in the store \(store.name)")
             }
             // A store that nobody here knows of says what it has read in its receipt.
             guard let own = store.peers.first(where: { $0.peer == device.peer }),
                 !exchanging.contains(where: { $0.file.summary.content == store.name })
             else { continue }
             for lag in own.knowledge where lag.behind > 0 {
-                reasons.append("\(Self.amount(Int(lag.behind), "log")) of \(lag.peer) in the store \(store.name) have not been read here")
+                reasons.append("not read: \(Self.amount(Int(lag.behind), "log")) of \(lag.peer) in the store \(store.name)")
             }
         }
         for (store, file) in exchanging {
             for waiting in file.exchange?.waiting ?? [] {
                 reasons.append(
-                    "\(Self.amount(waiting.logs, "log")) of \(waiting.peer) from log \(waiting.sequence) on wait in the store \(store.content): \(waiting.reason)"
+                    "not read: \(Self.amount(waiting.logs, "log")) of \(waiting.peer) from log \(waiting.sequence) on, in the store \(store.content): \(waiting.reason)"
                 )
             }
             guard let exchange = file.exchange else { continue }
@@ -99,7 +100,7 @@ extension WatchFacts {
             if exchange.unjoinedBaselines > 0 { reasons.append("a baseline holds what the store \(store.content) does not") }
         }
         let missing = [ItemStatus.notDownloaded, .downloading, .downloaded].reduce(0) { $0 + (items.byStatus[$1.rawValue] ?? 0) }
-        if missing > 0 { reasons.append("\(Self.amount(missing, "item")) are not here in the newest version") }
+        if missing > 0 { reasons.append("not here in the newest version: \(Self.amount(missing, "item"))") }
         return reasons.isEmpty ? nil : (.downloading, reasons)
     }
 

@@ -81,7 +81,7 @@ struct WatchFacts: Sendable, Codable, Equatable {
 
     typealias Amount = ContainerSurvey.Amount
 
-    /// Space by kind. Nothing is counted twice, but ``quarantined``, which is part of the others.
+    /// Space by kind; nothing is counted twice, but ``quarantined``, which is part of the others.
     struct Storage: Sendable, Codable, Equatable {
         /// The items of the user.
         var documents = Amount()

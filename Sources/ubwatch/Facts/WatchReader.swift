@@ -17,8 +17,10 @@ actor WatchReader {
         var items = 100
         /// How many troubles of a kind are listed at most.
         var troubles = 100
-        /// Whether items are looked at: Syncthing is asked for their status where `config.json` names it.
-        var looksAtItems = true
+        /// Whether it is asked how items stand: Syncthing, where `config.json` names it.
+        var asksForStatus = true
+        /// Whether directories of items are gone through at all, for what they take and for conflict copies.
+        var walksItems = true
     }
 
     /// The container's directory, absolute.
@@ -48,7 +50,7 @@ actor WatchReader {
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
         let (facts, identity) = try await blocking { try reading.facts() }
         if first == nil { first = identity }
-        guard options.looksAtItems, facts.presence != .gone else { return facts.judged }
+        guard options.asksForStatus, facts.presence != .gone else { return facts.judged }
         var whole = facts
         whole.items = await items()
         return whole.judged

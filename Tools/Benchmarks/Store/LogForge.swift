@@ -10,6 +10,8 @@ struct LogForge {
     private let directory: FilePath
     private var sequence: Int64 = 0
     private var predecessor: ContentHash?
+    /// The logs, in order.
+    private(set) var positions: [Knowledge.Position] = []
     /// The bytes of all logs.
     private(set) var bytes = 0
 
@@ -35,6 +37,7 @@ struct LogForge {
         let log = LogFile.encode(header, body: body.encoded(time: HybridTime(milliseconds: Self.start + sequence)))
         let hash = ContentHash(of: log)
         predecessor = hash
+        positions.append(.init(sequence: sequence, hash: hash))
         bytes += log.count
         // Not synced, as many files as they may be, which Foundation's writing would do: the import is measured, not the disk.
         let file = try FileDescriptor.open(

@@ -1,0 +1,114 @@
+import Foundation
+import Rainbow
+import UbiquityContainers
+import UbiquityStores
+
+extension WatchFacts {
+    /// The facts for people, a line each.
+    var lines: [String] {
+        var lines = [
+            "\(container.printable.bold) of \(account.printable.bold)", "  \(path.printable)", "  \(presenceText)",
+            "  attached: \(attached.isEmpty ? "nobody" : attached.joined(separator: ", ").printable)",
+            "  this device: \(state.text)",
+        ]
+        lines += reasons.map { "    \($0.printable)" }
+        for store in localStores { lines += text(of: store) }
+        if stores.isEmpty, presence != .gone { lines.append("  no stores") }
+        for store in stores { lines += [""] + text(of: store) }
+        if presence != .gone { lines += [""] + closing }
+        return lines
+    }
+
+    private var presenceText: String {
+        switch presence {
+        case .there: "the container is there"
+        case .unmarked: "the container is there, without this device's mark".yellow
+        case .replaced: "the container is another directory than before".yellow
+        case .gone: "the container is gone".red
+        }
+    }
+
+    private func text(of store: LocalStore) -> [String] {
+        guard !store.isGone else { return ["  store \(store.content.printable) here: \(store.path.printable), which is gone"] }
+        var lines = [
+            "  store \(store.content.printable.bold) here: \(store.path.printable), local storage \(store.usesLocalStorage ? 1 : 0)"
+        ]
+        for file in store.files where file.isInUse {
+            let summary = file.summary
+            var parts = ["epoch \(summary.epoch)", Self.amount(summary.records, "record")]
+            if summary.unpublished > 0 || summary.isNoted { parts.append("not all has gone out".yellow) }
+            if let exchange = file.exchange {
+                parts.append(exchange.isCurrent ? "current".green : exchange.isImported ? "all that is here is read" : "not all is read".yellow)
+            }
+            if file.suspended != nil { parts.append("suspended".yellow) }
+            lines.append("    \(parts.joined(separator: ", "))")
+        }
+        return lines
+    }
+
+    private func text(of store: ContainerSurvey.Store) -> [String] {
+        var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))"]
+        for peer in store.peers {
+            let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
+            let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
+            lines.append("  \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))")")
+            let late = peer.late > 0 ? "; \(peer.late) more have not arrived".yellow : ""
+            lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)\(late)")
+            let behind = peer.knowledge.filter { $0.behind > 0 }
+            for lag in behind { lines.append("    has read \(lag.read) of \(lag.peer.printable): \("\(lag.behind) behind".yellow)") }
+            let current = peer.knowledge.count - behind.count
+            if current == 1, let only = peer.knowledge.first(where: { $0.behind == 0 }) {
+                lines.append("    has read \(only.read) of \(only.peer.printable): \("current".green)")
+            } else if current > 1 {
+                lines.append("    has read all of \(current) peers: \("current".green)")
+            }
+        }
+        return lines
+    }
+
+    private var closing: [String] {
+        let kinds = [
+            ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
+            ("receipts", storage.receipts), ("being written", storage.temporary), ("other", storage.other), ("stores of this device", storage.local),
+        ]
+        let space = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \($0.1.bytes.formatted(.byteCount(style: .file)))" }
+        var lines = ["space: \(space.isEmpty ? "none" : space.joined(separator: ", "))"]
+        if let failure = items.failure {
+            lines.append("items: \(failure.printable)")
+        } else {
+            let statuses = items.byStatus.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+            lines.append("items: \(items.count)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
+        }
+        let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map { "\($0) \(kind.text)" } }
+        if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts`".yellow) }
+        return lines
+    }
+
+    private static func amount(_ logs: Int, _ bytes: Int64) -> String { "\(amount(logs, "log")), \(bytes.formatted(.byteCount(style: .file)))" }
+}
+
+extension AccountState {
+    /// The state in words, coloured.
+    var text: String {
+        switch self {
+        case .signedOut: "signed out".yellow
+        case .settingUp: "setting up".yellow
+        case .idle: "idle".green
+        case .uploading: "uploading".yellow
+        case .downloading: "downloading".yellow
+        }
+    }
+}
+
+extension WatchFacts.Trouble.Kind {
+    /// What there are several of, in words.
+    var text: String {
+        switch self {
+        case .copy: "conflict copies"
+        case .conflict: "values that lost"
+        case .held: "held records"
+        case .quarantined: "quarantined files"
+        case .kept: "things set aside"
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+import Foundation
+import Rainbow
+import SystemPackage
+import UbiquityStores
+
+/// Runs `ubwatch peers`.
+struct PeersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "peers",
+        abstract: "Show who lacks how many logs of whom, and how old they are.",
+        discussion: """
+            Each peer says in its receipt how far it has read the others. A table for each store: a row for each peer that reads, a column for each that \
+            writes; a number is how many logs of the column's peer the row's peer has not read, by its last receipt that is here. Below it a line for each \
+            such pair, with the time of the oldest of these logs. Of more than 12 peers only the lines are shown. A peer whose logs are named and are \
+            not here is told of, too. It reads files only.
+
+            Exit status 0; 1 where it is no container, or cannot be read; 3 where the container is gone; 64 for wrong usage.
+
+            EXAMPLES
+            ubwatch peers ~/Sync/alice/org.example.notes
+            ubwatch peers --json ~/Sync/alice/org.example.notes | jq '.stores[].peers[] | select(.knowledge[].behind > 0).peer'
+            """
+    )
+
+    @OptionGroup var arguments: WatchArguments
+
+    @Option(help: ArgumentHelp("Show one store only.", valueName: "name"))
+    var content: String?
+
+    @Flag(
+        help: """
+            Print a JSON object: path, account, container, presence, and of each store name, epoch and peers, each with peer, device, app, seen, logs, \
+            last, late, and of each other peer in knowledge: peer, read, behind, oldest.
+            """)
+    var json = false
+
+    /// What `--json` prints.
+    private struct Output: Encodable {
+        var path: String
+        var account: String
+        var container: String
+        var presence: WatchFacts.Presence
+        var stores: [ContainerSurvey.Store]
+    }
+
+    func run() async throws {
+        let facts = try await arguments.reader(items: nil, troubles: 0).facts()
+        let stores = facts.stores.filter { content == nil || $0.name == content }
+        if let content, stores.isEmpty, facts.presence != .gone {
+            throw ValidationError("\(facts.path) has no store \(content); it has: \(facts.stores.map(\.name).joined(separator: ", "))")
+        }
+        if json {
+            print(
+                try JSONOutput.line(
+                    Output(path: facts.path, account: facts.account, container: facts.container, presence: facts.presence, stores: stores)))
+        } else if facts.presence == .gone {
+            print("the container is gone: \(facts.path.printable)")
+        } else if stores.isEmpty {
+            print("no stores in \(facts.path.printable)")
+        } else {
+            print(stores.map { PeersTable(store: $0, now: facts.time).lines.joined(separator: "\n") }.joined(separator: "\n\n"))
+        }
+        if facts.presence == .gone { throw WatchExit.gone }
+    }
+}
+
+/// A store's peers against its peers, for people.
+struct PeersTable {
+    let store: ContainerSurvey.Store
+    let now: Date
+
+    /// The most peers that a table has columns for.
+    static let widest = 12
+
+    var lines: [String] {
+        let peers = store.peers
+        var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(WatchFacts.amount(peers.count, "peer"))"]
+        for (index, peer) in peers.enumerated() {
+            let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
+            let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
+            let late = peer.late > 0 ? "; \(peer.late) have not arrived".yellow : ""
+            lines.append("  \(column(index)) \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))"), last log \(peer.last), \(seen)\(late)")
+        }
+        if peers.count > 1, peers.count <= Self.widest { lines += table }
+        let lags = peers.enumerated().flatMap { index, peer in peer.knowledge.filter { $0.behind > 0 }.map { (index, peer, $0) } }
+        for (_, peer, lag) in lags {
+            let age = lag.oldest.map { ", the oldest of \($0.formatted(.iso8601)) (\(Self.age(of: $0, now)) ago)" } ?? ""
+            lines.append("  \(peer.peer.printable) lacks \(WatchFacts.amount(Int(lag.behind), "log")) of \(lag.peer.printable)\(age)")
+        }
+        if lags.isEmpty, peers.count > 1 { lines.append("  " + "each has read all that is here".green) }
+        return lines
+    }
+
+    private var table: [String] {
+        let peers = store.peers
+        let width = max(6, peers.flatMap(\.knowledge).map { "\($0.behind)".count + 2 }.max() ?? 0)
+        func cell(_ text: String) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+        let head = "     " + peers.indices.map { cell("of \($0 + 1)") }.joined()
+        return [head]
+            + peers.enumerated().map { index, peer in
+                let lags = Dictionary(peer.knowledge.map { ($0.peer, $0.behind) }) { $1 }
+                let cells = peers.map { other in
+                    let text = other.peer == peer.peer ? "–" : lags[other.peer].map { "\($0)" } ?? "?"
+                    return (lags[other.peer] ?? 0) > 0 ? cell(text).yellow : cell(text)
+                }
+                return "  \(column(index)) \(cells.joined())"
+            }
+    }
+
+    private func column(_ index: Int) -> String { "\(index + 1)".padding(toLength: 2, withPad: " ", startingAt: 0) }
+
+    /// How long ago something was, in its largest unit.
+    static func age(of time: Date, _ now: Date) -> String {
+        let seconds = max(0, Int(now.timeIntervalSince(time)))
+        return switch seconds {
+        case ..<60: "\(seconds) s"
+        case ..<3600: "\(seconds / 60) min"
+        case ..<86_400: "\(seconds / 3600) h"
+        default: "\(seconds / 86_400) d"
+        }
+    }
+}

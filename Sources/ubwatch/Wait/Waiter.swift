@@ -1,0 +1,120 @@
+import Synchronization
+import SystemPackage
+import TreeWatching
+import UbiquityContainers
+import UbiquityStores
+
+/// Waits until a container stands as somebody wants, woken by changes of its files and of this device's stores: it never asks again and again.
+struct Waiter {
+    let goal: WaitGoal
+    let reader: WatchReader
+    /// How long nothing may have changed, for ``WaitGoal/quiet``.
+    let pause: Duration
+    /// When waiting ends at the latest; nil for never.
+    let deadline: ContinuousClock.Instant?
+
+    /// How it ended.
+    enum Outcome: Sendable, Equatable {
+        case reached
+        /// It was not so in time, for these reasons.
+        case timedOut([String])
+        case gone(String)
+        case hopeless(String)
+    }
+
+    /// Waits.
+    ///
+    /// - Returns: how it ended.
+    /// - Throws: `TreeWatchingError` where the container cannot be watched, and what ``WatchReader/facts()`` throws.
+    func run() async throws -> Outcome {
+        let (wakes, alarm) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        // Of a container that is gone, or is none, this says so.
+        let facts = try await reader.facts()
+        guard facts.presence != .gone else { return .gone("The container is gone: \(facts.path)") }
+        let container = try TreeWatcher(reader.path)
+        var watchers = [container]
+        defer { for watcher in watchers { watcher.close() } }
+        let lastChange = LastChange()
+        container.tap { _ in
+            lastChange.note()
+            alarm.yield()
+        }
+        let timer = deadline.map { Self.timer(at: $0, alarm) }
+        defer { timer?.cancel() }
+        // What is looked at from now on is looked at behind the watch, so that no change falls between the two.
+        try? await container.settled()
+        guard goal != .quiet else { return try await waitForQuiet(wakes, alarm, lastChange) }
+        watchers += storeWatchers(of: facts, alarm)
+        for watcher in watchers { try? await watcher.settled() }
+        return try await waitForStores(wakes)
+    }
+
+    private func waitForStores(_ wakes: AsyncStream<Void>) async throws -> Outcome {
+        var iterator = wakes.makeAsyncIterator()
+        while true {
+            let begun = ContinuousClock.now
+            // What comes with the last moment counts: the deadline is looked at behind the files.
+            switch try await reader.facts().verdict(on: goal) {
+            case .reached: return .reached
+            case .gone(let words): return .gone(words)
+            case .hopeless(let words): return .hopeless(words)
+            case .awaiting(let reasons): if let deadline, begun >= deadline { return .timedOut(reasons) }
+            }
+            // While changes pour in, looking leaves most of the time to those who make them.
+            let rest = ContinuousClock.now + max(.milliseconds(20), begun.duration(to: .now) * 3)
+            try await Task.sleep(until: deadline.map { min($0, rest) } ?? rest, clock: .continuous)
+            guard await iterator.next(isolation: nil) != nil else { throw CancellationError() }
+        }
+    }
+
+    private func waitForQuiet(_ wakes: AsyncStream<Void>, _ alarm: AsyncStream<Void>.Continuation, _ lastChange: LastChange) async throws -> Outcome {
+        var iterator = wakes.makeAsyncIterator()
+        var timer: Task<Void, Never>?
+        defer { timer?.cancel() }
+        lastChange.note()
+        while true {
+            guard DirectoryIdentity(of: reader.path) != nil else { return .gone("The container is gone: \(reader.path)") }
+            let end = lastChange.instant + pause
+            if ContinuousClock.now >= end { return .reached }
+            if let deadline, ContinuousClock.now >= deadline { return .timedOut(["something has changed in \(reader.path) less than \(pause) ago"]) }
+            timer?.cancel()
+            timer = Self.timer(at: end, alarm)
+            guard await iterator.next(isolation: nil) != nil else { throw CancellationError() }
+        }
+    }
+
+    /// Watches where the stores' files lie, and what of the device home says who is signed in, which stores there are, and what is suspended.
+    private func storeWatchers(of facts: WatchFacts, _ alarm: AsyncStream<Void>.Continuation) -> [TreeWatcher] {
+        var places: [FilePath: [String]] = [:]
+        for file in facts.localStores.flatMap(\.files).map({ FilePath($0.summary.file) }) {
+            let support = file.components.firstIndex { $0.string == "CoreDataUbiquitySupport" }
+            // Beside a file that lies anywhere, only what belongs to it.
+            let place = support.map { FilePath(root: file.root, file.components[...$0]) } ?? file.removingLastComponent()
+            places[place] = support == nil ? ["/*/"] : []
+        }
+        if let home = reader.home { places[home.path] = ["/[!s]*/", "/s[!ut]*/"] }
+        return places.compactMap { place, excluded in
+            var options = TreeWatcher.Options()
+            options.exclude = excluded
+            guard let watcher = try? TreeWatcher(place, options: options) else { return nil }
+            watcher.tap { _ in alarm.yield() }
+            return watcher
+        }
+    }
+
+    private static func timer(at instant: ContinuousClock.Instant, _ alarm: AsyncStream<Void>.Continuation) -> Task<Void, Never> {
+        Task {
+            guard (try? await Task.sleep(until: instant, clock: .continuous)) != nil else { return }
+            alarm.yield()
+        }
+    }
+}
+
+/// When something changed last.
+private final class LastChange: Sendable {
+    private let stored = Mutex(ContinuousClock.now)
+
+    var instant: ContinuousClock.Instant { stored.withLock { $0 } }
+
+    func note() { stored.withLock { $0 = .now } }
+}
