@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 import UbiquityContainers
-import UbiquityStores
 
+@testable import UbiquityStores
 @testable import ubwatch
 
 /// The view's machine, without a terminal, files or a clock.
@@ -129,7 +129,8 @@ import UbiquityStores
         let rows = rows(&state)
         let second = rows.first { $0.contains("device 2") } ?? ""
         #expect(second.split(separator: " ").map(String.init) == ["2", "device", "2", "4", "2", "1", "h", "1", "min", "3+2", "·", "3"])
-        #expect(rows.first { $0.contains("device 1") }?.hasSuffix("·     3     3") == true, "\(rows)")
+        let first = rows.first { $0.contains("device 1") } ?? ""
+        #expect(first.split(separator: " ").suffix(3) == ["·", "3", "3"], "\(rows)")
     }
 
     @Test("Ages go on with time, and not while it is paused")
@@ -192,7 +193,7 @@ import UbiquityStores
         #expect((1_000...2_500).contains(state.view.changes.count))
         #expect(state.view.changes.first?.change == gone)
         _ = press("6", &state)
-        #expect(rows(&state).first { $0.contains("log") && !$0.hasPrefix("i") }?.hasSuffix("Notes: log 10000") == true)
+        #expect(rows(&state).first { $0.contains("Notes: log") }?.hasSuffix("Notes: log 10000") == true)
         #expect(state.view.activity.total(\.imports) == 10_000)
     }
 

@@ -35,6 +35,8 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var files = 0
         /// Their bytes.
         public var bytes: Int64 = 0
+
+        package init(files: Int = 0, bytes: Int64 = 0) { (self.files, self.bytes) = (files, bytes) }
     }
 
     /// What a store's content takes, by kind.

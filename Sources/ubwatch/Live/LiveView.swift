@@ -1,4 +1,5 @@
 import Foundation
+import Rainbow
 import SystemPackage
 import UbiquityContainers
 import UbiquityStores

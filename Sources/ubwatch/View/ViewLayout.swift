@@ -159,6 +159,7 @@ struct ViewLayout {
     // MARK: Middle
 
     private mutating func drawMiddle() {
+        guard row < bottom else { return }
         if state.mode == .help { return drawHelp() }
         if let detail = state.details.last { return draw(detail) }
         let isWide = columns >= 140 && state.pane != .changes
@@ -202,6 +203,8 @@ struct ViewLayout {
     // MARK: Bottom
 
     private mutating func drawBottom() {
+        // Of so few rows the title is worth more.
+        guard bottom > 1 else { return }
         switch state.mode {
         case .filtering:
             let column = screen.put("/\(view.states[state.pane]?.filter ?? "")", row: bottom, column: 0)

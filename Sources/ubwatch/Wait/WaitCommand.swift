@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import SystemPackage
 import TreeWatching
 
 /// Runs `ubwatch wait`.
