@@ -17,7 +17,7 @@ struct TestTerminal: Sendable {
             "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "PS1='$ ' exec /bin/sh", ";", "set-option", "-g", "status",
             "off", ";", "set-option", "-g", "window-size", "manual", ";", "resize-window", "-x", "\(columns)", "-y", "\(rows)")
         do { try await body(terminal) } catch {
-            try? await terminal.tmux("kill-server")
+            _ = try? await terminal.tmux("kill-server")
             throw error
         }
         try await terminal.tmux("kill-server")

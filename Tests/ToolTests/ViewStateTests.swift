@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import UbiquityContainers
 
+@testable import UbiquityContainers
 @testable import UbiquityStores
 @testable import ubwatch
 
