@@ -168,8 +168,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture", "notes", "people",
-                "people-by-state", "groceries",
+                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture",
+                "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),

@@ -34,7 +34,7 @@ struct LogCommand: AsyncParsableCommand {
 
 extension LogReport {
     /// The log for people.
-    fileprivate var text: String {
+    var text: String {
         var lines = [
             "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName.printable)",
             "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema.printable), \(saves) \(saves == 1 ? "save" : "saves"), \(changes.count) \(changes.count == 1 ? "change" : "changes")",

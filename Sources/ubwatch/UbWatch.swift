@@ -8,8 +8,9 @@ struct UbWatch: AsyncParsableCommand {
         abstract: "See what happens in a container: changes, items, peers, logs.",
         discussion: WatchExit.table,
         subcommands: [
-            EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self, VerifyCommand.self,
-            WaitCommand.self,
-        ]
+            LiveCommand.self, EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self,
+            VerifyCommand.self, WaitCommand.self,
+        ],
+        defaultSubcommand: LiveCommand.self
     )
 }

@@ -1,0 +1,208 @@
+import CLinux
+import Foundation
+import SyncthingStatus
+import SystemPackage
+import TreeWatching
+import UbiquityContainers
+import UbiquityStores
+
+/// Watches one container, this device's stores of it, and its account; reads the facts again when something has changed.
+///
+/// It writes, coordinates and downloads nothing. A container that goes is waited for.
+actor ContainerWatch {
+    /// What it tells.
+    enum Event: Sendable {
+        case facts(WatchFacts)
+        /// They cannot be read, in words.
+        case failed(String)
+        case changes([ContainerChange])
+    }
+
+    nonisolated let path: FilePath
+    private let reader: WatchReader
+    private let home: DeviceHome?
+    private let tell: @Sendable (Event) -> Void
+    private var teller: ChangeTeller
+    private var facts: WatchFacts?
+    /// The directories of this device's stores that are watched.
+    private var support: Set<FilePath> = []
+
+    /// One poke stands for all that come until it is answered.
+    private let pokes: AsyncStream<Void>
+    private let poker: AsyncStream<Void>.Continuation
+    private let trees: AsyncStream<FilePath>
+    private let planter: AsyncStream<FilePath>.Continuation
+
+    /// - Parameters:
+    ///   - path: the container's directory.
+    ///   - home: the device home; nil where there is none.
+    ///   - options: what is read.
+    ///   - tell: is told what happens, in order.
+    init(_ path: FilePath, home: DeviceHome?, options: WatchReader.Options, tell: @escaping @Sendable (Event) -> Void) {
+        reader = WatchReader(path, home: home, options: options)
+        self.path = reader.path
+        self.home = home
+        self.tell = tell
+        teller = ChangeTeller(container: reader.path.string)
+        (pokes, poker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (trees, planter) = AsyncStream.makeStream()
+    }
+
+    /// Reads everything again.
+    nonisolated func refresh() { poker.yield() }
+
+    /// Watches until the task is cancelled.
+    func run() async {
+        await withTaskGroup { group in
+            group.addTask { await self.followContainer() }
+            group.addTask { await self.followStores() }
+            group.addTask { await self.followHome() }
+            group.addTask { await self.followSyncthing() }
+            group.addTask { await self.read() }
+        }
+    }
+
+    // MARK: Facts
+
+    /// The shortest pause between two readings, and how long one waits for more to come before it reads.
+    private static let shortest = Duration.milliseconds(250)
+    private static let gathering = Duration.milliseconds(50)
+    private static let longest = Duration.seconds(10)
+
+    /// Reads when poked; the longer reading takes and the longer changes go on, the longer are the pauses.
+    private func read() async {
+        poker.yield()
+        var pause = Self.shortest
+        var last = ContinuousClock.now
+        for await _ in pokes {
+            pause = ContinuousClock.now - last > .seconds(5) ? Self.shortest : min(pause * 2, .seconds(2))
+            guard (try? await Task.sleep(for: Self.gathering)) != nil else { return }
+            let start = ContinuousClock.now
+            await readOnce()
+            last = .now
+            // A fifth of one core at most.
+            guard (try? await Task.sleep(for: min(max(pause, (last - start) * 4), Self.longest))) != nil else { return }
+        }
+    }
+
+    private func readOnce() async {
+        do {
+            let new = try await reader.facts()
+            teller.names = PeerNames(new)
+            teller.own = Set([new.device.peer].compactMap { $0 } + new.localStores.flatMap(\.files).map(\.summary.peer))
+            let changes = FactsTeller(teller: teller).tell(from: facts, to: new)
+            // Nothing but the time is another.
+            var timeless = new
+            if let facts { timeless.time = facts.time }
+            let isNew = timeless != facts
+            facts = new
+            if !changes.isEmpty { tell(.changes(changes)) }
+            if isNew { tell(.facts(new)) }
+            for store in new.localStores { plant(store) }
+        } catch is CancellationError {
+        } catch {
+            facts = nil
+            tell(.failed("\(error)"))
+        }
+    }
+
+    // MARK: The container
+
+    private func followContainer() async {
+        var options = TreeWatcher.Options()
+        options.collapses = true
+        // A reader that is not in time gets what differs.
+        options.readerLimit = 16_384
+        options.historyLimit = 0
+        options.diagnostics = { [tell] error in tell(.failed(error.message)) }
+        while !Task.isCancelled {
+            do {
+                let watcher = try TreeWatcher(path, options: options)
+                defer { watcher.close() }
+                for await batch in watcher.changes { note(batch) }
+            } catch  where error.code == .notFound {
+                await appearance()
+            } catch {
+                tell(.failed(error.message))
+                return
+            }
+        }
+    }
+
+    /// Returns when the container, or a directory nearer to it, may be there.
+    private func appearance() async {
+        let place = nearest
+        var options = TreeWatcher.Options()
+        // Of what lies around its place only that it comes.
+        options.exclude = ["*/*"]
+        guard let watcher = try? TreeWatcher(place, options: options) else { return }
+        defer { watcher.close() }
+        for await _ in watcher.changes where nearest != place { return }
+    }
+
+    /// The container, or the nearest directory above it that is there.
+    private var nearest: FilePath {
+        var place = path
+        while place.components.count > 0, PathFacts(at: place).kind != .directory { place.removeLastComponent() }
+        return place
+    }
+
+    private func note(_ batch: TreeChangeBatch) {
+        poker.yield()
+        let changes = batch.compactMap(teller.tell)
+        if !changes.isEmpty { tell(.changes(changes)) }
+    }
+
+    // MARK: This device
+
+    /// Begins to watch where a store's files lie.
+    private func plant(_ store: LocalStore) {
+        for file in store.files {
+            // …/CoreDataUbiquitySupport/<peer>/<content>/<what it is for>/<file>
+            var directory = FilePath(file.summary.file)
+            for _ in 0..<4 { directory.removeLastComponent() }
+            guard !directory.isEmpty, support.insert(directory).inserted else { continue }
+            planter.yield(directory)
+        }
+    }
+
+    private func followStores() async {
+        await withTaskGroup { group in
+            for await directory in trees { group.addTask { await self.followStore(directory) } }
+        }
+    }
+
+    private func followStore(_ directory: FilePath) async {
+        var options = TreeWatcher.Options()
+        // What readers leave behind, this program among them, is no change.
+        options.exclude = ["*-shm", "*-open", "*-exchange"]
+        options.historyLimit = 0
+        options.diagnostics = { _ in }
+        guard let watcher = try? TreeWatcher(directory, options: options) else { return }
+        defer { watcher.close() }
+        for await batch in watcher.changes where batch.contains(where: Self.isTelling) { poker.yield() }
+    }
+
+    /// A write-ahead log comes and goes with whoever opens the file; what is written to it counts.
+    private static func isTelling(_ change: TreeChange) -> Bool {
+        change.kind == .modified || !(change.path.lastComponent?.string.hasSuffix("-wal") ?? false)
+    }
+
+    /// Sign-ins, and stores that apps open for the first time.
+    private func followHome() async {
+        guard let home else { return }
+        var options = TreeWatcher.Options()
+        options.exclude = ["containers/", "kept/", "quarantine/"]
+        options.historyLimit = 0
+        options.diagnostics = { _ in }
+        guard let watcher = try? TreeWatcher(home.path, options: options) else { return }
+        defer { watcher.close() }
+        for await _ in watcher.changes { poker.yield() }
+    }
+
+    /// Syncthing's word on items changes without a change in the container.
+    private func followSyncthing() async {
+        guard let home, let endpoint = try? SyncthingEndpoint(configuredIn: home) else { return }
+        for await _ in SyncthingStatus(path, endpoint: endpoint).changes() { poker.yield() }
+    }
+}

@@ -1,0 +1,55 @@
+import Dispatch
+import Foundation
+import Glibc
+import SystemPackage
+import UbiquityContainers
+
+/// The view without a terminal: one line, or one object, a change.
+struct LiveLines {
+    let containers: [FilePath]
+    let home: DeviceHome?
+    let options: WatchReader.Options
+    let level: ContainerChange.Level
+    let json: Bool
+
+    /// Prints until a signal ends it, or nobody reads any more.
+    func run() async {
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        signal(SIGPIPE, SIG_IGN)
+        let signals = [SIGINT, SIGTERM, SIGHUP].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { end.yield() }
+            source.resume()
+            return source
+        }
+        let output = EventsOutput()
+        output.onGone = { end.yield() }
+        let hasSeveral = containers.count > 1
+        let watches = containers.map { path in
+            ContainerWatch(path, home: home, options: options) { [level, json] event in
+                switch event {
+                case .facts: break
+                case .changes(let changes):
+                    let lines = changes.filter { $0.level <= level }.map { Self.line($0, json: json, hasSeveral: hasSeveral) }
+                    output.write(lines.flatMap { Array($0.utf8) + [0x0A] })
+                case .failed(let reason): printError("ubwatch: \(reason)")
+                }
+            }
+        }
+        await withTaskGroup { group in
+            for watch in watches { group.addTask { await watch.run() } }
+            for await _ in ends { break }
+            group.cancelAll()
+        }
+        output.finish()
+        withExtendedLifetime(signals) {}
+    }
+
+    private static func line(_ change: ContainerChange, json: Bool, hasSeveral: Bool) -> String {
+        // Of its texts and numbers every one has a form in JSON.
+        if json { return (try? JSONOutput.line(change)) ?? "{}" }
+        let name = hasSeveral ? (change.container.split(separator: "/").last.map { "\($0): " } ?? "") : ""
+        return "\(change.time.formatted(.iso8601)) \(name)\(change.text)".printable
+    }
+}

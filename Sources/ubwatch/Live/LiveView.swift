@@ -1,0 +1,110 @@
+import Foundation
+import Rainbow
+import SystemPackage
+import UbiquityContainers
+import UbiquityStores
+
+/// The full-screen view: brings together what the terminal, the containers and the clock tell, and draws.
+struct LiveView {
+    let containers: [FilePath]
+    let home: DeviceHome?
+    let options: WatchReader.Options
+    let hasColours: Bool
+
+    /// What comes in, from whichever side.
+    private enum Message: Sendable {
+        case terminal(Terminal.Input)
+        case view(ViewState.Input)
+        /// A drawing that was put off is due.
+        case draw
+    }
+
+    /// Ages and the graph move that often.
+    private static let tick = Duration.seconds(10)
+    /// Between two drawings; a key is answered sooner.
+    private static let pause = Duration.milliseconds(100)
+    private static let keyPause = Duration.milliseconds(20)
+
+    /// Shows the view until somebody quits.
+    func run() async {
+        let terminal = Terminal(hasColours: hasColours)
+        let size = terminal.begin()
+        defer { terminal.end() }
+        let (messages, inbox) = AsyncStream.makeStream(of: Message.self)
+        let watches = containers.enumerated().map { index, path in
+            ContainerWatch(path, home: home, options: options) { event in
+                switch event {
+                case .facts(let facts): inbox.yield(.view(.facts(index, facts)))
+                case .failed(let reason): inbox.yield(.view(.failed(index, reason)))
+                case .changes(let changes): inbox.yield(.view(.changes(index, changes)))
+                }
+            }
+        }
+        await withTaskGroup { group in
+            for watch in watches { group.addTask { await watch.run() } }
+            group.addTask { for await input in terminal.inputs { inbox.yield(.terminal(input)) } }
+            group.addTask {
+                while (try? await Task.sleep(for: Self.tick)) != nil { inbox.yield(.view(.tick)) }
+            }
+            var state = ViewState(containers: watches.map(\.path.string), size: size, now: Date())
+            terminal.draw(ViewLayout.screen(of: &state))
+            var drawn = ContinuousClock.now
+            var isDue = false
+            for await message in messages {
+                var pause = Self.pause
+                var inputs: [ViewState.Input] = []
+                switch message {
+                case .terminal(.end):
+                    group.cancelAll()
+                    return
+                case .terminal(.resized(let size)): inputs = [.resized(size)]
+                case .terminal(.keys(let keys)):
+                    inputs = keys.map { .key($0) }
+                    pause = Self.keyPause
+                case .view(let input): inputs = [input]
+                case .draw: isDue = false
+                }
+                for input in inputs {
+                    switch state.input(input, at: Date()) {
+                    case .quit?:
+                        group.cancelAll()
+                        return
+                    case .open(let log)?: group.addTask { inbox.yield(.view(.opened(await Self.read(log: log)))) }
+                    case .refresh?: for watch in watches { watch.refresh() }
+                    case nil: break
+                    }
+                }
+                let wait = pause - (ContinuousClock.now - drawn)
+                if wait <= .zero {
+                    terminal.draw(ViewLayout.screen(of: &state))
+                    drawn = .now
+                } else if !isDue {
+                    isDue = true
+                    group.addTask {
+                        try? await Task.sleep(for: wait)
+                        inbox.yield(.draw)
+                    }
+                }
+            }
+        }
+    }
+
+    /// More lines of a log than anybody reads.
+    private static let lines = 50_000
+
+    /// A log's contents, as `ubwatch log` prints them.
+    private static func read(log path: String) async -> Detail {
+        let title = path.split(separator: "/").last.map(String.init) ?? path
+        do {
+            let report = try await blocking { try LogReport(of: FilePath(path)) }
+            var lines = report.text.clearStyles.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.lines).map {
+                Detail.Line(String($0))
+            }
+            if let fault = report.fault { lines.insert(Detail.Line(fault, .red), at: 0) }
+            if lines.count >= Self.lines { lines.append(Detail.Line("and more; ubwatch log \(path)", .dim)) }
+            return Detail(title: title, lines: lines)
+        } catch {
+            return Detail(title: title, lines: [Detail.Line("\(error)", .red)])
+        }
+    }
+}

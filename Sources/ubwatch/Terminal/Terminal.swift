@@ -1,0 +1,196 @@
+import CLinux
+import Dispatch
+import Glibc
+
+/// The terminal that the program runs in, taken over for a while: keys come as they are pressed, and the whole screen is drawn.
+///
+/// Everything happens on one queue of its own, so that neither a slow terminal nor a waiting read holds up anything else. What was there before comes
+/// back when the program ends, is ended by a signal, or is stopped and goes on.
+final class Terminal: @unchecked Sendable {
+    // All state belongs to the queue.
+
+    /// What comes from it.
+    enum Input: Sendable {
+        case keys([Key])
+        /// It has another size, or shows something else than was drawn: everything is to be drawn.
+        case resized(Screen.Size)
+        /// Somebody wants the program to end: SIGINT, SIGTERM, SIGHUP, or the terminal is gone.
+        case end
+    }
+
+    let inputs: AsyncStream<Input>
+    private let input: AsyncStream<Input>.Continuation
+    private let queue = DispatchQueue(label: "terminal")
+    private var sources: [any DispatchSourceProtocol] = []
+    private var reader: (any DispatchSourceRead)?
+    private var original = termios()
+    private var isTaken = false
+    private var decoder = KeyDecoder()
+    private var pieces = 0
+    private var shown: Screen?
+    private let hasColours: Bool
+
+    /// How long the rest of a key's sequence may take.
+    private static let patience = DispatchTimeInterval.milliseconds(50)
+
+    /// Whether input and output are one that can be drawn on.
+    static func canDraw(environment: [String: String]) -> Bool {
+        let kind = environment["TERM"] ?? ""
+        return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && !["", "dumb"].contains(kind)
+    }
+
+    init(hasColours: Bool) {
+        self.hasColours = hasColours
+        (inputs, input) = AsyncStream.makeStream()
+    }
+
+    /// Takes the terminal over.
+    ///
+    /// - Returns: its size.
+    func begin() -> Screen.Size {
+        queue.sync {
+            // Signals first: one that comes in between is not to leave the terminal as nobody can use it.
+            for number in [SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT] {
+                signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+                source.setEventHandler { [weak self] in self?.received(number) }
+                source.resume()
+                sources.append(source)
+            }
+            signal(SIGPIPE, SIG_IGN)
+            signal(SIGTTOU, SIG_IGN)
+            take()
+            let reader = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
+            reader.setEventHandler { [weak self] in self?.read() }
+            reader.resume()
+            self.reader = reader
+            return Self.size
+        }
+    }
+
+    /// Draws a screen; only what differs from the last one is sent.
+    func draw(_ screen: Screen) {
+        queue.sync {
+            guard isTaken else { return }
+            write(ScreenDiff.bytes(from: shown, to: screen, hasColours: hasColours))
+            shown = screen
+        }
+    }
+
+    /// Gives the terminal back as it was.
+    func end() {
+        queue.sync {
+            reader?.cancel()
+            reader = nil
+            for source in sources { source.cancel() }
+            sources = []
+            giveBack()
+            input.finish()
+        }
+    }
+
+    // MARK: On the queue
+
+    private func take() {
+        guard !isTaken else { return }
+        tcgetattr(STDIN_FILENO, &original)
+        var raw = original
+        cfmakeraw(&raw)
+        // Lines that others write, such as warnings on standard error, do not run into stairs.
+        raw.c_oflag = original.c_oflag
+        tcsetattr(STDIN_FILENO, TCSANOW, &raw)
+        isTaken = true
+        shown = nil
+        // The alternate screen, no cursor, no wrapping at the right edge.
+        write(Array("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8))
+    }
+
+    private func giveBack() {
+        guard isTaken else { return }
+        isTaken = false
+        write(Array("\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l".utf8))
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &original)
+    }
+
+    private func received(_ number: Int32) {
+        switch number {
+        case SIGWINCH: redraw()
+        case SIGTSTP: stop()
+        case SIGCONT:
+            // Somebody stopped it with SIGSTOP, and the shell has set the terminal to its own liking.
+            if isTaken {
+                isTaken = false
+                let before = original
+                take()
+                original = before
+                redraw()
+            }
+        default: input.yield(.end)
+        }
+    }
+
+    private func redraw() {
+        shown = nil
+        input.yield(.resized(Self.size))
+    }
+
+    /// Stops the program as SIGTSTP does by default, and goes on when somebody continues it.
+    private func stop() {
+        giveBack()
+        // To this thread: a signal to the process may reach another one, a while after this has gone on.
+        raise(SIGSTOP)
+        take()
+        redraw()
+    }
+
+    private func read() {
+        var buffer = [UInt8](repeating: 0, count: 1_024)
+        let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+        guard count > 0 else {
+            if count < 0, errno == EINTR || errno == EAGAIN { return }
+            reader?.cancel()
+            input.yield(.end)
+            return
+        }
+        pieces += 1
+        give(decoder.decode(buffer[..<count]))
+        guard decoder.isWaiting else { return }
+        queue.asyncAfter(deadline: .now() + Self.patience) { [weak self, pieces] in
+            guard let self, pieces == self.pieces else { return }
+            give(decoder.flush())
+        }
+    }
+
+    private func give(_ keys: [Key]) {
+        // In raw mode these are bytes like others.
+        if keys.contains(.control("z")) { stop() }
+        if keys.contains(.control("c")) { input.yield(.end) }
+        if keys.contains(.control("l")) { redraw() }
+        let rest = keys.filter { ![.control("z"), .control("c"), .control("l")].contains($0) }
+        if !rest.isEmpty { input.yield(.keys(rest)) }
+    }
+
+    private static var size: Screen.Size {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0, size.ws_col > 0 else { return .init(rows: 24, columns: 80) }
+        return .init(rows: Int(size.ws_row), columns: Int(size.ws_col))
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        var offset = 0
+        while offset < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress! + offset, $0.count - offset) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN {
+                    var descriptor = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+                    poll(&descriptor, 1, -1)
+                    continue
+                }
+                input.yield(.end)
+                return
+            }
+            offset += count
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+
+/// One container as the view knows it: its facts, what happened lately, and how somebody looks at each pane.
+struct ContainerView: Sendable {
+    /// The container's directory.
+    let path: String
+    private(set) var facts: WatchFacts?
+    /// Why there are no facts, or none newer; nil where there are.
+    private(set) var failure: String?
+    private(set) var names = PeerNames()
+    var activity = Activity()
+    /// The newest first, of every level; those that were dropped are not counted.
+    private(set) var changes: [NumberedChange] = []
+    /// The changes that are told of.
+    var level = ContainerChange.Level.file {
+        didSet { if level != oldValue { stale.insert(.changes) } }
+    }
+    private(set) var tables: [Pane: Table] = [:]
+    private(set) var states: [Pane: TableState] = [:]
+    /// The panes whose tables are older than what they show.
+    private var stale = Set(Pane.allCases)
+    private var count = 0
+
+    /// A change, and which it was.
+    struct NumberedChange: Sendable, Equatable {
+        var number: Int
+        var change: ContainerChange
+    }
+
+    /// How many changes are kept of what comes at the two finer levels together, and of what befalls the whole.
+    private static let limit = 1_000
+
+    init(path: String) { self.path = path }
+
+    /// The container's name, for people.
+    var name: String { facts?.container ?? path.split(separator: "/").last.map(String.init) ?? path }
+
+    mutating func take(_ facts: WatchFacts) {
+        if facts.items != self.facts?.items || self.facts == nil { stale.insert(.items) }
+        stale.formUnion([.peers, .stores, .troubles, .storage])
+        (self.facts, failure, names) = (facts, nil, PeerNames(facts))
+    }
+
+    mutating func fail(_ reason: String) { failure = reason }
+
+    mutating func take(_ new: [ContainerChange], at now: Date) {
+        guard !new.isEmpty else { return }
+        for change in new {
+            count += 1
+            changes.append(NumberedChange(number: count, change: change))
+            guard change.kind == .log, change.isRemoved != true else { continue }
+            activity.add(exports: change.isOwn == true ? 1 : 0, imports: change.isOwn == true ? 0 : 1, at: now)
+        }
+        // In bulk, so that a burst is not moved about for each of its changes.
+        if changes.count > 2 * Self.limit {
+            let important = changes.filter { $0.change.level == .container }.suffix(Self.limit / 4)
+            let rest = changes.filter { $0.change.level != .container }.suffix(Self.limit)
+            changes = (important + rest).sorted { $0.number < $1.number }
+        }
+        stale.insert(.changes)
+    }
+
+    /// Time has passed: ages are told anew.
+    mutating func age(to now: Date) {
+        activity.advance(to: now)
+        stale.formUnion([.peers, .stores, .troubles])
+    }
+
+    /// Makes the tables that are older than what they show.
+    mutating func prepare(at now: Date) {
+        for pane in stale {
+            let table = TableMaker(view: self, now: now).table(of: pane)
+            tables[pane] = table
+            states[pane, default: TableState()].take(table)
+        }
+        stale = []
+    }
+
+    /// Changes how somebody looks at a pane.
+    mutating func look(at pane: Pane, _ change: (inout TableState, Table) -> Void) {
+        guard let table = tables[pane] else { return }
+        change(&states[pane, default: TableState()], table)
+    }
+
+    /// Takes over how somebody looked at another state of the same container.
+    mutating func adopt(_ other: ContainerView) {
+        (states, level) = (other.states, other.level)
+        stale = Set(Pane.allCases)
+    }
+
+    /// The row that is chosen in a pane.
+    func chosen(in pane: Pane) -> Table.Row? { tables[pane].flatMap { states[pane]?.row(of: $0) } }
+
+    /// How many rows a pane has, filtered or not.
+    func rows(in pane: Pane) -> Int { tables[pane]?.rows.count ?? 0 }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import UbiquityContainers
+import UbiquityStores
+
+/// Makes the panes' tables from facts.
+struct TableMaker {
+    let view: ContainerView
+    let now: Date
+
+    private var facts: WatchFacts? { view.facts }
+
+    func table(of pane: Pane) -> Table {
+        switch pane {
+        case .peers: peers
+        case .stores: stores
+        case .items: items
+        case .troubles: troubles
+        case .storage: storage
+        case .changes: changes
+        }
+    }
+
+    /// A store's peers, each with what it has read of each other.
+    private var peers: Table {
+        let stores = facts?.stores ?? []
+        let all = Set(stores.flatMap(\.peers).map(\.peer)).sorted()
+        let numbers = Dictionary(uniqueKeysWithValues: all.enumerated().map { ($1, $0 + 1) })
+        var columns = [Table.Column(title: "#", isRight: true, isFixed: true), .init(title: "Peer", isFlexible: true, isFixed: true)]
+        if stores.count > 1 { columns.append(.init(title: "Store", isFlexible: true)) }
+        columns += [
+            .init(title: "Wrote", isRight: true), .init(title: "Lacks", isRight: true), .init(title: "Oldest"), .init(title: "Receipt"),
+        ]
+        columns += numbers.values.sorted().map { .init(title: "of \($0)", isRight: true) }
+        var rows: [Table.Row] = []
+        for store in stores {
+            for peer in store.peers {
+                let isOwn = peer.peer == facts?.device.peer
+                let name = view.names[peer.peer] + (isOwn ? " (this device)" : "")
+                var cells = [Table.Cell(numbers[peer.peer] ?? 0), .init(name, isOwn ? .bold : .plain)]
+                if stores.count > 1 { cells.append(.init(store.name)) }
+                let lacks = peer.knowledge.reduce(0) { $0 + Int($1.behind) }
+                let oldest = peer.knowledge.compactMap(\.oldest).min()
+                cells += [
+                    .init(peer.logs, peer.isForked || peer.late > 0 ? .yellow : .plain), .init(lacks, lacks == 0 ? .green : .yellow), age(oldest),
+                    age(peer.seen),
+                ]
+                let read = Dictionary(peer.knowledge.map { ($0.peer, $0) }) { first, _ in first }
+                for author in all { cells.append(author == peer.peer ? .init("·", .dim) : lag(read[author])) }
+                rows.append(.init(id: "\(store.name)/\(peer.peer)", cells: cells, target: .peer(peer.peer, store: store.name)))
+            }
+        }
+        return Table(columns: columns, rows: rows, empty: "no peer has a directory in a store here")
+    }
+
+    /// How much a peer has read of another, and how much not.
+    private func lag(_ lag: ContainerSurvey.Lag?) -> Table.Cell {
+        guard let lag else { return .init("-", .dim, number: -1) }
+        if lag.behind == 0 { return .init("\(lag.read)", .green, number: 0) }
+        return .init("\(lag.read)+\(lag.behind)", .yellow, number: Double(lag.behind))
+    }
+
+    private func age(_ date: Date?) -> Table.Cell {
+        // The oldest is the greatest.
+        date.map { .init(Age.text(of: $0, at: now), number: now.timeIntervalSince($0)) } ?? .init("-", .dim, number: -1)
+    }
+
+    /// The contents in the container, and this device's files of them.
+    private var stores: Table {
+        let columns: [Table.Column] = [
+            .init(title: "Store", isFlexible: true, isFixed: true), .init(title: "Epoch", isRight: true), .init(title: "Local storage"),
+            .init(title: "Records", isRight: true), .init(title: "Unsent", isRight: true), .init(title: "Unread", isRight: true),
+            .init(title: "Awaited", isRight: true), .init(title: "State", isFlexible: true),
+        ]
+        var rows: [Table.Row] = []
+        let local = Dictionary(grouping: facts?.localStores ?? [], by: \.content)
+        let contents = facts?.stores ?? []
+        for store in contents where local[store.name] == nil {
+            let cells: [Table.Cell] = [
+                .init(store.name), .init(Int(store.epoch)), .init("-", .dim), .init("-", .dim), .init("-", .dim), .init("-", .dim), .init("-", .dim),
+                .init("not open on this device, as far as is known", .dim),
+            ]
+            rows.append(.init(id: store.name, cells: cells, target: .store(store.name)))
+        }
+        for store in (facts?.localStores ?? []).sorted(by: { ($0.content, $0.path) < ($1.content, $1.path) }) {
+            let file = store.files.first { $0.isInUse }
+            let epoch = file?.summary.epoch ?? contents.first { $0.name == store.content }?.epoch
+            let unsent = (file?.summary.unpublished ?? 0) + (file?.summary.isNoted == true ? 1 : 0)
+            let (state, style) = Self.state(of: store)
+            let cells: [Table.Cell] = [
+                .init(store.content), .init(epoch.map(String.init) ?? "-", number: epoch.map(Double.init)),
+                .init(store.usesLocalStorage ? "1" : "0", store.usesLocalStorage ? .yellow : .plain), amount(file?.summary.records),
+                amount(unsent, isGood: unsent == 0), amount(file?.exchange?.unread, isGood: file?.exchange?.unread == 0),
+                amount(file?.exchange?.awaitedCount, isGood: file?.exchange?.awaitedCount == 0), .init(state, style),
+            ]
+            rows.append(.init(id: store.path, cells: cells, target: .store(store.content)))
+        }
+        rows.sort { $0.cells[0].text < $1.cells[0].text }
+        return Table(columns: columns, rows: rows, empty: "no stores in this container")
+    }
+
+    private func amount(_ count: Int?, isGood: Bool = true) -> Table.Cell {
+        count.map { .init($0, isGood ? .plain : .yellow) } ?? .init("-", .dim, number: -1)
+    }
+
+    /// What a local store is doing, in words.
+    static func state(of store: LocalStore) -> (String, CellStyle) {
+        if let failure = store.failure { return (failure, .red) }
+        if store.isGone { return ("its files are gone", .red) }
+        guard let file = store.files.first(where: \.isInUse) else { return ("no file in use", .dim) }
+        if let suspended = file.suspended { return (suspended, .yellow) }
+        if let request = file.summary.request { return ("asked for: \(request)", .yellow) }
+        if let waiting = file.exchange?.waiting.first { return (waiting.reason, .yellow) }
+        if file.exchange?.isCurrent == true { return ("current", .green) }
+        return file.exchange == nil ? ("does not exchange", .dim) : ("not current", .yellow)
+    }
+
+    private var items: Table {
+        let columns: [Table.Column] = [.init(title: "Status", isFixed: true), .init(title: "Item", isFlexible: true, isFixed: true)]
+        let prefix = view.path.count + 1
+        let rows = (facts?.items.listed ?? []).map { line -> Table.Row in
+            let name = String(line.path.dropFirst(prefix))
+            return .init(id: line.path, cells: [.init(line.status.rawValue, Self.style(of: line.status)), .init(name)], target: .item(line.path))
+        }
+        return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? "no items in this container")
+    }
+
+    private static func style(of status: ItemStatus) -> CellStyle {
+        switch status {
+        case .current: .green
+        case .conflicted: .red
+        case .downloaded, .notDownloaded, .downloading, .uploading, .waitingToUpload: .yellow
+        case .excluded, .unknown: .plain
+        }
+    }
+
+    private var troubles: Table {
+        let columns: [Table.Column] = [
+            .init(title: "Kind", isFixed: true), .init(title: "What", isFlexible: true, isFixed: true), .init(title: "Since"),
+            .init(title: "Why", isFlexible: true),
+        ]
+        let rows = (facts?.troubles.listed ?? []).enumerated().map { index, trouble -> Table.Row in
+            let style: CellStyle = [.quarantined, .copy].contains(trouble.kind) ? .red : .yellow
+            return .init(
+                id: "\(trouble.kind.rawValue) \(trouble.store ?? "") \(trouble.subject)",
+                cells: [.init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason)],
+                target: .trouble(index))
+        }
+        return Table(columns: columns, rows: rows, empty: "nothing is held, quarantined or in conflict, as far as is known")
+    }
+
+    private var storage: Table {
+        let columns: [Table.Column] = [
+            .init(title: "Kind", isFixed: true), .init(title: "Files", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Share"),
+        ]
+        guard let storage = facts?.storage else { return Table(columns: columns, empty: "nothing is known yet") }
+        let kinds: [(String, WatchFacts.Amount)] = [
+            ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
+            ("receipts", storage.receipts), ("marks", storage.marks), ("being written", storage.temporary), ("other", storage.other),
+            ("quarantined, of these", storage.quarantined), ("on this device", storage.local),
+        ]
+        let most = max(1, kinds.map(\.1.bytes).max() ?? 1)
+        let rows = kinds.map { kind, amount -> Table.Row in
+            let bar = String(repeating: "█", count: Int((Double(amount.bytes) / Double(most) * 20).rounded(.up)))
+            let style: CellStyle = kind.hasPrefix("quarantined") && amount.files > 0 ? .red : .plain
+            return .init(
+                id: kind,
+                cells: [
+                    .init(kind, style), .init(amount.files), .init(Self.size(amount.bytes), number: Double(amount.bytes)), .init(bar, .cyan),
+                ])
+        }
+        return Table(columns: columns, rows: rows, empty: "")
+    }
+
+    static func size(_ bytes: Int64) -> String { bytes.formatted(.byteCount(style: .file)) }
+
+    private var changes: Table {
+        let columns: [Table.Column] = [.init(title: "Time", isFixed: true), .init(title: "Change", isFlexible: true, isFixed: true)]
+        let rows = view.changes.reversed().filter { $0.change.level <= view.level }.map { entry -> Table.Row in
+            .init(
+                id: String(entry.number),
+                cells: [
+                    .init(Self.clock(entry.change.time), .dim, number: Double(entry.number)), .init(entry.change.text, Self.style(of: entry.change)),
+                ],
+                target: .change(entry.number))
+        }
+        return Table(columns: columns, rows: rows, empty: "nothing has changed since this began to watch")
+    }
+
+    private static func style(of change: ContainerChange) -> CellStyle {
+        switch change.kind {
+        case .gone, .detached, .overflow: .red
+        case .trouble: .yellow
+        case .state, .back, .attached, .epoch, .store: .bold
+        case .log: change.isRemoved == true ? .dim : change.isOwn == true ? .green : .blue
+        case .baseline, .item: .plain
+        case .receipt, .value, .draft, .other: .dim
+        }
+    }
+
+    /// The time of day here.
+    static func clock(_ time: Date) -> String {
+        let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: time)
+        let numbers = [parts.hour ?? 0, parts.minute ?? 0, parts.second ?? 0]
+        return numbers.map { $0 < 10 ? "0\($0)" : String($0) }.joined(separator: ":")
+    }
+}

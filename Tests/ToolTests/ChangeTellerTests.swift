@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@testable import UbiquityStores
+@testable import ubwatch
+
+@Suite struct ChangeTellerTests {
+    private static let peer = "alice~0a1b2c3d-0000-4000-8000-000000000001"
+    private static let hash = String(repeating: "ab", count: 32)
+
+    @Test(
+        "A path tells what it is",
+        arguments: [
+            ("", ContainerPlace.container), (".ubiquity/\(peer)", .mark(peer: peer)), (".ubiquity/other", .other), ("Documents", .item),
+            ("Documents/CoreData/x.ublog", .item), ("CoreData/Notes", .store("Notes")), ("CoreData", .other), ("CoreData/Notes/epochs", .other),
+            ("CoreData/Notes/epochs/3.\(peer)", .epochMark(store: "Notes", epoch: 3, peer: peer)), ("CoreData/Notes/epochs/03.\(peer)", .other),
+            ("CoreData/Notes/\(peer)/2/000000000012.\(hash).ublog", .log(store: "Notes", peer: peer, epoch: 2, sequence: 12)),
+            ("CoreData/Notes/\(peer)/2/000000000012.\(hash).sync-conflict-1.ublog", .other), ("CoreData/Notes/\(peer)", .other),
+            ("CoreData/Notes/\(peer)/2/baselines/000000000040.\(hash).ubbaseline", .baseline(store: "Notes", peer: peer, epoch: 2, sequence: 40)),
+            ("CoreData/Notes/\(peer)/2/receipts/7", .receipt(store: "Notes", peer: peer, epoch: 2, number: 7)),
+            ("CoreData/Notes/\(peer)/2/values/\(hash)", .value(store: "Notes", peer: peer)), ("CoreData/Notes/\(peer)/2/tmp.nosync/x", .draft),
+            ("CoreData/Notes/\(peer)/2/.syncthing.x.ublog.tmp", .draft), ("Documents/~syncthing~a.txt.tmp", .draft),
+        ] as [(String, ContainerPlace)])
+    func places(path: String, place: ContainerPlace) { #expect(ContainerPlace(path) == place) }
+
+    @Test("A change is told in words, at the level that it matters at, and whose it is")
+    func words() throws {
+        var teller = ChangeTeller(container: "/c")
+        teller.own = [Self.peer]
+        let store = "CoreData/Notes/\(Self.peer)/2"
+        let table: [(String, ChangeTeller.Event, String?, ContainerChange.Level, String)] = [
+            (".ubiquity/\(Self.peer)", .came, nil, .container, "alice~0a1b2c3d is attached"),
+            (".ubiquity/\(Self.peer)", .went, nil, .container, "the attachment mark of alice~0a1b2c3d is gone"),
+            ("CoreData/Notes/epochs/3.\(Self.peer)", .came, nil, .container, "Notes: epoch 3, marked by alice~0a1b2c3d"),
+            ("\(store)/000000000012.\(Self.hash).ublog", .came, nil, .file, "Notes: log 12 of alice~0a1b2c3d"),
+            ("\(store)/000000000012.\(Self.hash).ublog", .went, nil, .file, "Notes: log 12 of alice~0a1b2c3d is gone"),
+            ("\(store)/receipts/7", .came, nil, .everything, "Notes: alice~0a1b2c3d has read on (receipt 7)"),
+            ("Documents/b.txt", .moved, "Documents/a.txt", .file, "Documents/a.txt is now Documents/b.txt"),
+            ("Documents/b.txt", .changed, nil, .file, "Documents/b.txt has changed"),
+        ]
+        for (path, event, from, level, text) in table {
+            let change = try #require(teller.tell(path, at: Date(), event, isDirectory: false, from: from))
+            #expect(change.text == text && change.level == level && change.path == path)
+            #expect(change.isOwn == (change.peer == nil ? nil : true))
+            #expect(change.isRemoved == (event == .went))
+        }
+    }
+
+    @Test("Peers are called by their devices where these have names of their own")
+    func names() {
+        var facts = WatchFacts(time: Date(), path: "/c", account: "a", container: "c", presence: .there, device: .init(), state: .idle)
+        let devices = ["desk", "desk", "phone", nil]
+        let peers = devices.indices.map { "alice~0000000\($0)-0000-4000-8000-000000000001" }
+        let surveyed =
+            zip(peers, devices).map {
+                .init(peer: $0, device: $1, app: nil, seen: nil, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
+            } as [ContainerSurvey.Peer]
+        facts.stores = [.init(name: "Notes", epoch: 1, peers: surveyed, logs: 0, bytes: 0, storage: .init())]
+        let names = PeerNames(facts)
+        #expect(peers.map { names[$0] } == ["alice~00000000", "alice~00000001", "phone", "alice~00000003"])
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import SystemPackage
+import Testing
+import ToolProcesses
+
+/// A shell in a terminal of its own: tmux(1), with a server of its own.
+///
+/// tmux has no event for what a program draws: here, and nowhere else, it is looked at until it shows what is expected, for a minute at most.
+struct TestTerminal: Sendable {
+    private let socket: String
+    private static let tmux = "/usr/bin/tmux"
+
+    /// Runs a body with a terminal, in which a shell waits for commands.
+    static func with(columns: Int = 80, rows: Int = 24, _ body: (TestTerminal) async throws -> Void) async throws {
+        let terminal = TestTerminal(socket: "ubiquity-test-\(UUID().uuidString)")
+        try await terminal.tmux(
+            "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "PS1='$ ' exec /bin/sh", ";", "set-option", "-g", "status",
+            "off", ";", "set-option", "-g", "window-size", "manual", ";", "resize-window", "-x", "\(columns)", "-y", "\(rows)")
+        do { try await body(terminal) } catch {
+            _ = try? await terminal.tmux("kill-server")
+            throw error
+        }
+        try await terminal.tmux("kill-server")
+    }
+
+    @discardableResult
+    private func tmux(_ arguments: String...) async throws -> String {
+        let outcome = try await Tool.run(Self.tmux, ["-L", socket] + arguments)
+        try #require(outcome.status == 0, "tmux \(arguments): \(outcome.errors)")
+        return outcome.output
+    }
+
+    /// Types a line, and the enter key behind it.
+    func type(_ line: String) async throws {
+        try await tmux("send-keys", "-l", line)
+        try await press("Enter")
+    }
+
+    /// Presses keys, by tmux's names: `Enter`, `Escape`, `PageDown`, `C-z`, or a character.
+    func press(_ keys: String...) async throws { for key in keys { try await tmux("send-keys", key) } }
+
+    /// Types text without an enter key.
+    func write(_ text: String) async throws { try await tmux("send-keys", "-l", text) }
+
+    func resize(columns: Int, rows: Int) async throws { try await tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)") }
+
+    /// What it shows now, a row a line, without the blanks at their ends.
+    func screen(withStyles: Bool = false) async throws -> [String] {
+        let text = withStyles ? try await tmux("capture-pane", "-p", "-e") : try await tmux("capture-pane", "-p")
+        return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// Waits until it shows something.
+    ///
+    /// - Parameters:
+    ///   - what: what is waited for, for the message where it does not come.
+    ///   - condition: is asked of the rows.
+    /// - Returns: the rows that it is true of.
+    /// - Throws: where it does not come.
+    @discardableResult
+    func shows(_ what: String, _ condition: ([String]) -> Bool) async throws -> [String] {
+        var rows: [String] = []
+        let deadline = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < deadline {
+            rows = try await screen()
+            if condition(rows) { return rows }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        try #require(Bool(false), "no \(what) on this screen:\n\(rows.joined(separator: "\n"))")
+        return rows
+    }
+
+    /// Waits until a text stands anywhere on it.
+    @discardableResult
+    func shows(_ text: String) async throws -> [String] { try await shows("“\(text)”") { $0.contains { $0.contains(text) } } }
+}
