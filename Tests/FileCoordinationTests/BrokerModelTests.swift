@@ -255,7 +255,7 @@ private struct BrokerRun {
                 var bytes: [UInt8] = []
                 frame.append(to: &bytes, epoch: broker.epoch)
                 peers[id]?.toClient.append(bytes)
-            case .hangUp, .leave: break
+            case .hangUp, .leave, .log: break
             }
         }
     }

@@ -147,7 +147,7 @@ struct HelpTests {
             let page = directory.appending("\(program).1").string
             #expect(try String(contentsOfFile: page, encoding: .utf8).hasPrefix(".TH \(program.uppercased()) 1\n"))
             guard FileManager.default.fileExists(atPath: "/usr/bin/groff") else { continue }
-            let shown = try await Tool.run("/usr/bin/groff", ["-man", "-ww", "-Tutf8", "-P-cbuo", page])
+            let shown = try await Tool.run("/usr/bin/groff", ["-Kutf8", "-man", "-ww", "-Tutf8", "-P-cbuo", page])
             #expect(shown.status == 0 && shown.errors.isEmpty && shown.output.contains("COMMANDS"), "\(shown.errors)")
         }
     }

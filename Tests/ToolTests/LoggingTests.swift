@@ -47,7 +47,7 @@ struct LoggingTests {
             try await devices[0].run("notes", "edit", id, "--title", "Secret again")
             let shown = try await devices[1].run(
                 "notes", "list", environment: everything.merging(["UBIQUITY_LOG_CONTENTS": "1"]) { $1 })
-            #expect(shown.errors.contains("Secret again") && shown.errors.contains("updated note/t:\(id)"), "\(shown.errors)")
+            #expect(shown.errors.contains("Secret again") && shown.errors.contains("note/t:\(id)"), "\(shown.errors)")
         }
     }
 
@@ -99,7 +99,7 @@ struct LoggingTests {
             // The program starts another at once, or this asks before there is one: the level is the same.
             try await access("louder")
             #expect(try await scene.control("log-level", "--json").output.contains("\"level\":7"))
-            #expect(try await scene.control("log-level", "2").output == "2\n")
+            #expect(try await scene.control("log-level", "2").output.hasPrefix("2"))
             let size = try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int
             #expect(try await scene.control("claims").status == 0)
             #expect(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int == size)

@@ -1,5 +1,5 @@
 public import Foundation
-public import SystemPackage
+internal import SystemPackage
 public import UbiquityContainers
 
 extension UbiquitousStore.Options {

@@ -1,6 +1,7 @@
 import Foundation
 import SystemPackage
 import TreeWatching
+import UbiquityStores
 
 /// Puts the changes of a container's tree into words.
 struct ChangeTeller: Sendable {

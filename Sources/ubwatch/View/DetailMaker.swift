@@ -1,4 +1,5 @@
 import Foundation
+import UbiquityContainers
 import UbiquityStores
 
 /// The files that are looked at when somebody looks into something.

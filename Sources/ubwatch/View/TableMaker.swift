@@ -35,7 +35,7 @@ struct TableMaker {
         for store in stores {
             for peer in store.peers {
                 let isOwn = peer.peer == facts?.device.peer
-                let name = view.names[peer.peer] + (isOwn ? " (this device)" : "")
+                let name = view.names[peer.peer] + (isOwn ? " (here)" : "")
                 var cells = [Table.Cell(numbers[peer.peer] ?? 0), .init(name, isOwn ? .bold : .plain)]
                 if stores.count > 1 { cells.append(.init(store.name)) }
                 let lacks = peer.knowledge.reduce(0) { $0 + Int($1.behind) }

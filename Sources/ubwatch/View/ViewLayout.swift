@@ -1,4 +1,5 @@
 import Foundation
+import UbiquityStores
 
 /// Puts a state on a screen.
 ///
