@@ -42,7 +42,11 @@ struct GrammarTests {
             let peer = try #require(
                 FileManager.default.contentsOfDirectory(atPath: device.container.appending(".ubiquity").string).first { !store.string.contains($0) })
             let before = try (contents(device.home), contents(device.root))
-            let state = try await Tool.run("ubcontrol", ["store", "state", store.string, "--json"]).output
+            // SQLite moves its log into the file whenever the last one closes it: how large that is tells nothing.
+            func state() async throws -> String {
+                try await Tool.run("ubcontrol", ["store", "state", store.string, "--json"]).output.replacing(/"bytes":\d+/, with: "")
+            }
+            let asked = try await state()
             let runs: [(arguments: [String], says: String)] = [
                 (["store", "remove-everything", store.string, "--home", device.home.string], "Would remove Notes of alice with 2 records here."),
                 (["store", "rebuild", store.string], "Would ask the app to rebuild \(store), 2 records."),
@@ -56,7 +60,7 @@ struct GrammarTests {
                 let outcome = try await Tool.run("ubcontrol", run.arguments + ["--dry-run"])
                 #expect(outcome.status == 0 && outcome.output.hasPrefix(run.says), "\(run.arguments): \(outcome)")
             }
-            #expect(try await Tool.run("ubcontrol", ["store", "state", store.string, "--json"]).output == state)
+            #expect(try await state() == asked)
             #expect(try contents(device.root) == before.1)
             #expect(try Set(contents(device.home).keys) == Set(before.0.keys))
         }
@@ -88,7 +92,9 @@ struct GrammarTests {
             let shown = try await onTerminal(["ubcontrol", "store", "backup", store, target])
             let parts = shown.output.components(separatedBy: "\u{1B}[K")
             #expect(shown.status == 0 && parts.contains { $0.contains("] ") && $0.contains(" %") }, "\(shown)")
-            #expect(parts.count > 2 && parts[parts.count - 2] == "\r" && parts.last?.contains("Wrote \(target)") == true, "\(shown)")
+            #expect(
+                parts.count > 2 && parts[parts.count - 2].trimmingCharacters(in: .whitespacesAndNewlines).isEmpty
+                    && parts.last?.contains("Wrote \(target)") == true, "\(shown)")
             let plain = try await Tool.run("ubcontrol", ["store", "backup", store, target + "2"])
             #expect(plain.status == 0 && plain.errors.isEmpty, "\(plain)")
         }
