@@ -265,18 +265,19 @@ struct LiveViewTests {
                 try await terminal.shows("items") { $0.contains { $0.contains("3 Items \(Self.items + 1)") } }
                 try await terminal.shows("51 peers")
                 try await terminal.press("End")
-                let last = try await terminal.shows("the last peer") { $0.contains { $0.contains(" 50  alice~0000") } }
-                #expect(!last.contains { $0.contains("  1  alice") }, "\(last)")
+                let last = try await terminal.shows("the last peer") { $0.contains { $0.hasPrefix("50  alice~0000") } }
+                #expect(!last.contains { $0.hasPrefix(" 1  alice") }, "\(last)")
                 for _ in 0..<30 { try await terminal.press("Right") }
                 try await terminal.shows("a later column") { $0.contains { $0.contains("of 27") } && !$0.contains { $0.contains("of 2 ") } }
                 try await terminal.press("3")
                 try await terminal.press("/")
                 try await terminal.write("277 TXT")
+                try await terminal.press("Enter")
                 let found = try await terminal.shows("/277 TXT: 1 of \(Self.items + 1)")
                 #expect(found.contains { $0.contains("Documents/item-277-\u{65E5}.txt") })
                 #expect(!found.contains { $0.contains("item-1") })
-                try await terminal.press("Enter", "Enter")
-                try await terminal.shows("size")
+                try await terminal.press("Enter")
+                try await terminal.shows("modified")
                 try await terminal.press("Escape", "Escape")
                 try await terminal.shows("no filter") { !$0.contains { $0.contains("of \(Self.items + 1)") } }
                 try await terminal.press("q")

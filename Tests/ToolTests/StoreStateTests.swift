@@ -121,7 +121,7 @@ struct StoreStateTests {
             let store = try device.storeFile().string
             #expect(try await device.run("ubcontrol", "store", "remove-everything", store).status == 64)
             let dry = try await device.run("ubcontrol", "store", "remove-everything", store, "--dry-run")
-            #expect(dry.status == 0 && dry.output.hasPrefix("Would remove ") && dry.output.contains("with 1 records here"), "\(dry)")
+            #expect(dry.status == 0 && dry.output.hasPrefix("Would remove ") && dry.output.contains("with 1 record here"), "\(dry)")
             #expect(try await device.list().count == 1)
             let outcome = try await device.run("ubcontrol", "store", "remove-everything", store, "--yes", "--json")
             #expect(outcome.status == 0 && outcome.output.contains("\"epoch\":2"), "\(outcome)")

@@ -14,9 +14,9 @@ struct ViewFiles: Sendable {
         names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
         file: { path in
             guard let attributes = try? FileManager.default.attributesOfItem(atPath: path), let modified = attributes[.modificationDate] as? Date,
-                let size = attributes[.size] as? any BinaryInteger
+                let size = attributes[.size] as? NSNumber
             else { return nil }
-            return (Int64(size), modified)
+            return (size.int64Value, modified)
         })
 }
 

@@ -143,18 +143,17 @@ struct ViewLayout {
             let style: CellStyle = pane == state.pane ? CellStyle.bold.reversed : pane == .troubles && troubles > 0 ? .yellow : .plain
             column = screen.put(" \(title) ", row: row, column: column, style: style)
         }
-        let note = tabNote
+        let note = state.pane == .changes ? "level \(view.level.rawValue)" : ""
         if !note.isEmpty, column + note.count + 1 <= columns { screen.put(note, row: row, column: columns - note.count, style: .dim) }
         row += 1
     }
 
     private var troubles: Int { view.facts?.troubles.counts.values.reduce(0, +) ?? 0 }
 
-    /// The filter, or which changes are told of.
-    private var tabNote: String {
-        let filter = view.states[state.pane]?.filter ?? ""
-        if !filter.isEmpty { return "/\(filter): \(view.states[state.pane]?.order.count ?? 0) of \(view.rows(in: state.pane))" }
-        return state.pane == .changes ? "level \(view.level.rawValue)" : ""
+    /// What the filter leaves; nil where there is none.
+    private var filterNote: String? {
+        guard let pane = view.states[state.pane], !pane.filter.isEmpty else { return nil }
+        return "/\(pane.filter): \(pane.order.count) of \(view.rows(in: state.pane))"
     }
 
     // MARK: Middle
@@ -216,8 +215,10 @@ struct ViewLayout {
             if let detail = state.details.last {
                 screen.putShortened("Esc back  Enter look inside  \(detail.title)", row: bottom, column: 0, end: columns, style: .dim)
             } else {
+                let filter = filterNote.map { "\($0), Esc shows all  " } ?? ""
                 let keys =
-                    "? help  q quit  / filter  s sort  p pause  Tab pane  Enter look inside" + (state.shown.count > 1 ? "  ] next container" : "")
+                    filter + "? help  q quit  / filter  s sort  p pause  Tab pane  Enter look inside"
+                    + (state.shown.count > 1 ? "  ] next container" : "")
                 screen.putShortened(keys, row: bottom, column: 0, end: columns, style: .dim)
             }
         }
