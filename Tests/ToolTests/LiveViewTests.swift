@@ -8,9 +8,9 @@ import ToolProcesses
 /// `ubwatch CONTAINER` in a real terminal.
 @Suite(.timeLimit(.minutes(15)))
 struct LiveViewTests {
-    /// What a shell is told to run a device's view.
+    /// What a shell is told to run a device's view, in which colours are there whatever the environment of the tests says of them.
     private func command(_ device: ToolDevice, _ arguments: String = "", environment: String = "") -> String {
-        "\(environment) \(Tool.path("ubwatch")) \(device.container) --home \(device.home) \(arguments)"
+        "env -u NO_COLOR \(environment) \(Tool.path("ubwatch")) \(device.container) --home \(device.home) \(arguments)"
     }
 
     @Test("At 80 by 24 the view shows account, state, stores, peers against peers and the keys; q gives the terminal back as it was")
