@@ -11,7 +11,7 @@ struct StoreCommand: AsyncParsableCommand {
         discussion: """
             For example:
 
-                ubcontrol store list STORE
+                ubcontrol store list
                 ubcontrol store check STORE
                 ubcontrol store pause STORE
                 ubcontrol store resume STORE

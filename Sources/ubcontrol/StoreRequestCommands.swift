@@ -122,7 +122,7 @@ struct RequestOptions: ParsableArguments {
 
 /// Takes back what was asked for.
 struct CancelOption: ParsableArguments {
-    @Flag(name: .customLong("cancel"), help: "Withdraw what has been asked for and has not been done.")
+    @Flag(name: .customLong("cancel"), help: "Withdraw what this command has asked for and has not been done.")
     var isOn = false
 }
 
@@ -142,19 +142,21 @@ struct AppRequest {
     /// - Throws: `UbiquitousStoreError`, or what `confirm` does.
     func run(confirm: (StoreSummary) throws -> Void = { _ in }) throws {
         let summary = try store.open(readOnly: true).summary()
-        let (asked, before) = (isWithdrawn ? nil : request.rawValue, summary.request)
+        // What another command has asked for is withdrawn by that one's --cancel.
+        let (asked, before) = (isWithdrawn ? nil : request.rawValue, isWithdrawn && summary.request != request.rawValue ? nil : summary.request)
         if !isRehearsal {
             if !isWithdrawn { try confirm(summary) }
-            try store.open(readOnly: false).ask(for: isWithdrawn ? nil : request)
+            let inspection = try store.open(readOnly: false)
+            if isWithdrawn { try inspection.withdraw(request) } else { try inspection.ask(for: request) }
         }
         if json { return try printJSON(Report(store: summary.file, asked: asked, before: before)) }
         switch (asked, isRehearsal) {
         case (let asked?, true):
             let instead = before.map { $0 == asked ? ", as it is asked already" : ", and no longer to \($0)" } ?? ""
             print("Would ask the app to \(asked) \(summary.file), \(counted(summary.records, "record"))\(instead).")
-        case (nil, true): print(before.map { "Would withdraw: \($0)." } ?? "Nothing has been asked for.")
+        case (nil, true): print(before.map { "Would withdraw: \($0)." } ?? "No \(request.rawValue) has been asked for.")
         case (_?, false): print("The app does it with its next exchange, at once if it runs; `ubcontrol store state` says whether it has.")
-        case (nil, false): print(before.map { "Withdrawn: \($0)." } ?? "Nothing had been asked for.")
+        case (nil, false): print(before.map { "Withdrawn: \($0)." } ?? "No \(request.rawValue) had been asked for.")
         }
     }
 

@@ -11,14 +11,19 @@ struct StoreListCommand: AsyncParsableCommand {
         abstract: "List the files of a store: one for each account, and those of this device.",
         discussion: """
             One line a file: what it is for, whose it is, its records, what has not gone out, and where it lies. It writes nothing. Exit status 0, also \
-            where there are none, and 1 where one cannot be read: it is named, and the others are listed.
+            where there are none, and 1 where one cannot be read, or a store that this device has had is gone: it is named, and the others are listed.
             """
     )
 
     @Argument(
-        help: ArgumentHelp("The path that the app gave its store, or a directory in which there are stores.", valueName: "path"),
+        help: ArgumentHelp(
+            "The path that the app gave its store, or a directory in which there are stores.",
+            discussion: "Else all that this device's apps have opened.",
+            valueName: "path"),
         completion: .file())
-    var path: String = "."
+    var path: String?
+
+    @OptionGroup var home: HomeOptions
 
     @Flag(
         help: "Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished …")
@@ -26,22 +31,36 @@ struct StoreListCommand: AsyncParsableCommand {
 
     func run() async throws {
         var isWhole = true
-        for file in StoreInspection.files(at: FilePath(path)) {
-            do {
-                let summary = try StoreInspection(file, readOnly: true).summary()
-                if json { try printJSON(summary) } else { print(line(summary)) }
-            } catch {
-                isWhole = false
-                if json { try printJSON(Fault(file: file.string, fault: "\(error)")) } else { print("\(file): \(error)") }
+        func say(_ fault: String, of file: FilePath) throws {
+            isWhole = false
+            if json { try printJSON(Fault(file: file.string, fault: fault)) } else { print("\(file): \(fault)") }
+        }
+        for store in try stores() {
+            let files = StoreInspection.files(at: store)
+            if files.isEmpty, path == nil { try say("its files are gone", of: store) }
+            for file in files {
+                do {
+                    let summary = try StoreInspection(file, readOnly: true).summary()
+                    if json { try printJSON(summary) } else { print(line(summary)) }
+                } catch {
+                    try say("\(error)", of: file)
+                }
             }
         }
         if !isWhole { throw ExitCode(1) }
     }
 
+    /// What is named, or the stores that are known, each once.
+    private func stores() throws -> [FilePath] {
+        if let path { return [FilePath(path)] }
+        let paths = try home.deviceHome.knownStores.map(\.path)
+        return paths.indices.filter { $0 == 0 || paths[$0] != paths[$0 - 1] }.map { FilePath(paths[$0]) }
+    }
+
     private func line(_ store: StoreSummary) -> String {
         var parts = [
             store.account.isEmpty ? store.place : "\(store.place) of \(store.account)", "\(store.content) in \(store.container)",
-            "\(store.records) records",
+            counted(store.records, "record"),
         ]
         if store.unpublished > 0 || store.isNoted { parts.append("not all has gone out") }
         if store.isPaused { parts.append("paused") }

@@ -11,6 +11,17 @@ struct SimulationTests {
         #expect(outcome.output.hasPrefix("6 seeds of 3 peers and 25 operations: all converged"))
     }
 
+    @Test("a seed repeats exactly, to the names of all files that it leaves; another does not")
+    func repeats() async throws {
+        func fingerprint(_ seeds: String) async throws -> Substring {
+            let outcome = try await Tool.run("ubiquity-simulate", ["--operations", "25", "--seeds", seeds])
+            return try #require(outcome.output.firstMatch(of: /fingerprint (\w{16})\n/)).1
+        }
+        let first = try await fingerprint("1..2")
+        #expect(try await fingerprint("1..2") == first)
+        #expect(try await fingerprint("1..1") != first)
+    }
+
     @Test("a seed is one number or a range; anything else is refused")
     func seeds() async throws {
         #expect(try await Tool.run("ubiquity-simulate", ["--seeds", "5..1"]).status == 64)

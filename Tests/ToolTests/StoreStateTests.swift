@@ -35,6 +35,24 @@ struct StoreStateTests {
         }
     }
 
+    @Test("ubcontrol store list without a path lists what this device's apps have opened, and names what is gone")
+    func known() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            let none = try await Tool.run("ubcontrol", ["store", "list", "--home", device.home.string])
+            #expect(none.status == 0 && none.output.isEmpty && none.errors.isEmpty, "\(none)")
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let file = try device.storeFile()
+            let line = "account of alice; Notes in org.example.notes; 1 record: \(file)\n"
+            #expect(try await Tool.run("ubcontrol", ["store", "list", "--home", device.home.string]).output == line)
+            // <directory>/CoreDataUbiquitySupport/<peer>/<content>/store/<file>
+            let support = file.removingLastComponent().removingLastComponent().removingLastComponent().removingLastComponent()
+            try FileManager.default.removeItem(atPath: support.string)
+            let gone = try await Tool.run("ubcontrol", ["store", "list", "--home", device.home.string])
+            #expect(gone.status == 1 && gone.output.hasSuffix("Notes.sqlite: its files are gone\n"), "\(gone)")
+        }
+    }
+
     @Test("ubcontrol store rebuild has the app make the store anew, and can be withdrawn before it does")
     func rebuilt() async throws {
         try await withDevices(1) { devices in

@@ -18,7 +18,12 @@ struct History: Sendable {
     }
 
     /// Runs it, and says what is wrong at the end; nil where nothing is.
-    func failure() async throws -> String? {
+    func failure() async throws -> String? { try await outcome().failure }
+
+    /// Runs it.
+    ///
+    /// - Returns: what is wrong at the end, nil where nothing is; and the names of all files that are there then.
+    func outcome() async throws -> (failure: String?, files: [String]) {
         // Memory, not disk: a run is about order, not about durability.
         let base = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path
         let directory = FilePath(base).appending("ubiquity-simulate-\(UUID().uuidString)")
@@ -30,9 +35,9 @@ struct History: Sendable {
             try await run.heal()
             let difference = try await run.difference()
             try await run.close()
-            return difference
+            return (difference, try run.files())
         } catch {
-            return "an operation failed: \(error)"
+            return ("an operation failed: \(error)", [])
         }
     }
 

@@ -16,6 +16,8 @@ struct Run {
     private var dead: Set<Int> = []
     /// Whether logs have been damaged.
     private var hasDamage = false
+    /// What was listed in store files that are lost: each peer lists what it sees lose, for itself.
+    private var listed: Set<LostValue> = []
     /// The identifier of each peer, as it was when it was looked at last.
     private var identifiers: [Int: PeerIdentifier] = [:]
     /// The version of each peer's schema.
@@ -28,7 +30,7 @@ struct Run {
     private let silenceLimit: Duration?
 
     init(seed: UInt64, peers: Int, directory: FilePath) async throws {
-        devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory) }
+        devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory, seed: seed) }
         synchroniser = FaultySynchroniser(devices, seed: seed)
         limit = peers + 2
         trimmed = directory.appending("trimmed")
@@ -88,6 +90,7 @@ struct Run {
         case .die:
             guard living.count > 2 else { return }
             identifiers[peer] = try await store.status().peer
+            listed.formUnion(try await conflicts(of: store))
             try await store.close()
             dead.insert(peer)
             synchroniser.disconnect(peer)
@@ -109,6 +112,7 @@ struct Run {
         case .loseFile:
             // What was not published is lost with the file, and nobody can bring it back.
             try await store.publish()
+            listed.formUnion(try await conflicts(of: store))
             try await store.close()
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.file.string + suffix) }
             stores[peer] = try await open(devices[peer], version: versions[peer])
@@ -123,6 +127,7 @@ struct Run {
         case .backUp: try devices[peer].backUp(store)
         case .restore:
             try await store.publish()
+            listed.formUnion(try await conflicts(of: store))
             try await store.close()
             // A copy from before an upgrade is upgraded as it was.
             _ = try devices[peer].restore(store.file)
@@ -194,7 +199,7 @@ struct Run {
     /// What differs between peers, or from the model, or is lost; nil where nothing is.
     func difference() async throws -> String? {
         var contents: [[String]] = []
-        var listed: Set<LostValue> = []
+        var listed = listed
         var epochs: [Int64] = []
         var known: Set<ContentHash> = []
         var quarantined: Set<ContentHash> = []
@@ -207,17 +212,12 @@ struct Run {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
             }
             epochs.append(status.epoch)
-            let (rows, conflicts) = try await store.read { db in
-                (try SimulatedTable.all.flatMap { try $0.rows(db) }, try ConflictHistory(db).list())
-            }
-            contents.append(rows)
+            contents.append(try await store.read { db in try SimulatedTable.all.flatMap { try $0.rows(db) } })
+            listed.formUnion(try await conflicts(of: store))
             known.formUnion(
                 try await store.read { db in try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) } })
             let orphans = try await store.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map(\.description) }
             if !orphans.isEmpty { return "peer \(peer) shows orphans: \(orphans)" }
-            for conflict in conflicts {
-                for field in conflict.lost { listed.insert(LostValue(conflict.record, field.column, field.value)) }
-            }
         }
         guard quarantined.isDisjoint(with: known) else { return "a log that some peer holds was not brought to the others" }
         guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
@@ -233,6 +233,22 @@ struct Run {
         }
         if let lost = model.firstLost(listed: listed) { return "\(lost), and no peer lists it" }
         return nil
+    }
+
+    /// What a store lists as lost.
+    private func conflicts(of store: UbiquitousStore) async throws -> [LostValue] {
+        try await store.read { db in
+            try ConflictHistory(db).list().flatMap { conflict in
+                conflict.lost.map { LostValue(conflict.record, $0.column, $0.value) }
+            }
+        }
+    }
+
+    /// The files that are in the devices' containers; the names of logs say what is in them.
+    func files() throws -> [String] {
+        try devices.flatMap { device in
+            try FileManager.default.subpathsOfDirectory(atPath: device.root.string).sorted().map { "\(device.name)/\($0)" }
+        }
     }
 
     /// Closes all stores.

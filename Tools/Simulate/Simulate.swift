@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import UbiquityStores
 import UbiquityTesting
 
 /// Runs peers that write at random over a faulty synchroniser, and proves that they converge.
@@ -10,7 +11,7 @@ struct Simulate: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Run peers that write at random over a faulty synchroniser, and prove that they converge.",
         discussion: """
-            Each seed is one run, and repeats exactly. After it everything is delivered, and each peer's content is compared in full with the others' and \
+            Each seed is one run, and repeats exactly, as the fingerprint of the files that it leaves shows. After it everything is delivered, and each peer's content is compared in full with the others' and \
             with what the logs say, joined by a model. A failure prints the seed and the shortest history found that fails too; exit status 1.
             """,
         subcommands: [Upgrade.self]
@@ -49,9 +50,12 @@ struct Simulate: AsyncParsableCommand {
             let count = try await Exhaustive(every: every).run()
             return print("\(count) histories of two peers: all converged, in \((ContinuousClock.now - start).formatted(.units(allowed: [.seconds])))")
         }
+        var fingerprint = ContentHash(of: [])
         for seed in range! {
             let history = History(seed: seed, peers: peers, count: operations)
-            guard let failure = try await history.failure() else { continue }
+            let (failure, files) = try await history.outcome()
+            fingerprint = ContentHash(of: Array((["\(fingerprint)"] + files).joined(separator: "\n").utf8))
+            guard let failure else { continue }
             FileHandle.standardError.write(Data("seed \(seed) failed; shrinking its history\n".utf8))
             let shortest = try await history.shrunk()
             print("seed \(seed): \(failure)")
@@ -62,7 +66,7 @@ struct Simulate: AsyncParsableCommand {
         }
         let duration = ContinuousClock.now - start
         print(
-            "\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds])))"
+            "\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds]))); fingerprint \("\(fingerprint)".prefix(16))"
         )
     }
 }

@@ -286,6 +286,8 @@ struct Nuke: AsyncParsableCommand {
         let store = try await place.open()
         await store.settleAsFarAsPossible()
         _ = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: PeopleStore.contentName))
+        // Takes what is of no use any more out of the container: this program may not run again for long.
+        await store.settleAsFarAsPossible()
         try await store.close()
         print("Removed everybody.")
     }

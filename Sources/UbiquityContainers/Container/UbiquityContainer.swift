@@ -144,7 +144,7 @@ public struct UbiquityContainer: Sendable {
         }
         var entry = record.peers[identifier.description]
         if entry == nil {
-            entry = .init(identifier: PeerIdentifier(account: account.description, uuid: UUID()).description, attached: false)
+            entry = .init(identifier: PeerIdentifier(account: account.description, uuid: files.newIdentifier()).description, attached: false)
             record.peers[identifier.description] = entry
             try homeFiles.write(record, of: account)
         }

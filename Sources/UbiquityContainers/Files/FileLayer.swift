@@ -1,3 +1,4 @@
+package import Foundation
 package import SystemPackage
 
 /// The file operations that containers and stores need, so that a test can drop, delay or break them.
@@ -28,6 +29,12 @@ package protocol FileLayer: Sendable {
     func remove(_ file: FilePath) throws(Errno)
     /// Removes an empty directory; a missing one is no error.
     func removeDirectory(_ directory: FilePath) throws(Errno)
+    /// The identifier of a peer that places itself among the files: a new one each time, but where a test wants runs that repeat.
+    func newIdentifier() -> UUID
+}
+
+extension FileLayer {
+    package func newIdentifier() -> UUID { UUID() }
 }
 
 /// What a directory entry is.

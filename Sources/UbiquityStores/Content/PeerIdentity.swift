@@ -43,7 +43,7 @@ struct PeerIdentity {
         let state = try pool.write { db in
             var state = try StoreState.read(db)
             if state.successor == nil {
-                state.successor = PeerIdentifier(account: state.peer.account, uuid: UUID())
+                state.successor = PeerIdentifier(account: state.peer.account, uuid: files.newIdentifier())
                 try state.update(db)
             }
             return state

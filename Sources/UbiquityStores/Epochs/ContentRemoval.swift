@@ -38,8 +38,9 @@ extension UbiquitousStore {
     /// Removes the store's content on all devices of the account, and begins the next epoch.
     ///
     /// The epoch's mark is written first, durably: it decides, on this device at once, and on each other as soon as the mark is there. What this
-    /// device had not sent is set aside, as is on each other device what had not reached this one; `ubcontrol kept` lists it. Then the store and
-    /// its content are empty, and at once of use. After a crash on the way the next exchange completes it.
+    /// device had not sent is set aside, as is on each other device what had not reached this one; `ubcontrol kept` lists it. Then the store is
+    /// empty, and at once of use; the next exchange, of this device or another, removes the files, which mean nothing any more. After a crash on the way it
+    /// completes the removal.
     ///
     /// - Parameter confirmation: names the content.
     /// - Returns: what was done on this device.
@@ -60,8 +61,9 @@ extension UbiquitousStore {
 
     /// Removes the store's content on all devices of the account that is signed in, and this device's file of it.
     ///
-    /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the store can be opened again, and is empty; the app's own tables, which never leave the device, have gone with the
-    /// file. Where another process has the store open, or ``Options/existingDatabase`` is set, its file stays, empty but for these.
+    /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the files of the content
+    /// are gone, but for what another device has to set aside first; the store can be opened again, and is empty; the app's own tables, which never
+    /// leave the device, have gone with the file. Where another process has the store open, or ``Options/existingDatabase`` is set, its file stays, empty but for these.
     ///
     /// - Parameters:
     ///   - path: where the app has its store.
@@ -92,6 +94,8 @@ extension UbiquitousStore {
                 try fallback.pool.close()
             }
             let removal = try await store.removeUbiquitousContent(confirmation)
+            // This device may not open the store again, and another may be off.
+            await store.engine.removeEnded()
             try await store.close()
             // A new file would begin with the app's plain database again.
             if options.existingDatabase == nil {

@@ -33,7 +33,8 @@ extension StoreEngine {
     /// Goes over to a later epoch: sets aside what had not been sent, and empties the store, in one transaction with what it knows.
     ///
     /// Each step before that may be repeated after a crash. This peer's place in the epoch is made when all is set aside, for then the
-    /// others may remove what it had in the one before.
+    /// others may remove what it had in the one before. The exchange that follows removes the files of the epoch that has ended, of which there may be
+    /// very many.
     ///
     /// - Parameter next: an epoch that a mark names.
     /// - Returns: the store's state, and what was done.
@@ -63,7 +64,6 @@ extension StoreEngine {
         Waypoint.epochCommitted.pass()
         begin(state)
         post(.didRemoveContent(removal))
-        removeEnded()
         Waypoint.epochDone.pass()
         return (state, removal)
     }

@@ -100,7 +100,7 @@ extension StoreEngine {
             for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
             Waypoint.reattachMarked.pass()
             // From here on the content counts as being there, and what it is to hold does not lie there yet.
-            if !following { try note(.republish) }
+            if !following { try postpone(.republish) }
             try place.makeDirectories(of: state.peer, epoch: state.epoch)
             (inventory, lastReceipt) = (nil, nil)
         }

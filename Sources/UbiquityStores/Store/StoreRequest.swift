@@ -18,6 +18,11 @@ package enum StoreRequest: String, Sendable {
         case .follow: .follow
         }
     }
+
+    /// Takes it back, or notes that it is done; another that has come since stands.
+    func drop(_ db: Database) throws {
+        try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])
+    }
 }
 
 extension StoreEngine {
@@ -38,13 +43,13 @@ extension StoreEngine {
     }
 
     /// Has the next exchange do what this one may not come to.
-    func note(_ wanted: StoreRequest) throws {
+    func postpone(_ wanted: StoreRequest) throws {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [wanted.rawValue]) }
         request = wanted
     }
 
     func drop(_ done: StoreRequest) throws {
-        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [done.rawValue]) }
+        try file.pool.write { db in try done.drop(db) }
         request = nil
     }
 

@@ -113,17 +113,25 @@ extension StoreInspection {
         }
     }
 
-    /// Asks the app for something, which it does with its next exchange.
+    /// Asks the app for something, which it does with its next exchange; what had been asked for before is no longer.
     ///
-    /// - Parameter request: what is asked for; nil to withdraw what has been.
-    /// - Returns: what had been asked for before, and had not been done.
+    /// - Parameter request: what is asked for.
     /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
-    @discardableResult
-    package func ask(for request: StoreRequest?) throws -> StoreRequest? {
+    package func ask(for request: StoreRequest) throws {
         try write { db in
-            let before = try exchanging(db).request
-            try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [request?.rawValue])
-            return before
+            _ = try exchanging(db)
+            try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [request.rawValue])
+        }
+    }
+
+    /// Withdraws what has been asked for and has not been done; another request stands.
+    ///
+    /// - Parameter request: what had been asked for.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    package func withdraw(_ request: StoreRequest) throws {
+        try write { db in
+            _ = try exchanging(db)
+            try request.drop(db)
         }
     }
 

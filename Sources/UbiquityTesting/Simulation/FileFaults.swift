@@ -1,14 +1,18 @@
+internal import Foundation
 internal import Synchronization
 public import SystemPackage
 internal import UbiquityContainers
 
-/// Ends the changes of files after some, as a crash of the process would, or a disk that fails.
+/// Ends the changes of files after some, as a crash of the process would, or a disk that fails; and tells a device's identifiers beforehand.
 public final class FileFaults: Sendable {
     private let rest = Mutex<Int?>(nil)
     private let kept = Mutex<FilePath?>(nil)
+    private let random: Mutex<SeededRandom?>
 
     /// No faults yet.
-    public init() {}
+    ///
+    /// - Parameter seed: what the identifiers of the device's peers follow from; nil for new ones each time.
+    public init(seed: UInt64? = nil) { random = Mutex(seed.map { SeededRandom(seed: $0) }) }
 
     /// Lets so many more changes of files through, and fails all others, until `disarm()`.
     ///
@@ -22,6 +26,16 @@ public final class FileFaults: Sendable {
     ///
     /// - Parameter directory: where to; it exists. Files of one name are taken for one.
     public func keepRemoved(in directory: FilePath) { kept.withLock { $0 = directory } }
+
+    fileprivate func newIdentifier() -> UUID {
+        random.withLock { random in
+            guard random != nil else { return UUID() }
+            var bytes = (0..<2).flatMap { _ in withUnsafeBytes(of: random!.next(), Array.init) }
+            // Version 4, variant 1 (RFC 9562).
+            (bytes[6], bytes[8]) = (bytes[6] & 0x0f | 0x40, bytes[8] & 0x3f | 0x80)
+            return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        }
+    }
 
     fileprivate func keep(_ file: FilePath, _ files: LinuxFileLayer) {
         guard let directory = kept.withLock({ $0 }), let name = file.lastComponent, let bytes = try? files.read(file, limit: .max) else { return }
@@ -56,6 +70,7 @@ struct FaultyFileLayer: FileLayer {
     func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
     func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
     func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
+    func newIdentifier() -> UUID { faults.newIdentifier() }
 
     func makeDirectory(_ path: FilePath) throws(Errno) {
         // One that is there is no change.

@@ -30,7 +30,8 @@ public struct SimulatedDevice: Sendable {
     /// Its wall clock.
     public let clock: ManualClock
     /// What goes wrong with its changes of the container's files.
-    public let faults = FileFaults()
+    public let faults: FileFaults
+    private let seed: UInt64?
 
     /// Makes a device and signs it in.
     ///
@@ -39,9 +40,14 @@ public struct SimulatedDevice: Sendable {
     ///   - directory: where to make that.
     ///   - account: the account to sign in to.
     ///   - clock: the device's wall clock.
+    ///   - seed: what the identifiers of its peers follow from, together with its name, so that a run repeats exactly; nil for new ones each time.
     /// - Throws: `ContainerError`, or Foundation's error where a directory cannot be made.
-    public init(_ name: String, in directory: FilePath, account: String = "alice", clock: ManualClock = ManualClock()) throws {
+    public init(
+        _ name: String, in directory: FilePath, account: String = "alice", clock: ManualClock = ManualClock(), seed: UInt64? = nil
+    ) throws {
         self.name = name
+        self.seed = seed
+        faults = FileFaults(seed: seed.map { name.utf8.reduce($0) { $0 &* 31 &+ UInt64($1) } })
         self.account = account
         self.directory = directory.appending(name)
         self.clock = clock
@@ -146,7 +152,7 @@ extension SimulatedDevice {
     public func cloned(_ name: String, clock: ManualClock) throws -> SimulatedDevice {
         let other = directory.removingLastComponent().appending(name)
         try FileManager.default.copyItem(atPath: directory.string, toPath: other.string)
-        let copy = try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock)
+        let copy = try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock, seed: seed)
         // On a machine of its own its containers would lie at the same path.
         for known in try home.accounts(below: root) { try copy.home.signIn(known, containers: copy.root) }
         if let present = try home.account { try copy.home.signIn(present) } else { try copy.home.signOut() }
