@@ -5,7 +5,7 @@ import ToolProcesses
 
 /// A shell in a terminal of its own: tmux(1), with a server of its own.
 ///
-/// tmux has no event for what a program draws: here, and nowhere else, it is looked at until it shows what is expected, for a minute at most.
+/// tmux has no event for what a program draws: here, and nowhere else, it is looked at until it shows what is expected, for four minutes at most: other tests may take both processors.
 struct TestTerminal: Sendable {
     private let socket: String
     private static let tmux = "/usr/bin/tmux"
@@ -60,7 +60,7 @@ struct TestTerminal: Sendable {
     @discardableResult
     func shows(_ what: String, _ condition: ([String]) -> Bool) async throws -> [String] {
         var rows: [String] = []
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(240)
         while ContinuousClock.now < deadline {
             rows = try await screen()
             if condition(rows) { return rows }

@@ -110,7 +110,7 @@ struct EpochTests {
         }
     }
 
-    @Test("the logs of a peer that nobody had read stay until it has set them aside, and those that were read go with the exchange behind the removal")
+    @Test("the logs of a peer that nobody had read stay until it has set them aside; those that were read go with the exchange behind the removal")
     func unreadStay() async throws {
         try await withDevices(2) { devices, _ in
             let (one, two) = try await (devices[0].open(), devices[1].open())

@@ -65,11 +65,18 @@ extension SimulatedDevice {
     /// - Throws: `ContainerError`, or Foundation's error where it cannot be moved.
     public func putBack(_ directory: FilePath, as identifier: String = defaultContainer) throws {
         let path = try containerPath(identifier)
-        let old = try newPlace(for: identifier)
         try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
-        if FileManager.default.fileExists(atPath: path.string) { try FileManager.default.moveItem(atPath: path.string, toPath: old.string) }
-        try FileManager.default.moveItem(atPath: directory.string, toPath: path.string)
-        try DeviceFiles.remove(old)
+        while true {
+            let old = try newPlace(for: identifier)
+            let isThere = FileManager.default.fileExists(atPath: path.string)
+            if isThere { try FileManager.default.moveItem(atPath: path.string, toPath: old.string) }
+            defer { if isThere { try? DeviceFiles.remove(old) } }
+            do {
+                return try FileManager.default.moveItem(atPath: directory.string, toPath: path.string)
+            } catch CocoaError.fileWriteFileExists {
+                // A synchroniser that runs has made the directory again meanwhile.
+            }
+        }
     }
 
     /// A path below the device's directory at which nothing is.
