@@ -22,7 +22,7 @@ struct LiveViewTests {
             try await TestTerminal.with { terminal in
                 try await terminal.type("stty -g > \(devices[0].home)/before; echo before")
                 try await terminal.shows("before")
-                try await terminal.type(command(devices[0]) + "; echo status $?; stty -g > \(devices[0].home)/after")
+                try await terminal.type(command(devices[0]) + "; ended=$?; stty -g > \(devices[0].home)/after; echo status $ended")
                 let rows = try await terminal.shows("peers") { $0.contains { $0.contains("(here)") } }
                 #expect(rows[0].hasPrefix("org.example.notes of alice"))
                 #expect(rows.contains { $0.hasPrefix("Notes epoch 1, 2 logs of 2 peers, local storage 0") }, "\(rows)")
