@@ -154,8 +154,8 @@ struct ClearCommand: AsyncParsableCommand {
     func run() async throws {
         let store = try await notebook.open()
         let removal = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: Notebook.contentName))
-        // Takes what is of no use any more out of the container: this program may not run again for long.
-        try await store.settled()
+        // Takes what is of no use any more out of the container, for this program may not run again for long. Where that fails, everything is removed all the same.
+        try? await store.settled()
         try await store.close()
         print(
             "Removed every note.\(removal.kept.map { " \($0.changes) changes that no device had read are kept: ubcontrol kept show \($0.id)" } ?? "")"
