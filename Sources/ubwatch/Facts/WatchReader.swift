@@ -48,15 +48,17 @@ actor WatchReader {
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
-        let (facts, identity) = try await blocking { try reading.facts() }
+        async let statuses = items()
+        let (read, identity) = try await blocking { try reading.facts() }
         if first == nil { first = identity }
-        guard options.asksForStatus, facts.presence != .gone else { return facts.judged }
-        var whole = facts
-        whole.items = await items()
-        return whole.judged
+        var facts = read
+        if let items = await statuses, facts.presence != .gone { facts.items = items }
+        return facts.judged
     }
 
-    private func items() async -> WatchFacts.Items {
+    /// How items stand; nil where it is not asked.
+    private func items() async -> WatchFacts.Items? {
+        guard options.asksForStatus else { return nil }
         var items = WatchFacts.Items()
         do {
             let endpoint = try home.flatMap { try SyncthingEndpoint(configuredIn: $0) }
