@@ -122,7 +122,8 @@ struct ContainerCopyCommand: AsyncParsableCommand {
             try printJSON(copy)
         } else {
             for entry in copy.leftOut { print("left out: \(entry.path.printable): \(entry.reason.printable)") }
-            print("Copied \(counted(copy.files, "file")), \(copy.bytes.formatted(.byteCount(style: .file))), to \(destination).")
+            let size = copy.bytes.formatted(.byteCount(style: .file, spellsOutZero: false))
+            print("Copied \(counted(copy.files, "file")), \(size), to \(destination).")
         }
     }
 

@@ -79,6 +79,14 @@ struct BookTests {
             #expect(shown == ["[ ] Bread, [ ] Milk", "[ ] Bread, [x] Milk"], "\(outcome.output)")
             for line in shown { #expect(page.contains("`\(line)`")) }
             #expect(outcome.output.contains("store Groceries, epoch 1"), "\(outcome.output)")
+            // The path that the app gives is that of the plain database, which is there still.
+            #expect(outcome.output.contains("  this device: idle\n  store Groceries here: "), "\(outcome.output)")
+            #expect(outcome.output.contains("    epoch 1, 2 records, current\n"), "\(outcome.output)")
+            let path = directory.appending("desk/groceries/Groceries.sqlite").string
+            for command in ["state", "list"] {
+                let store = try await Tool.run("ubcontrol", ["store", command, path])
+                #expect(store.status == 0 && store.output.contains("CoreDataUbiquitySupport/alice~"), "\(command): \(store)")
+            }
         }
     }
 

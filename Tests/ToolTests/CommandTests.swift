@@ -151,7 +151,9 @@ struct CommandTests {
             let lags = peers.flatMap { $0["knowledge"] as? [[String: Any]] ?? [] }
             #expect(lags.compactMap { $0["behind"] as? Int }.sorted() == [0, 1])
             let text = try await Tool.run("ubwatch", ["status", devices[0].container.string]).output
-            #expect(text.contains("1 behind") && text.contains("store Notes, epoch 1: 2 logs") && !text.contains("\u{1B}"))
+            #expect(
+                text.contains("1 behind") && text.contains("wrote 0 logs, 0 bytes") && text.contains("store Notes, epoch 1: 2 logs")
+                    && !text.contains("\u{1B}"))
             let log = try #require(try devices[0].logs().last)
             #expect(try await Tool.run("ubwatch", ["log", log.string]).output.contains("title = Bread"))
             let json = try await Tool.run("ubwatch", ["log", log.string, "--json"]).output
@@ -174,6 +176,8 @@ struct CommandTests {
             try Data("not a log".utf8).write(to: URL(filePath: log.string))
             expectRefusal(try await Tool.run("ubwatch", ["log", log.string]), log.string, "not a log")
             expectRefusal(try await Tool.run("ubwatch", ["log", "/nowhere"]), "/nowhere")
+            let container = devices[0].container.string
+            expectRefusal(try await Tool.run("ubwatch", ["log", container]), "\(container) is a directory; name a log in it, CoreData/")
             expectRefusal(try await Tool.run("ubwatch", ["status", devices[0].home.string]), devices[0].home.string, "not a container")
             expectRefusal(try await Tool.run("ubwatch", ["status", "/nowhere"]), "/nowhere")
         }

@@ -20,6 +20,7 @@ struct DocumentationTests {
         let outcome = try await Tool.run("/bin/bash", ["-euo", "pipefail", "-c", script])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("  Milk\n") && outcome.output.contains("store Notes, epoch 1: 1 log,"), "\(outcome.output)")
+        #expect(outcome.output.contains("  this device: idle\n"), "\(outcome.output)")
         #expect(outcome.output.contains(": nothing is wrong ("), "\(outcome.output)")
         #expect(outcome.output.contains("Ann <ann@example.org>, Vermont\n"), "\(outcome.output)")
         #expect(outcome.output.contains("this device's; nobody is signed in\n"), "\(outcome.output)")

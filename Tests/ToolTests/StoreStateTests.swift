@@ -53,6 +53,28 @@ struct StoreStateTests {
         }
     }
 
+    @Test("a directory means the one store in it, and where there is none or more than one, what to name is said")
+    func directory() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let file = try device.storeFile()
+            // <directory>/CoreDataUbiquitySupport/<peer>/<content>/store/<file>
+            let support = file.removingLastComponent().removingLastComponent().removingLastComponent().removingLastComponent()
+            let directory = support.removingLastComponent()
+            let one = try await Tool.run("ubcontrol", ["store", "state", directory.string])
+            #expect(one.status == 0 && one.output.contains(file.string), "\(one)")
+            let none = try await Tool.run("ubcontrol", ["store", "state", device.container.string])
+            let said = "\(device.container) is a directory, and there is no store in"
+            #expect(none.status == 1 && none.errors.contains(said) && none.errors.contains("store list"), "\(none)")
+            let other = file.removingLastComponent().appending("Other.sqlite")
+            try FileManager.default.copyItem(atPath: file.string, toPath: other.string)
+            let several = try await Tool.run("ubcontrol", ["store", "state", directory.string])
+            #expect(several.status == 1 && several.errors.contains("has 2 stores; name one of them:"), "\(several)")
+            #expect(several.errors.contains(file.string) && several.errors.contains(other.string), "\(several)")
+        }
+    }
+
     @Test("ubcontrol store rebuild has the app make the store anew, and can be withdrawn before it does")
     func rebuilt() async throws {
         try await withDevices(1) { devices in

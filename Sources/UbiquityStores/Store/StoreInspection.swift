@@ -106,19 +106,26 @@ package struct StoreInspection: Sendable {
         }
     }
 
-    /// The store file that a path means.
+    /// The store file that a path means: itself, or the one account's file of the path that an app gave its store, or of a directory in which there are stores.
     static func resolve(_ path: FilePath) throws -> FilePath {
-        if FileManager.default.fileExists(atPath: path.string) { return path }
-        guard let name = path.lastComponent?.string else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
-        let support = StoreFile.supportDirectory(of: path)
-        let found = files(at: path).filter { $0.components.suffix(2).map(\.string) == ["store", name] }
+        guard path.lastComponent != nil else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
+        let files = files(at: path)
+        if files == [path] { return path }
+        var isDirectory: ObjCBool = false
+        _ = FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory)
+        let support = isDirectory.boolValue ? path.appending(StoreFile.supportDirectoryName) : StoreFile.supportDirectory(of: path)
+        let found = files.filter { $0.components.suffix(2).first?.string == "store" }
         guard let only = found.first, found.count == 1 else {
             let list = found.map { "\n  \($0)" }.joined()
+            let none =
+                isDirectory.boolValue
+                ? "\(path) is a directory, and there is no store in \(support)"
+                : "There is no store at \(path), nor any below \(support)"
             throw UbiquitousStoreError(
                 .fileSystem,
                 found.isEmpty
-                    ? "There is no store at \(path), nor any below \(support)."
-                    : "\(path) has \(found.count) stores, one for each account; name one of them:\(list)",
+                    ? "\(none): name the path that the app gave its store, or its SQLite file; `ubcontrol store list` lists those that are known."
+                    : "\(path) has \(found.count) stores\(isDirectory.boolValue ? "" : ", one for each account"); name one of them:\(list)",
                 path: path)
         }
         return only

@@ -84,6 +84,10 @@ package struct LogReport: Sendable, Codable {
     /// - Parameter path: the file; another name than its own is taken, and mentioned in `fault`.
     /// - Throws: `UbiquitousStoreError` where it cannot be read as a log.
     package init(of path: FilePath) throws {
+        if (try? FileFacts(of: path))?.kind == .directory {
+            let remedy = "name a log in it, CoreData/<content>/<peer>/<epoch>/<sequence>.<content hash>.ublog of a container"
+            throw UbiquitousStoreError(.fileSystem, "\(path) is a directory; \(remedy).", path: path)
+        }
         let bytes: [UInt8]
         do {
             bytes = try LinuxFileLayer().read(path, limit: LogFile.limit)

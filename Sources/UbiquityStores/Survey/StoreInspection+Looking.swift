@@ -16,13 +16,27 @@ extension StoreInspection {
     /// - Returns: what the body returns.
     /// - Throws: what the body throws, or `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
     package static func look<Result>(at path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
-        let file = try resolve(path)
+        try look(in: resolve(path), body)
+    }
+
+    /// The same of a file, whatever else its path may mean.
+    private static func look<Result>(in file: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
         for _ in 0..<5 {
             guard let traces = Traces(of: file), !traces.isInUse else { break }
             let result = Swift.Result { try body(StoreInspection(file, readOnly: true, isImmutable: true)) }
             if Traces(of: file) == traces { return try result.get() }
         }
         return try body(StoreInspection(file, readOnly: true, isImmutable: false))
+    }
+
+    /// Whether a file is known to be none of ours, such as the plain database that an app had before.
+    static func isForeign(_ file: FilePath) -> Bool {
+        do {
+            try look(in: file) { _ in }
+            return false
+        } catch {
+            return (error as? UbiquitousStoreError)?.code == .notADatabase
+        }
     }
 
     /// Whether an app that was given a store at a path uses a local or a fallback file there, and whose; nil where it has not been noted.

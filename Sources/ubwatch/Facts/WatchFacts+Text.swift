@@ -71,7 +71,7 @@ extension WatchFacts {
             ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
             ("receipts", storage.receipts), ("being written", storage.temporary), ("other", storage.other), ("stores of this device", storage.local),
         ]
-        let space = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \($0.1.bytes.formatted(.byteCount(style: .file)))" }
+        let space = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \(Self.size($0.1.bytes))" }
         var lines = ["space: \(space.isEmpty ? "none" : space.joined(separator: ", "))"]
         if let failure = items.failure {
             lines.append("items: \(failure.printable)")
@@ -84,7 +84,10 @@ extension WatchFacts {
         return lines
     }
 
-    private static func amount(_ logs: Int, _ bytes: Int64) -> String { "\(amount(logs, "log")), \(bytes.formatted(.byteCount(style: .file)))" }
+    private static func amount(_ logs: Int, _ bytes: Int64) -> String { "\(amount(logs, "log")), \(size(bytes))" }
+
+    /// An amount of bytes, for people.
+    static func size(_ bytes: Int64) -> String { bytes.formatted(.byteCount(style: .file, spellsOutZero: false)) }
 }
 
 extension AccountState {

@@ -48,7 +48,7 @@ struct DetailMaker {
             field("peer", peer.peer), field("store", "\(store.name), epoch \(store.epoch)"), field("device", peer.device ?? "not known"),
             field("app", peer.app ?? "not known"),
             field("receipt", peer.seen.map { "\(date($0)), \(Age.text(of: $0, at: now))" } ?? "none"),
-            field("wrote", "\(peer.logs) logs, \(TableMaker.size(peer.bytes)), the last \(peer.last)"),
+            field("wrote", "\(peer.logs) logs, \(WatchFacts.size(peer.bytes)), the last \(peer.last)"),
         ]
         if !(facts?.attached.contains(name) ?? true) { lines.append(.init("has no attachment mark here", .yellow)) }
         if peer.isForked { lines.append(.init("has two logs of one sequence: its identifier was in use in two places at once", .yellow)) }
@@ -84,7 +84,7 @@ struct DetailMaker {
         if let survey {
             lines = [
                 field("store", survey.name), field("epoch", "\(survey.epoch)"),
-                field("logs", "\(survey.logs), \(TableMaker.size(survey.bytes)), of \(survey.peers.count) peers"),
+                field("logs", "\(survey.logs), \(WatchFacts.size(survey.bytes)), of \(survey.peers.count) peers"),
             ]
         } else {
             lines = [field("store", content), .init("has no directory in the container", .yellow)]
@@ -105,7 +105,7 @@ struct DetailMaker {
         var lines = [
             Detail.Line(""), field(file.isInUse ? "file in use" : "file", summary.file), field("for", summary.place),
             field("peer", summary.peer), field("epoch", "\(summary.epoch)"),
-            field("records", "\(summary.records), \(TableMaker.size(summary.bytes))"),
+            field("records", "\(summary.records), \(WatchFacts.size(summary.bytes))"),
             field("unsent", "\(summary.unpublished) logs\(summary.isNoted ? ", and changes in none yet" : "")"),
             field("set aside", "\(summary.held) held, \(summary.quarantined) quarantined, \(summary.conflicts) in conflict"),
         ]
@@ -132,7 +132,7 @@ struct DetailMaker {
         guard let line = facts?.items.listed.first(where: { $0.path == path }) else { return nil }
         var lines = [field("item", String(path.dropFirst(view.path.count + 1))), field("status", line.status.rawValue), field("path", path)]
         if let file = files.file(path) {
-            lines.append(field("size", TableMaker.size(file.bytes)))
+            lines.append(field("size", WatchFacts.size(file.bytes)))
             lines.append(field("modified", "\(date(file.modified)), \(Age.text(of: file.modified, at: now))"))
         } else {
             lines.append(.init("is not here", .yellow))

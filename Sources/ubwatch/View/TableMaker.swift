@@ -165,13 +165,11 @@ struct TableMaker {
             return .init(
                 id: kind,
                 cells: [
-                    .init(kind, style), .init(amount.files), .init(Self.size(amount.bytes), number: Double(amount.bytes)), .init(bar, .cyan),
+                    .init(kind, style), .init(amount.files), .init(WatchFacts.size(amount.bytes), number: Double(amount.bytes)), .init(bar, .cyan),
                 ])
         }
         return Table(columns: columns, rows: rows, empty: "")
     }
-
-    static func size(_ bytes: Int64) -> String { bytes.formatted(.byteCount(style: .file)) }
 
     private var changes: Table {
         let columns: [Table.Column] = [.init(title: "Time", isFixed: true), .init(title: "Change", isFlexible: true, isFixed: true)]
