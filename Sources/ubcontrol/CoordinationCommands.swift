@@ -60,7 +60,8 @@ struct WhyCommand: ParsableCommand {
         commandName: "why",
         abstract: "Say what keeps an access to a file waiting.",
         discussion: """
-            Lists the accesses to the file, to directories around it and to what is in it, and its presenters that have not answered.
+            Lists the accesses to the file, to directories around it and to what is in it, and its presenters that have not answered. \
+            JSON: {"claims": [as of `ubcontrol claims`], "presenters": [as of `ubcontrol presenters`]}.
 
             Exit status: 0 when nothing is in the way, 1 when something is, 69 when the broker does not answer.
             """)

@@ -20,7 +20,10 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var container: ContainerOption
 
-    @Flag(help: "Print a JSON object.")
+    @Flag(
+        help: """
+            Print a JSON object: file, account, container, content, peer, problems (kind, subject, detail), remarks, records, sealed, published.
+            """)
     var json = false
 
     func run() async throws {

@@ -26,7 +26,10 @@ struct StoreListCommand: AsyncParsableCommand {
     @OptionGroup var home: HomeOptions
 
     @Flag(
-        help: "Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished …")
+        help: """
+            Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished, isNoted, \
+            isGathered, isPaused, isAttached, request, quarantined, held, conflicts.
+            """)
     var json = false
 
     func run() async throws {
@@ -82,7 +85,12 @@ struct StoreStateCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Flag(help: "Print a JSON object: file, place, account, container, content, peer, epoch, bytes, records, unpublished …")
+    @Flag(
+        help: """
+            Print a JSON object: file, place, account, container, content, peer, epoch, bytes, records, unpublished (logs that have not gone out), isNoted \
+            (saves that are in no log yet), isGathered (the account's content has been read once), isPaused, isAttached, request (what the app is to do \
+            with its next exchange), quarantined, held, conflicts.
+            """)
     var json = false
 
     func run() async throws {

@@ -14,7 +14,7 @@ struct UbControl: AsyncParsableCommand {
             Exit status, of every command:
               0   it is done, or all is well
               1   it could not be done, or not all is well; what is the matter is said
-              64  the command line is wrong, or --yes is missing where nobody can be asked
+              64  the command line is wrong or names what is not here, or --yes is missing where nobody can be asked
               69  the broker of file coordination does not answer
 
             Completion of what is typed, such as for bash:

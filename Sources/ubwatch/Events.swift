@@ -170,8 +170,11 @@ enum EventsSource: String, ExpressibleByArgument, CaseIterable {
 /// A duration as a person types it: a number with ms, s, m or h; seconds without a unit.
 struct EventsDuration: ExpressibleByArgument {
     let value: Duration
+    /// As it was typed.
+    let defaultValueDescription: String
 
     init?(argument: String) {
+        defaultValueDescription = argument
         let digits = argument.prefix { $0.isNumber || $0 == "." }
         guard let number = Double(digits), number > 0, number < 1e6 else { return nil }
         switch argument.dropFirst(digits.count) {

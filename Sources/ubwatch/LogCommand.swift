@@ -15,7 +15,11 @@ struct LogCommand: AsyncParsableCommand {
     @Argument(help: "The file: <sequence>.<content hash>.ublog.", completion: .file(extensions: ["ublog"]))
     var file: String
 
-    @Flag(help: "Print a JSON object.")
+    @Flag(
+        help: """
+            Print a JSON object: file, fault, peer, contentName, epoch, sequence, predecessor, news (peer, sequence), schema, created, saves, changes (table, \
+            key, life, stamp, counter, columns), same (table, keys, lives), retired (peer, receipt, sequence).
+            """)
     var json = false
 
     func run() async throws {

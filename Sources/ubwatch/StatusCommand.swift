@@ -14,6 +14,8 @@ struct StatusCommand: AsyncParsableCommand {
             downloading  something names a log that has not arrived, a log that lies there has not been read, or an item is not here in its newest version
             idle         none of these, as far as anything here tells
 
+            JSON has them as signedOut, settingUp, uploading, downloading and idle.
+
             The stores of this device are those that the device home knows, for apps that have opened one note that there, and those of --store. It \
             reads files only: it writes, coordinates and downloads nothing, and makes nothing beside a store's file. Syncthing is asked how items stand \
             where config.json of the device home names it.

@@ -17,7 +17,7 @@ enum WatchExit {
         EXIT STATUS
         0   done; of wait: it is so; of verify and conflicts: nothing was found
         1   it cannot be read; of verify: there is a fault or a gap
-        2   of verify: no such container or content; of log: the bytes are not those that the name says
+        2   of the live view and verify: no such container or content; of log: the bytes are not those that the name says
         3   the container is gone: wiped, or not there any more (status, peers, conflicts, wait)
         4   of wait: it was not so in time
         5   of conflicts: something is held, quarantined, kept or in conflict

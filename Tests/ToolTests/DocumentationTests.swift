@@ -14,7 +14,7 @@ struct DocumentationTests {
         // The programs are built, and lie beside this one; the folder is this test's own.
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let script = block.split(separator: "\n").filter { $0 != "swift build" }.joined(separator: "\n")
+        let script = block.split(separator: "\n").filter { !["Tools/setup", "swift build"].contains($0) }.joined(separator: "\n")
             .replacingOccurrences(of: "$PWD/.build/debug", with: Tool.path("notes").removingLastComponent().string)
             .replacingOccurrences(of: "/tmp/ubiquity", with: directory)
         let outcome = try await Tool.run("/bin/bash", ["-euo", "pipefail", "-c", script])

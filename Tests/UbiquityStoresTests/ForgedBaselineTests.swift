@@ -32,7 +32,7 @@ struct ForgedBaselineTests {
     private static let forgeries = [
         // A store would have no number to give to its next peer.
         "INSERT INTO peer VALUES (9223372036854775807, 'alice~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6')",
-        "UPDATE peer SET name = 'alice~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6'",
+        "UPDATE peer SET name = 'alice~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6'", "INSERT INTO peer SELECT max(number) + 1, name FROM peer",
         // Sums of them, and what follows them, would be too large.
         "UPDATE log SET sequence = 9223372036854775807; UPDATE knowledge SET sequence = 9223372036854775807",
         "UPDATE record_1 SET life = 9223372036854775807", "INSERT INTO dead_1 VALUES ('z', 9223372036854775806)",

@@ -187,6 +187,7 @@ struct BaselineReader {
             else { throw LogFault.damaged("it names a peer that cannot be") }
             peers[number] = peer
         }
+        guard Set(peers.values).count == peers.count else { throw LogFault.damaged("it names a peer twice") }
         var knowledge = Knowledge()
         for row in try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM knowledge") {
             guard let log = Log(row, peers) else { throw LogFault.damaged("its knowledge is malformed") }
@@ -217,7 +218,7 @@ struct BaselineReader {
 
     /// A store gives its peers numbers from 1 on, and goes on from those that it takes from a baseline.
     private static let lastPeer: Int64 = 1 << 32
-    /// In the year 8919, as in a log: what is later is no date that a calendar takes.
+    /// In the year 10889, as in a log: what is later is no date that a calendar takes.
     private static let lastSecond = Double(1 << 48) / 1000
 
     private static func list(_ value: DatabaseValue) -> [String]? {

@@ -29,8 +29,8 @@ extension UbiquitousStore {
     /// Says what becomes of the store now that its content is gone, whatever ``Options/wipePolicy`` says.
     ///
     /// To republish attaches this device anew and writes a baseline of all that the store holds, which every other device can join; what had not gone out goes out. To follow attaches it and begins the next epoch, as
-    /// ``removeUbiquitousContent(_:)`` does: what this device had not sent is set aside. Where a crash cuts it short, the store is suspended still, or lacks the baseline, which it writes as soon as another
-    /// device asks for what it lacks.
+    /// ``removeUbiquitousContent(_:)`` does: what this device had not sent is set aside. Where a crash cuts it short, the store is suspended still, or has it noted that a baseline is due, which the next
+    /// exchange writes.
     ///
     /// - Parameter answer: what is to be done. Where the content is there, to republish writes a baseline, and to follow does nothing.
     /// - Throws: `UbiquitousStoreError`: `suspended` where it cannot be made in its place, for the containers root is gone; `paused`, or `fileSystem`.

@@ -26,7 +26,7 @@ struct LiveCommand: AsyncParsableCommand {
 
             ENVIRONMENT AND STATUS
             NO_COLOR, if set, is taken as --no-color. SIGINT, SIGTERM and SIGHUP end it as q does, with status 0, and the terminal is as it was before. \
-            2 where there is no such container, 64 for wrong usage.
+            2 where there is no such container, or with --all none is known; 64 for wrong usage.
 
             EXAMPLES
             ubwatch ~/.local/share/ubiquity/containers/ann/org.example.notes
