@@ -143,11 +143,11 @@ struct AppRequest {
     func run(confirm: (StoreSummary) throws -> Void = { _ in }) throws {
         let summary = try store.open(readOnly: true).summary()
         // What another command has asked for is withdrawn by that one's --cancel.
-        let (asked, before) = (isWithdrawn ? nil : request.rawValue, isWithdrawn && summary.request != request.rawValue ? nil : summary.request)
+        var (asked, before) = (isWithdrawn ? nil : request.rawValue, isWithdrawn && summary.request != request.rawValue ? nil : summary.request)
         if !isRehearsal {
             if !isWithdrawn { try confirm(summary) }
             let inspection = try store.open(readOnly: false)
-            if isWithdrawn { try inspection.withdraw(request) } else { try inspection.ask(for: request) }
+            if !isWithdrawn { try inspection.ask(for: request) } else if try !inspection.withdraw(request) { before = nil }
         }
         if json { return try printJSON(Report(store: summary.file, asked: asked, before: before)) }
         switch (asked, isRehearsal) {

@@ -67,6 +67,15 @@ struct StoreStateTests {
             let none = try await Tool.run("ubcontrol", ["store", "state", device.container.string])
             let said = "\(device.container) is a directory, and there is no store in"
             #expect(none.status == 1 && none.errors.contains(said) && none.errors.contains("store list"), "\(none)")
+            // What cannot be read may be the very store that is meant.
+            let damaged = directory.appending(file.lastComponent!).string
+            try Data("SQLite format 3\0 and no more".utf8).write(to: URL(filePath: damaged))
+            let unreadable = try await Tool.run("ubcontrol", ["store", "state", damaged])
+            #expect(unreadable.status == 1 && unreadable.errors.contains("\(damaged) cannot be read as a store"), "\(unreadable)")
+            let link = directory.appending("link.sqlite").string
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file.string)
+            let linked = try await Tool.run("ubcontrol", ["store", "state", link])
+            #expect(linked.status == 0 && linked.output.contains(link), "\(linked)")
             let other = file.removingLastComponent().appending("Other.sqlite")
             try FileManager.default.copyItem(atPath: file.string, toPath: other.string)
             let several = try await Tool.run("ubcontrol", ["store", "state", directory.string])
@@ -114,6 +123,25 @@ struct StoreStateTests {
             #expect(try await device.runBare("ubcontrol", "store", "follow", store, "--yes").status == 0)
             #expect(try await device.list().isEmpty)
             #expect(try await state(device)["epoch"] as? Int == 2)
+        }
+    }
+
+    @Test("while what was wiped is being put back nothing else can be asked for, and nothing of that is withdrawn")
+    func finishing() async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let store = try device.storeFile().string
+            #expect(try await Tool.run("/usr/bin/sqlite3", [store, "UPDATE ubiquity_state SET request = 'finish-republishing'"]).status == 0)
+            let follow = try await device.runBare("ubcontrol", "store", "follow", store, "--yes")
+            #expect(follow.status == 1 && follow.errors.contains("is being put back from \(store)"), "\(follow)")
+            let cancel = try await device.runBare("ubcontrol", "store", "republish", store, "--cancel")
+            #expect(cancel.output == "No republish had been asked for.\n", "\(cancel)")
+            #expect(try await state(device)["request"] as? String == "finish-republishing")
+            #expect(try await device.list().count == 1)
+            #expect(try await state(device)["request"] == nil)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: device.container.string)
+            #expect(files.contains { $0.hasSuffix(".ubbaseline") }, "\(files)")
         }
     }
 

@@ -4,6 +4,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -16,6 +17,29 @@ struct EpochContentTests {
     private let related = SyncedSchema(migrator: migrator(Self.sql)) {
         SyncedTable("person")
         SyncedTable("letter")
+    }
+
+    @Test("the files of an ended epoch make room on a full disk, where a save that is to go out finds none")
+    func makesRoom() async throws {
+        try await withDevices(1) { devices, _ in
+            let files = MishapFileLayer(.fullDisk, below: try await devices[0].container().path)
+            let store = try await UbiquitousStore.open(
+                at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                container: "org.example.test", home: devices[0].home, schema: personSchema, now: { [clock = devices[0].clock] in clock.now },
+                files: files)
+            try await store.insert("old")
+            try await store.settled()
+            let old = try await devices[0].layout().logs(of: store.status().peer, epoch: 1)
+            try await store.removeAll()
+            try await store.insert("new")
+            #expect(FileManager.default.fileExists(atPath: old.string))
+            files.arm(at: 1)
+            await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+            #expect(!FileManager.default.fileExists(atPath: old.string))
+            _ = try files.mend()
+            try await store.settled()
+            #expect(try await store.keys() == ["new"])
+        }
     }
 
     @Test("what was one, held, lost or unusable goes with the epoch, and none of it touches records of the next")

@@ -13,7 +13,7 @@ struct JournalModeTests {
         let names = try FileManager.default.subpathsOfDirectory(atPath: StoreFile.supportDirectory(of: device.directory.appending("x")).string)
         return Set(
             names.map { $0.split(separator: "/").last.map(String.init)! }.filter { name in
-                name.contains("sqlite-") && !name.hasSuffix("-open") && !name.hasSuffix("-exchange") && !name.hasSuffix("-place")
+                name.contains("sqlite-") && !["-open", "-exchange", "-use", "-place"].contains { name.hasSuffix($0) }
             })
     }
 
@@ -82,6 +82,36 @@ struct JournalModeTests {
             #expect(try sqlite3(file, "SELECT group_concat(id) FROM (SELECT id FROM person ORDER BY id)") == "a,b,c\n")
             let third = try await open(.wal)
             #expect(try await third.keys() == ["a", "b", "c"])
+        }
+    }
+
+    @Test("a file that somebody has open with a rollback journal, idle, is neither migrated, removed nor made anew, until it is closed")
+    func guarded() async throws {
+        try await withDevices(1) { devices, _ in
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.journalMode = .delete
+            let store = try await UbiquitousStore.open(
+                at: devices[0].directory.appending("People.sqlite"), options: options, in: devices[0].container(), schema: personSchema)
+            try await store.insert("a")
+            let migration = SchemaMigration(path: store.file, schema: AddressBook.schema(2), patience: .zero)
+            #expect { try migration.run() } throws: { ($0 as? UbiquitousStoreError)?.code == .timedOut }
+            let erasure = StoreErasure(file: store.file, schema: personSchema)
+            #expect(try !erasure.run { _ in true })
+            #expect(try await store.keys() == ["a"])
+            try await store.close()
+            #expect(try erasure.run { _ in true })
+            #expect(!FileManager.default.fileExists(atPath: store.file.string))
+        }
+    }
+
+    @Test("a file is made anew for a new schema only once nobody else has it open with a rollback journal")
+    func former() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow { $0.journalMode = .delete }
+            try await store.settled()
+            let files = await store.keeper!.files
+            await #expect { try await files.setFormer(AccountName("alice")) } throws: { ($0 as? UbiquitousStoreError)?.code == .timedOut }
+            #expect(FileManager.default.fileExists(atPath: store.file.string))
         }
     }
 }

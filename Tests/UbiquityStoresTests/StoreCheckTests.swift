@@ -1,7 +1,9 @@
+import Foundation
 import GRDB
 import SystemPackage
 import Testing
-import UbiquityStores
+
+@testable import UbiquityStores
 
 /// What a look at a store file finds; the tests of the tools look at the container beside it.
 struct StoreCheckTests {
@@ -40,6 +42,17 @@ struct StoreCheckTests {
             for id in ["a", "b", "c"] { try await store.execute("INSERT INTO person (id) VALUES (?)", [id]) }
             try await store.close()
             try body(store.file)
+        }
+    }
+
+    @Test("a store that is open is looked at through a symbolic link as it stands, with what is in its write-ahead log alone")
+    func linked() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            for key in ["a", "b"] { try await store.insert(key) }
+            let link = devices[0].directory.appending("link.sqlite")
+            try FileManager.default.createSymbolicLink(atPath: link.string, withDestinationPath: store.file.string)
+            #expect(try StoreInspection.look(at: link) { try $0.summary().records } == 2)
         }
     }
 }

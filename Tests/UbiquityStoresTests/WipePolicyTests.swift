@@ -264,6 +264,48 @@ struct PauseTests {
     }
 }
 
+/// What is left of an answer that is cut short.
+struct RepublishTests {
+    @Test("a republish that fails at any write goes on with the next exchange, also where files alone were gone and their directories had stayed")
+    func cutShort() async throws {
+        var (isDone, moment) = (false, 0)
+        while !isDone {
+            moment += 1
+            try await withDevices(2) { devices, _ in
+                let container = try await devices[0].container().path
+                let files = MishapFileLayer(.fullDisk, below: container)
+                let store = try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                    container: "org.example.test", home: devices[0].home, schema: personSchema, now: { [clock = devices[0].clock] in clock.now },
+                    files: files)
+                try await store.insert("a")
+                try await store.settled()
+                // As a synchroniser carries a deletion.
+                for name in try FileManager.default.subpathsOfDirectory(atPath: container.string) {
+                    let path = container.pushing(FilePath(name))
+                    if try LinuxFileLayer().kind(of: path) == .file { try FileManager.default.removeItem(atPath: path.string) }
+                }
+                await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+                files.arm(at: moment)
+                do {
+                    try await store.answerWipe(.republish)
+                    isDone = true
+                } catch {}
+                _ = try files.mend()
+                // Who comes back after a crash has the store's file alone to go by.
+                try await store.close()
+                let again = try await devices[0].open()
+                do { try await again.settled() } catch { try await again.answerWipe(.republish) }
+                let other = try await devices[1].open()
+                try await other.settled()
+                #expect(try await other.keys() == ["a"], "at write \(moment)")
+                let request = try StoreInspection(again.file, readOnly: true).summary().request
+                #expect(request == nil, "at write \(moment)")
+            }
+        }
+    }
+}
+
 /// Removing files of this device.
 struct ErasureTests {
     private func exists(_ file: FilePath) -> Bool { FileManager.default.fileExists(atPath: file.string) }
@@ -327,6 +369,12 @@ struct ErasureTests {
             try FileManager.default.moveItem(atPath: content.appending(logs[0]).string, toPath: content.string + "-log")
             #expect(try await opened())
             try FileManager.default.moveItem(atPath: content.string + "-log", toPath: content.appending(logs[0]).string)
+            // Nor is it there where the file of that name is damaged.
+            let log = URL(filePath: content.appending(logs[0]).string)
+            let whole = try Data(contentsOf: log)
+            try whole.dropLast().write(to: log)
+            #expect(try await opened())
+            try whole.write(to: log)
             #expect(try StoreInspection(file, readOnly: false).setPaused(true))
             #expect(try await opened())
             #expect(try StoreInspection(file, readOnly: false).setPaused(false))

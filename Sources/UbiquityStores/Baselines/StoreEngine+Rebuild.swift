@@ -54,11 +54,30 @@ extension StoreEngine {
         guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
         let baseline = try greatestBaseline(content)
+        let logReader = LogReader(layout: layout, contentName: contentName, epoch: state.epoch, shapes: file.shapes, files: files)
         return try logs.allSatisfy { peer, sequence, hash in
             guard let peer, let hash else { return false }
-            if baseline?.header.knowledge.covers(sequence, of: peer) == true { return true }
-            let name = LogFileName(sequence: sequence, hash: hash)
-            return try files.kind(of: layout.logs(of: peer, epoch: state.epoch).appending(name.description)) == .file
+            // Its file is looked for where another of that number is what the baseline holds.
+            if let (id, header) = baseline, header.knowledge.covers(sequence, of: peer),
+                try reader.holds([(peer, .init(sequence: sequence, hash: hash))], id, header)
+            {
+                return true
+            }
+            return try isWhole(LogFileName(sequence: sequence, hash: hash), of: peer, logReader)
+        }
+    }
+
+    /// Whether a log lies in the container as it was written, with the large values that it names.
+    private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, _ reader: LogReader) throws -> Bool {
+        do {
+            let log = try reader.read(name, of: peer, clock: .latest)
+            return try log.values.allSatisfy { value, peers in
+                if case .whole = try reader.largeValues.find(value, of: peers) { true } else { false }
+            }
+        } catch is LogFault {
+            return false
+        } catch Errno.noSuchFileOrDirectory {
+            return false
         }
     }
 

@@ -79,7 +79,7 @@ extension StoreEngine {
 
     /// Removes the files of ended epochs, as far as that is possible; it is nobody's failure where it is not.
     func removeEnded() {
-        guard epoch > 1 else { return }
+        guard epoch > 1, !isPaused, suspended == nil else { return }
         try? EndedEpochs(layout: layout, files: files, own: peer).remove(below: epoch)
     }
 

@@ -51,17 +51,22 @@ extension StoreEngine {
     }
 
     /// Does what somebody has said.
-    func answerWipe(_ answer: WipePolicy.Answer) throws {
+    ///
+    /// - Parameters:
+    ///   - answer: what was said.
+    ///   - asked: the request that says so; nil where the app does.
+    /// - Throws: what stands in the way.
+    func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
         if answer != .wait { log.transition("the content is gone, and the answer to that is: \(answer)") }
         switch answer {
         case .wait: break
         case .republish:
             // Also where an earlier attempt has come as far as the mark.
-            try reattach(following: false)
+            try reattach(following: false, asked: asked)
             try republish()
-            try drop(.republish)
+            try drop(.finishRepublishing)
         case .follow:
-            try reattach(following: true)
+            try reattach(following: true, asked: asked)
             // The mark that has been written is seen.
             try settle()
         }
@@ -72,9 +77,11 @@ extension StoreEngine {
     /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were. The attachment mark, and the directory of
     /// receipts where only that is missing, come last: until they are there the store is suspended, and all this is done again.
     ///
-    /// - Parameter following: whether the content counts as removed, unless it has been removed already: then the store follows that.
+    /// - Parameters:
+    ///   - following: whether the content counts as removed, unless it has been removed already: then the store follows that.
+    ///   - asked: the request by which it is done; nil where that is not the reason.
     /// - Throws: `UbiquitousStoreError` where it cannot be made.
-    private func reattach(following: Bool) throws {
+    private func reattach(following: Bool, asked: StoreRequest?) throws {
         try leased { _ in }
         if isPaused { throw suspension }
         guard let reason = suspended else { return }
@@ -87,6 +94,8 @@ extension StoreEngine {
             }
             // It may be back, or another process may have been faster.
             guard case .detached(let reason) = attachment(state), isWipe(reason), !state.paused else { return }
+            // It may have been withdrawn while others were waited for.
+            if let asked, state.request != asked { throw suspension }
             try container.makeAgain()
             let found = try place.prepare()
             try place.makeDirectories(of: state.peer, epoch: state.epoch, isWhole: false)
@@ -97,10 +106,13 @@ extension StoreEngine {
                 try place.write(lostMark(state), of: state.peer, placedIn: state.epoch)
             }
             Waypoint.reattachPlaced.pass()
+            // Once the mark is there the content counts as being there, and what it is to hold does not lie there yet.
+            if !following {
+                try postpone(.finishRepublishing)
+                try publisher.syncWriteAheadLog()
+            }
             for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
             Waypoint.reattachMarked.pass()
-            // From here on the content counts as being there, and what it is to hold does not lie there yet.
-            if !following { try postpone(.republish) }
             try place.makeDirectories(of: state.peer, epoch: state.epoch)
             (inventory, lastReceipt) = (nil, nil)
         }

@@ -20,6 +20,8 @@ struct StoreErasure {
         guard FileManager.default.fileExists(atPath: file.string) else { return true }
         guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
         defer { withExtendedLifetime(lock) {} }
+        guard let exclusion = try StoreUse.exclude(file) else { return false }
+        defer { withExtendedLifetime(exclusion) {} }
         do {
             // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
             let queue = try DatabaseQueue(path: file.string)

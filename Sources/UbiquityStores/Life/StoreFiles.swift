@@ -83,6 +83,8 @@ struct StoreFiles: Sendable {
                 throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
             }
             defer { withExtendedLifetime(lock) {} }
+            guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
+            defer { withExtendedLifetime(exclusion) {} }
             do {
                 // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
                 let queue = try DatabaseQueue(path: file.string)
@@ -96,13 +98,17 @@ struct StoreFiles: Sendable {
                 // Nothing goes out or in.
                 if isPaused { return }
             } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
-                throw UbiquitousStoreError(
-                    .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: error)
+                throw Self.isOpenElsewhere(file, error)
             } catch let error as DatabaseError where [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
                 // It is looked at again where it lies.
             }
             try rename(file.removingLastComponent(), to: former)
         }
+    }
+
+    private static func isOpenElsewhere(_ file: FilePath, _ cause: (any Error)? = nil) -> UbiquitousStoreError {
+        UbiquitousStoreError(
+            .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: cause)
     }
 
     /// Refuses to make a file anew that holds what is nowhere else.

@@ -36,8 +36,8 @@ struct SchemaMigration {
     ///
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations. The store is as it was, then.
     func run() throws {
-        let store = try exclusive()
-        defer { try? store.close() }
+        let (store, exclusion) = try exclusive()
+        defer { withExtendedLifetime(exclusion) { try? store.close() } }
         let draft = Self.draft(of: path)
         Self.removeDraft(of: path)
         defer { Self.removeDraft(of: path) }
@@ -66,17 +66,18 @@ struct SchemaMigration {
     }
 
     /// Opens the store file so that nobody else can read or write it.
-    private func exclusive() throws -> DatabaseQueue {
+    private func exclusive() throws -> (DatabaseQueue, StoreUse.Exclusion) {
         var configuration = Configuration()
         // Before the connection looks at the file: it takes the lock with its first look, and keeps it until it is closed.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA main.locking_mode = EXCLUSIVE") }
         let deadline = ContinuousClock.now + patience
         while true {
             do {
+                guard let exclusion = try StoreUse.exclude(path) else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
                 let queue = try DatabaseQueue(path: path.string, configuration: configuration)
                 // With a rollback journal only a write takes it.
                 try queue.writeWithoutTransaction { db in try db.execute(sql: "BEGIN EXCLUSIVE; COMMIT") }
-                return queue
+                return (queue, exclusion)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
                 guard ContinuousClock.now < deadline else {
                     throw UbiquitousStoreError(

@@ -34,6 +34,7 @@ extension JournalMode {
         configuration.prepareDatabase { db in
             // A log goes out behind its save: with less a power cut could bring the journal back, which takes the save away again.
             try db.execute(sql: "PRAGMA main.synchronous = EXTRA")
+            if !given.readonly { try StoreUse.note(path, db) }
             for database in databases { try database.attach(to: db, self) }
         }
         let queue = try DatabaseQueue(path: path.string, configuration: configuration)

@@ -208,13 +208,23 @@ actor StoreEngine {
         let began = ContinuousClock.now
         try leased { _ in
             log.detail("exchange of epoch \(epoch) as \(peer)\(inventory == nil ? ", everything listed anew" : "")")
-            try publish(all: all)
+            try publishMakingRoom(all: all)
             try recheck()
             if inventory == nil { removeEnded() }
             try importAll(isEager: all)
             try publishReceipt()
             try maintain(all: all)
             log.detail("exchanged in \(began.elapsed)")
+        }
+    }
+
+    private func publishMakingRoom(all: Bool) throws {
+        do {
+            try publish(all: all)
+        } catch {
+            // What fills the disk may be the files of ended epochs: then the next attempt finds room.
+            removeEnded()
+            throw error
         }
     }
 
@@ -264,7 +274,7 @@ actor StoreEngine {
 
     /// Publishes what is sealed or noted, and imports nothing.
     func publishOnly() throws {
-        try leased { _ in try publish(all: true) }
+        try leased { _ in try publishMakingRoom(all: true) }
     }
 
     func status() throws -> StoreStatus {

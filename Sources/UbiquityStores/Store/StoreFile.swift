@@ -111,11 +111,21 @@ struct StoreFile {
     /// The name by which a file is opened for reading alone.
     ///
     /// A file that was last written with a write-ahead log is read with one too, and with shared memory, both beside it. Where nothing can be made there SQLite reads the file only if it is told that
-    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log.
+    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log. With a rollback journal it is read as any other.
     private static func locationForReading(_ path: FilePath) -> String {
         let facts = PathFacts(at: PathFacts.resolved(path.removingLastComponent()))
         let logged = (try? LinuxFileLayer().size(of: FilePath(path.string + "-wal"))) ?? 0
-        return facts.isWritable || logged > 0 ? path.string : AttachedDatabase.readOnly(path, isImmutable: true)
+        guard !facts.isWritable, logged == 0, writeVersion(of: path) == 2 else { return path.string }
+        return AttachedDatabase.readOnly(path, isImmutable: true)
+    }
+
+    /// The write version in a database's header: 2 of one with a write-ahead log (sqlite.org/fileformat.html#file_format_version_numbers).
+    ///
+    /// To close the file again ends the locks that SQLite has in this process (sqlite.org/howtocorrupt.html), so that it is not for a file that this process may write.
+    private static func writeVersion(of path: FilePath) -> UInt8? {
+        guard let handle = FileHandle(forReadingAtPath: path.string) else { return nil }
+        defer { try? handle.close() }
+        return (try? handle.read(upToCount: 20)).flatMap { $0.count == 20 ? $0[18] : nil }
     }
 
     /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a

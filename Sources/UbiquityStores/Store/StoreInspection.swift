@@ -46,7 +46,8 @@ package struct StoreInspection: Sendable {
                 }
             }
         } catch let error as DatabaseError {
-            throw UbiquitousStoreError(.notADatabase, "\(file) cannot be read as a store: \(error.message ?? "SQLite refuses it").", path: file)
+            throw UbiquitousStoreError(
+                .notADatabase, "\(file) cannot be read as a store: \(error.message ?? "SQLite refuses it").", path: file, cause: error)
         }
     }
 

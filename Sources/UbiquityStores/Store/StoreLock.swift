@@ -44,7 +44,7 @@ enum StoreLock {
 
     /// Whether a file beside a store is one of its locks, by the bytes of its path.
     static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
-        ["-exchange", "-open"].contains { ending in path.suffix(ending.utf8.count).elementsEqual(ending.utf8) }
+        ["-exchange", "-open", "-use"].contains { ending in path.suffix(ending.utf8.count).elementsEqual(ending.utf8) }
     }
 
     /// Who has a lock, for a message: “ (process 123)”, or nothing.

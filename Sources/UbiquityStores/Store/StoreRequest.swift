@@ -9,19 +9,25 @@ package enum StoreRequest: String, Sendable {
     case republish
     /// What ``WipePolicy/Answer/follow`` does.
     case follow
+    /// What is left of ``republish``: the place is there, and the baseline that belongs in it may not be. Nobody asks for it but the engine, and nobody else takes it back.
+    case finishRepublishing = "finish-republishing"
 
     /// What it says of content that is gone; nil where that is another matter.
     var wipeAnswer: WipePolicy.Answer? {
         switch self {
         case .rebuild: nil
-        case .republish: .republish
+        case .republish, .finishRepublishing: .republish
         case .follow: .follow
         }
     }
 
     /// Takes it back, or notes that it is done; another that has come since stands.
-    func drop(_ db: Database) throws {
+    ///
+    /// - Returns: whether it was there.
+    @discardableResult
+    func drop(_ db: Database) throws -> Bool {
         try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])
+        return db.changesCount > 0
     }
 }
 
@@ -34,7 +40,7 @@ extension StoreEngine {
     func fulfilRequest() throws {
         guard container != nil, !isPaused, let request else { return }
         do {
-            if let answer = request.wipeAnswer { try answerWipe(answer) } else { try rebuild() }
+            if let answer = request.wipeAnswer { try answerWipe(answer, asked: request) } else { try rebuild() }
         } catch let error as UbiquitousStoreError where [.contentIncomplete, .unsupported].contains(error.code) {
             try drop(request)
             throw error
@@ -44,12 +50,19 @@ extension StoreEngine {
 
     /// Has the next exchange do what this one may not come to.
     func postpone(_ wanted: StoreRequest) throws {
-        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [wanted.rawValue]) }
+        let former = try file.pool.write { db in
+            let former = try StoreState.read(db).request
+            try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [wanted.rawValue])
+            return former
+        }
+        if let former, former != wanted, former.wipeAnswer != wanted.wipeAnswer {
+            log.transition("to \(former.rawValue) had been asked for, and is no longer: the content was gone, and is put back")
+        }
         request = wanted
     }
 
     func drop(_ done: StoreRequest) throws {
-        try file.pool.write { db in try done.drop(db) }
+        try file.pool.write { db in _ = try done.drop(db) }
         request = nil
     }
 

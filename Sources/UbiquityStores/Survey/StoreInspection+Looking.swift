@@ -20,7 +20,9 @@ extension StoreInspection {
     }
 
     /// The same of a file, whatever else its path may mean.
-    private static func look<Result>(in file: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
+    private static func look<Result>(in path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
+        // Beside what a symbolic link leads to SQLite keeps what belongs to it.
+        let file = PathFacts.resolved(path)
         for _ in 0..<5 {
             guard let traces = Traces(of: file), !traces.isInUse else { break }
             let result = Swift.Result { try body(StoreInspection(file, readOnly: true, isImmutable: true)) }
@@ -29,13 +31,15 @@ extension StoreInspection {
         return try body(StoreInspection(file, readOnly: true, isImmutable: false))
     }
 
-    /// Whether a file is known to be none of ours, such as the plain database that an app had before.
+    /// Whether a file is a whole database and none of ours, such as the plain one that an app had before.
     static func isForeign(_ file: FilePath) -> Bool {
         do {
             try look(in: file) { _ in }
             return false
         } catch {
-            return (error as? UbiquitousStoreError)?.code == .notADatabase
+            // One that SQLite cannot read has a cause, and may be ours.
+            guard let error = error as? UbiquitousStoreError else { return false }
+            return error.code == .notADatabase && error.cause == nil
         }
     }
 

@@ -94,7 +94,7 @@ extension StoreInspection {
             let name = file.lastComponent?.string ?? ""
             guard file.components.count == 4, isDirectory.boolValue || name == path.lastComponent?.string else { return false }
             // What lies beside a file is called like it, and longer.
-            return !["-wal", "-shm", "-journal", "-open", "-exchange"].contains { name.hasSuffix($0) }
+            return !["-wal", "-shm", "-journal", "-open", "-exchange", "-use"].contains { name.hasSuffix($0) }
                 && (try? LinuxFileLayer().kind(of: support.appending(file.components))) == .file
         }.map { support.appending($0.components) }.sorted { $0.string < $1.string }
         guard isThere, !isDirectory.boolValue else { return files }
@@ -117,10 +117,15 @@ extension StoreInspection {
     /// Asks the app for something, which it does with its next exchange; what had been asked for before is no longer.
     ///
     /// - Parameter request: what is asked for.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing, or whose content is just being put back.
     package func ask(for request: StoreRequest) throws {
         try write { db in
-            _ = try exchanging(db)
+            guard try exchanging(db).request != .finishRepublishing else {
+                throw UbiquitousStoreError(
+                    .unsupported,
+                    "What was gone from the container is being put back from \(file), and not all of it is there: let the app exchange first, with room on the container's disk; `ubcontrol store state` says when that is done.",
+                    path: file)
+            }
             try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [request.rawValue])
         }
     }
@@ -128,11 +133,12 @@ extension StoreInspection {
     /// Withdraws what has been asked for and has not been done; another request stands.
     ///
     /// - Parameter request: what had been asked for.
+    /// - Returns: whether it was still to be done. What the app has begun, it may do all the same.
     /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
-    package func withdraw(_ request: StoreRequest) throws {
+    package func withdraw(_ request: StoreRequest) throws -> Bool {
         try write { db in
             _ = try exchanging(db)
-            try request.drop(db)
+            return try request.drop(db)
         }
     }
 

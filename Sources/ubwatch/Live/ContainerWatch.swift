@@ -135,7 +135,11 @@ actor ContainerWatch {
         var options = TreeWatcher.Options()
         // Of what lies around its place only that it comes.
         options.exclude = ["*/*"]
-        guard let watcher = try? TreeWatcher(place, options: options) else { return }
+        guard let watcher = try? TreeWatcher(place, options: options) else {
+            // It is gone as well by now, or may not be looked into: no event says when that is otherwise.
+            try? await Task.sleep(for: .seconds(1))
+            return
+        }
         defer { watcher.close() }
         for await _ in watcher.changes where nearest != place { return }
     }
@@ -175,7 +179,7 @@ actor ContainerWatch {
     private func followStore(_ directory: FilePath) async {
         var options = TreeWatcher.Options()
         // What readers leave behind, this program among them, is no change.
-        options.exclude = ["*-shm", "*-open", "*-exchange"]
+        options.exclude = ["*-shm", "*-open", "*-exchange", "*-use"]
         options.historyLimit = 0
         options.diagnostics = { _ in }
         guard let watcher = try? TreeWatcher(directory, options: options) else { return }
