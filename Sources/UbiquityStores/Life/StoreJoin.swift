@@ -17,6 +17,11 @@ struct StoreJoin {
     let source: StoreBase
     let destination: StoreBase
     let conflictRetention: ConflictRetention
+    /// To whom what is in a local file is given, again where another process has joined what was there and somebody has saved since; nil where only what has been given is joined.
+    var recipient: PeerIdentifier?
+
+    /// Another process has joined what was there, and nobody has been given what has been saved since.
+    private struct WasFaster: Error {}
 
     /// Whether there is anything in a file that can be joined, or is to be taken over first.
     static func isNeeded(from source: StoreBase) async throws -> Bool {
@@ -35,23 +40,24 @@ struct StoreJoin {
         try await local.pool.read { db in try given(db).map { $0.account == account.description } ?? true }
     }
 
-    /// Notes to whom what is in the source belongs, before anything of it is joined there: it is joined nowhere else.
-    func give(to peer: PeerIdentifier) async throws {
-        try await source.pool.write { db in
-            try db.execute(sql: "UPDATE ubiquity_state SET given = ? WHERE given IS NULL", arguments: [peer.description])
-            try Self.check(db, isGivenTo: peer.account)
+    /// Notes to whom what is in the source belongs, ``recipient``, before anything of it is joined there: it is joined nowhere else.
+    func give() throws {
+        guard let recipient else { return }
+        try source.pool.write { db in
+            try db.execute(sql: "UPDATE ubiquity_state SET given = ? WHERE given IS NULL", arguments: [recipient.description])
+            try Self.check(db, isGivenTo: recipient.account)
         }
-        try await source.engine.sync()
+        try source.syncWriteAheadLog()
         Waypoint.lifeGiven.pass()
     }
 
     /// Sees that what is in a file goes to the account that it belongs to, and to no other.
     private static func check(_ db: Database, isGivenTo account: String) throws {
         let owner = try StoreState.read(db).place == .local ? given(db)?.account : StoreState.read(db).account
+        guard let owner else { throw WasFaster() }
         guard owner != account else { return }
         throw UbiquitousStoreError(
-            .foreignStore,
-            "What was saved here is \(owner.map { "\($0)'s, and on its way there" } ?? "nobody's yet"): it is not joined to what \(account) has.")
+            .foreignStore, "What was saved here is \(owner)'s, and on its way there: it is not joined to what \(account) has.")
     }
 
     /// Joins what is there, while others go on saving to the source.
@@ -59,7 +65,20 @@ struct StoreJoin {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors; what has been joined by then stays so.
     func advance() throws {
         try sealAll()
-        while try source.pool.read({ origin in try joinBatch(origin) }) {}
+        while try goingOn({ try source.pool.read { origin in try joinBatch(origin) } }) {}
+    }
+
+    /// Does a part of it; once more, where another process has emptied the source meanwhile and there is somebody to whom the rest is given.
+    ///
+    /// - Returns: whether more is to be done.
+    private func goingOn(_ part: () throws -> Bool) throws -> Bool {
+        do {
+            return try part()
+        } catch is WasFaster {
+            guard recipient != nil else { return false }
+            try give()
+            return true
+        }
     }
 
     /// Makes logs of all that is in the source, each in a transaction that is committed: what is joined must be there again after a crash, under the same number.
@@ -80,14 +99,14 @@ struct StoreJoin {
     /// - Parameter body: is called between the two: what has been saved is on the disk, in the destination.
     /// - Throws: what joining throws, before the body is called; or GRDB's errors after it, and the source is emptied another time.
     func finish(_ body: () -> Void = {}) throws {
-        var isDone = false
-        while !isDone {
+        repeat {
             try advance()
+        } while try goingOn {
             // What another program has written since is sealed first.
-            isDone = try source.file.importing { origin in
-                guard try isSealed(origin) else { return false }
+            try source.file.importing { origin in
+                guard try isSealed(origin) else { return true }
                 try empty(origin, body)
-                return true
+                return false
             }
         }
         Waypoint.lifeDone.pass()

@@ -293,9 +293,17 @@ actor StoreKeeper {
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
         if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
         guard passage.joins else { return }
-        let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
-        if passage.from == .local { try await join.give(to: try files.home.peer(of: passage.to.account!, in: files.identifier)) }
-        try await blocking { try join.advance() }
+        let join = try self.join(passage, from: old, to: new)
+        try await blocking {
+            try join.give()
+            try join.advance()
+        }
+    }
+
+    /// What is saved in a local file is the account's that it is joined to, however often another process empties it meanwhile.
+    private func join(_ passage: StoreLife.Passage, from old: StoreBase, to new: StoreBase) throws -> StoreJoin {
+        let recipient = passage.from == .local ? try files.home.peer(of: passage.to.account!, in: files.identifier) : nil
+        return StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention, recipient: recipient)
     }
 
     private func open(_ place: StoreTransition.Place) async throws -> StoreBase {
@@ -332,7 +340,7 @@ actor StoreKeeper {
     private func swap(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async throws {
         let (old, new) = (store.current, prepared!)
         if passage.joins {
-            let join = StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention)
+            let join = try join(passage, from: old, to: new)
             do {
                 try await blocking { try join.finish { store.use(new) } }
             } catch {
