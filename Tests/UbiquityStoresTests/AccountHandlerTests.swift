@@ -62,6 +62,42 @@ struct AccountHandlerTests {
         }
     }
 
+    /// Whose what was saved in the local file is said to be while the handlers of will-change are called, as if another process had been at it.
+    private func joining(sayingThatItIs owner: String, _ body: (UbiquitousStore) async throws -> Void) async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            try await store.insert("l")
+            let local = store.file
+            let handler = store.onWillChange { _ in _ = try? sqlite3(local, "UPDATE ubiquity_state SET given = \(owner)") }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            defer { withExtendedLifetime(handler) {} }
+            try await body(store)
+        }
+    }
+
+    @Test("What another process has emptied before the files change is joined all the same with what has been saved since")
+    func emptiedMeanwhile() async throws {
+        try await joining(sayingThatItIs: "NULL") { store in
+            try await store.settled()
+            #expect(try await store.keys() == ["l"])
+            let alice = try AccountName("alice")
+            #expect(await store.place == .account(alice))
+        }
+    }
+
+    @Test("A change of files that cannot be made is told to who waits for it, each time, and nobody waits for ever", .timeLimit(.minutes(40)))
+    func failing() async throws {
+        try await joining(sayingThatItIs: "'carol~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6'") { store in
+            for _ in 0..<2 {
+                let error = await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+                #expect(error?.code == .foreignStore)
+            }
+            let keys = try await store.keys()
+            #expect(keys == ["l"])
+        }
+    }
+
     @Test("S-054: a handler that does not return is waited for up to the deadline, and cancelled")
     func deadline() async throws {
         try await withDevices(1) { devices, root in
@@ -77,7 +113,8 @@ struct AccountHandlerTests {
             defer { handler.cancel() }
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
-            #expect(await store.place == .account(try AccountName("alice")))
+            let alice = try AccountName("alice")
+            #expect(await store.place == .account(alice))
             #expect(await wasCancelled.stream.first { _ in true } == true)
         }
     }

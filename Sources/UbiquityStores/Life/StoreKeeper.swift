@@ -158,6 +158,8 @@ actor StoreKeeper {
             // A cancelled task waits no longer, whatever the steps wait for.
             for await _ in changes { break }
             try Task.checkCancellation()
+            // A step that has failed stays to be done, and is tried again by who asks next.
+            if let failure { throw failure }
         }
     }
 
