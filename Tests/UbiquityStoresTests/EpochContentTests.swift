@@ -4,7 +4,6 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
-import UbiquityTesting
 
 @testable import UbiquityStores
 
@@ -23,10 +22,7 @@ struct EpochContentTests {
     func makesRoom() async throws {
         try await withDevices(1) { devices, _ in
             let files = MishapFileLayer(.fullDisk, below: try await devices[0].container().path)
-            let store = try await UbiquitousStore.open(
-                at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
-                container: "org.example.test", home: devices[0].home, schema: personSchema, now: { [clock = devices[0].clock] in clock.now },
-                files: files)
+            let store = try await devices[0].open(over: files)
             try await store.insert("old")
             try await store.settled()
             let old = try await devices[0].layout().logs(of: store.status().peer, epoch: 1)

@@ -44,6 +44,13 @@ struct TestDevice: Sendable {
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, in: container(), schema: schema, now: { [clock] in clock.now })
     }
+
+    /// Opens the store that follows the account, over file operations that something may befall.
+    func open(over files: any FileLayer) async throws -> UbiquitousStore {
+        try await UbiquitousStore.open(
+            at: directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+            container: "org.example.test", home: home, schema: personSchema, now: { [clock] in clock.now }, files: files)
+    }
 }
 
 /// Runs a body with devices that share a containers root.

@@ -68,10 +68,7 @@ struct MishapTests {
             let container = try await devices[1].container().path
             let files = MishapFileLayer(mishap, below: container)
             if operation.isSignedOut { try devices[0].home.signOut() }
-            let store = try await UbiquitousStore.open(
-                at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
-                container: "org.example.test", home: devices[0].home, schema: personSchema, now: { [clock = devices[0].clock] in clock.now },
-                files: files)
+            let store = try await devices[0].open(over: files)
             if !operation.isSignedOut { try await settle(store, other) }
             if let loss = operation.loss {
                 try loss.happen(to: try await devices[1].container())

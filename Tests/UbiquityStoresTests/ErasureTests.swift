@@ -1,0 +1,121 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+import UbiquityContainers
+import UbiquityTesting
+
+@testable import UbiquityStores
+
+/// Removing files of this device.
+struct ErasureTests {
+    private func exists(_ file: FilePath) -> Bool { FileManager.default.fileExists(atPath: file.string) }
+
+    @Test("S-011: by an option an account's file goes when the account does, and is made anew from the container when it is back")
+    func gone() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            let file = store.file
+            try devices[0].home.signOut()
+            try await store.settled()
+            await store.keeper?.erased()
+            #expect(!exists(file))
+            // A new one is no gathered one.
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            var notices = store.notices.makeAsyncIterator()
+            try await store.settled()
+            var kinds: [StoreTransition.Kind] = []
+            while kinds.last != .initialImportCompleted, let notice = await notices.next() {
+                if case .didChange(let transition) = notice { kinds.append(transition.kind) }
+            }
+            #expect(kinds == [.accountRemoved, .accountAdded, .initialImportCompleted])
+            #expect(store.file == file)
+            #expect(try await store.rows("SELECT id FROM person") == [["a"]])
+        }
+    }
+
+    @Test("S-011: an account's file with anything that has not gone out stays, until an opening after it has")
+    func unsent() async throws {
+        try await withDevices(1) { devices, root in
+            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            try await store.settled()
+            let file = store.file
+            try await store.execute("INSERT INTO person (id) VALUES ('unsent')")
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(await store.place == .local)
+            await store.keeper?.erased()
+            #expect(exists(file))
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(try await store.rows("SELECT id FROM person") == [["unsent"]])
+            try await store.close()
+            try devices[0].home.signOut()
+            // Without the option nothing goes.
+            try await devices[0].follow().close()
+            #expect(exists(file))
+            // What is not in the container is here alone; so is what somebody has said of the file.
+            let content = try UbiquityContainer.path(root: root, account: AccountName("alice"), identifier: ContainerIdentifier("org.example.test"))
+                .appending("CoreData/People")
+            func opened() async throws -> Bool {
+                let again = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+                await again.keeper?.erased()
+                try await again.close()
+                return exists(file)
+            }
+            let logs = try FileManager.default.subpathsOfDirectory(atPath: content.string).filter { $0.hasSuffix(".ublog") }
+            try FileManager.default.moveItem(atPath: content.appending(logs[0]).string, toPath: content.string + "-log")
+            #expect(try await opened())
+            try FileManager.default.moveItem(atPath: content.string + "-log", toPath: content.appending(logs[0]).string)
+            // Nor is it there where the file of that name is damaged.
+            let log = URL(filePath: content.appending(logs[0]).string)
+            let whole = try Data(contentsOf: log)
+            try whole.dropLast().write(to: log)
+            #expect(try await opened())
+            try whole.write(to: log)
+            #expect(try StoreInspection(file, readOnly: false).setPaused(true))
+            #expect(try await opened())
+            #expect(try StoreInspection(file, readOnly: false).setPaused(false))
+            #expect(try await !opened())
+        }
+    }
+
+    @Test("S-100: the store that is not open is removed by what opens it, on every device, and can be opened again at once")
+    func removed() async throws {
+        try await withDevices(2) { devices, _ in
+            let other = try await devices[1].open()
+            let path = devices[0].directory.appending("People.sqlite")
+            let options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            func remove(_ confirmed: String) async throws -> ContentRemoval {
+                try await UbiquitousStore.removeUbiquitousContentAndPersistentStore(
+                    at: path, options: options, .removeEverythingOnAllDevices(contentName: confirmed), container: "org.example.test",
+                    home: devices[0].home, schema: personSchema)
+            }
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await settle(store, other)
+            let file = store.file
+            await #expect { _ = try await remove("Persons") } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
+            // One that is open stays, and is empty.
+            #expect(try await remove("People").epoch == 2)
+            #expect(exists(file))
+            try await store.settled()
+            #expect(try await store.rows("SELECT id FROM person") == [])
+            try await store.execute("INSERT INTO person (id) VALUES ('b')")
+            try await store.settled()
+            try await store.close()
+            #expect(try await remove("People").epoch == 3)
+            #expect(!exists(file))
+            try await other.settled()
+            #expect(try await other.rows("SELECT id FROM person") == [])
+            let again = try await devices[0].follow()
+            try await again.execute("INSERT INTO person (id) VALUES ('c')")
+            try await settle(again, other)
+            #expect(try await other.rows("SELECT id FROM person") == [["c"]])
+        }
+    }
+}
