@@ -43,26 +43,29 @@ struct BaselineReader {
     ///   - header: what it says of itself.
     /// - Throws: `LogFault`, or `Errno`.
     func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
-        let path = layout.baseline(id, epoch: epoch)
-        // Each goes through the whole file, and the hash takes as long as all the rest.
-        let found = Mutex<(hash: Result<ContentHash, any Error>?, contents: Result<Void, any Error>?)>((nil, nil))
+        // Both go through the whole file, and take about as long: of a file that is damaged the first says more than the second.
+        let found = Mutex<[Int: any Error]>([:])
         DispatchQueue.concurrentPerform(iterations: 2) { part in
-            if part == 0 {
-                let hash = Result { try ContentHash(ofFile: path) }
-                found.withLock { $0.hash = hash }
-            } else {
-                let contents = Result { try open(id) { db in try verify(header, db) } }
-                found.withLock { $0.contents = contents }
+            do {
+                if part == 0 { try verifyBytes(id) } else { try open(id) { db in try verifyRecords(header, db) } }
+            } catch {
+                found.withLock { $0[part] = error }
             }
         }
-        let (hash, contents) = found.withLock { $0 }
-        guard try hash!.get() == id.name.hash else { throw LogFault.damaged("its bytes are not those that its name says") }
-        try contents!.get()
+        let faults = found.withLock { $0 }
+        if let fault = faults[0] ?? faults[1] { throw fault }
     }
 
-    private func verify(_ header: BaselineHeader, _ db: Database) throws {
-        let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
+    /// Whether the file is the one that its name says, and a whole database.
+    private func verifyBytes(_ id: BaselineID) throws {
+        guard try ContentHash(ofFile: layout.baseline(id, epoch: epoch)) == id.name.hash else {
+            throw LogFault.damaged("its bytes are not those that its name says")
+        }
+        let faults = try open(id) { db in try String.fetchAll(db, sql: "PRAGMA quick_check(1)") }
         guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
+    }
+
+    private func verifyRecords(_ header: BaselineHeader, _ db: Database) throws {
         try verifyLogs(header, db)
         let rows = BaselineRows(header: header)
         for table in header.tables { try rows.verify(table, db) }
