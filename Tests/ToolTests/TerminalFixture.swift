@@ -5,10 +5,20 @@ import ToolProcesses
 
 /// A shell in a terminal of its own: tmux(1), with a server of its own.
 ///
-/// tmux has no event for what a program draws: here, and nowhere else, it is looked at until it shows what is expected, for four minutes at most: other tests may take both processors.
+/// A second client, in tmux's control mode, tells of each thing that is drawn; the screen is then looked at.
 struct TestTerminal: Sendable {
     private let socket: String
+    /// Something has been drawn since the last look.
+    private let drawn: AsyncStream<Void>
+    private let drawing: AsyncStream<Void>.Continuation
     private static let tmux = "/usr/bin/tmux"
+    /// How long anything may take to be drawn: other tests may have both processors.
+    private static let patience = Duration.seconds(240)
+
+    private init(socket: String) {
+        self.socket = socket
+        (drawn, drawing) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
 
     /// Runs a body with a terminal, in which a shell waits for commands.
     static func with(columns: Int = 80, rows: Int = 24, _ body: (TestTerminal) async throws -> Void) async throws {
@@ -16,11 +26,26 @@ struct TestTerminal: Sendable {
         try await terminal.tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "PS1='$ ' exec /bin/sh", ";", "set-option", "-g", "status",
             "off", ";", "set-option", "-g", "window-size", "manual", ";", "resize-window", "-x", "\(columns)", "-y", "\(rows)")
-        do { try await body(terminal) } catch {
+        do {
+            try await terminal.watched { try await body(terminal) }
+        } catch {
             _ = try? await terminal.tmux("kill-server")
             throw error
         }
-        try await terminal.tmux("kill-server")
+    }
+
+    /// Runs a body while the second client tells what is drawn, and ends the server, with which that client ends.
+    private func watched(_ body: () async throws -> Void) async throws {
+        // The client ends with its input: a pipe that it holds open itself never ends.
+        let pipe = FileManager.default.temporaryDirectory.appending(path: socket).path
+        try #require(mkfifo(pipe, 0o600) == 0)
+        defer { unlink(pipe) }
+        let client = try await RunningTool("/bin/sh", ["-c", "exec \(Self.tmux) -L \(socket) -C attach-session <> \(pipe)"])
+        let telling = Task { for await _ in client.lines { drawing.yield() } }
+        try await body()
+        try await tmux("kill-server")
+        _ = try await client.end()
+        await telling.value
     }
 
     @discardableResult
@@ -60,12 +85,17 @@ struct TestTerminal: Sendable {
     @discardableResult
     func shows(_ what: String, _ condition: ([String]) -> Bool) async throws -> [String] {
         var rows: [String] = []
-        let deadline = ContinuousClock.now + .seconds(240)
-        while ContinuousClock.now < deadline {
+        let deadline = ContinuousClock.now + Self.patience
+        let end = Task {
+            try await Task.sleep(until: deadline)
+            drawing.yield()
+        }
+        defer { end.cancel() }
+        var looks = drawn.makeAsyncIterator()
+        repeat {
             rows = try await screen()
             if condition(rows) { return rows }
-            try await Task.sleep(for: .milliseconds(50))
-        }
+        } while await looks.next() != nil && ContinuousClock.now < deadline
         try #require(Bool(false), "no \(what) on this screen:\n\(rows.joined(separator: "\n"))")
         return rows
     }
