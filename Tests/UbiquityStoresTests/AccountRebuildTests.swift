@@ -53,6 +53,118 @@ struct AccountRebuildTests {
         }
     }
 
+    @Test(
+        "A store that is to be made anew stays as it is where the content is gone, or lacks a log: it shows all its records, and puts them back when told to",
+        arguments: [nil] + WipePolicyTests.Loss.allCases)
+    func incomplete(_ loss: WipePolicyTests.Loss?) async throws {
+        try await withDevices(2) { devices, root in
+            let first = try await devices[0].follow()
+            try await first.settled()
+            try await insert("a", into: first)
+            try await first.settled()
+            try await insert("b", into: first)
+            try await first.settled()
+            let peer = try await first.status().peer
+            try await first.close()
+            let container = try await devices[0].container()
+            if let loss {
+                try loss.happen(to: container)
+            } else {
+                let logs = ContentLayout(container: container.path, content: "People").logs(of: peer, epoch: 1)
+                let log = try FileManager.default.contentsOfDirectory(atPath: logs.string).filter { $0.hasSuffix(".ublog") }.sorted()[0]
+                try FileManager.default.removeItem(atPath: logs.appending(log).string)
+            }
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            try await insert("f", into: again)
+            if loss == nil {
+                try await again.settled()
+            } else {
+                let error = await #expect(throws: UbiquitousStoreError.self) { try await again.settled() }
+                #expect(error?.code == .suspended)
+            }
+            #expect(try await keys(again) == ["a", "b", "f"])
+            let alice = try AccountName("alice")
+            #expect(await again.place == .account(alice))
+            #expect(try await again.status().peer == peer)
+            if loss == nil { try await again.rollBaseline() } else { try await again.answerWipe(.republish) }
+            try await again.settled()
+            let other = try await devices[1].open()
+            try await other.settled()
+            #expect(try await keys(other) == ["a", "b", "f"])
+        }
+    }
+
+    @Test("A former file that holds what the content has lost is set aside and said so, not removed", .timeLimit(.minutes(40)))
+    func overtaken() async throws {
+        try await withDevices(1) { devices, root in
+            let first = try await devices[0].follow()
+            try await first.settled()
+            try await insert("a", into: first)
+            try await first.settled()
+            let store = first.file.removingLastComponent()
+            try await first.close()
+            // The content goes once the new file has been begun.
+            let (former, elsewhere) = (store.removingLastComponent().appending("former"), store.removingLastComponent().appending("elsewhere"))
+            try FileManager.default.moveItem(atPath: store.string, toPath: elsewhere.string)
+            try WipePolicyTests.Loss.content.happen(to: await devices[0].container())
+            let begun = try await devices[0].follow()
+            try await begun.settled()
+            #expect(try await keys(begun) == [])
+            try await begun.close()
+            try FileManager.default.moveItem(atPath: elsewhere.string, toPath: former.string)
+            let again = try await devices[0].follow()
+            var notices = again.notices.makeAsyncIterator()
+            try await again.settled()
+            #expect(try await keys(again) == [])
+            #expect(!FileManager.default.fileExists(atPath: former.string))
+            var aside: FilePath?
+            while aside == nil, let notice = await notices.next() {
+                if case .didSetAside(let path) = notice { aside = path }
+            }
+            #expect(try sqlite3(#require(aside), "SELECT id FROM person") == "a\n")
+        }
+    }
+
+    @Test("A file that another program is writing, with a rollback journal, is not made anew under it")
+    func beingWritten() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow { $0.journalMode = .delete }
+            try await store.settled()
+            try await insert("a", into: store)
+            let file = store.file
+            try await store.close()
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let shell = try DatabaseQueue(path: file.string, configuration: configuration)
+            try await shell.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE; INSERT INTO person (id) VALUES ('s')") }
+            let error = await #expect(throws: UbiquitousStoreError.self) {
+                try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            }
+            #expect(error?.code == .timedOut)
+            try await shell.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+            try shell.close()
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            try await again.settled()
+            #expect(try await keys(again) == ["a", "s"])
+        }
+    }
+
+    @Test("A store that alone knows that its content is being put back is not made anew")
+    func finishing() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await insert("a", into: store)
+            try await store.settled()
+            try sqlite3(store.file, "UPDATE ubiquity_state SET request = 'finish-republishing'")
+            try await store.close()
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            let alice = try AccountName("alice")
+            #expect(await again.place == .account(alice))
+            #expect(try await keys(again) == ["a"])
+        }
+    }
+
     @Test("A store that is to be made anew while another process has it open is left as it is")
     func inUse() async throws {
         try await withDevices(1) { devices, _ in

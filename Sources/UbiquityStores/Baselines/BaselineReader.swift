@@ -126,14 +126,15 @@ struct BaselineReader {
         }
     }
 
-    /// Whether a baseline holds one of these logs.
-    func holds(_ logs: [(peer: PeerIdentifier, position: Knowledge.Position)], _ id: BaselineID, _ header: BaselineHeader) throws -> Bool {
+    /// Those of some logs that a baseline does not hold.
+    func lacking(
+        _ logs: [(peer: PeerIdentifier, position: Knowledge.Position)], _ id: BaselineID, _ header: BaselineHeader
+    ) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
         let numbers = Dictionary(header.peers.map { ($0.value, $0.key) }) { first, _ in first }
         return try open(id) { db in
-            try logs.contains { log in
-                try Bool.fetchOne(
-                    db, sql: "SELECT EXISTS (SELECT 1 FROM log WHERE peer = ? AND sequence = ? AND hash = ?)",
-                    arguments: [numbers[log.peer], log.position.sequence, Data(log.position.hash.bytes)])!
+            let isHeld = try db.makeStatement(sql: "SELECT EXISTS (SELECT 1 FROM log WHERE peer = ? AND sequence = ? AND hash = ?)")
+            return try logs.filter { log in
+                try !Bool.fetchOne(isHeld, arguments: [numbers[log.peer], log.position.sequence, Data(log.position.hash.bytes)])!
             }
         }
     }

@@ -124,7 +124,7 @@ extension StoreEngine {
         if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
         let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
             .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
-        if !holes.isEmpty, try reader.holds(holes, id, header) { return (logs, false) }
+        if !holes.isEmpty, try reader.lacking(holes, id, header).count < holes.count { return (logs, false) }
         contained.insert(id)
         later[id] = nil
         return nil

@@ -20,7 +20,7 @@ extension StoreEngine {
                 guard isHere, need.isDamaged || !hasLog(need.sequence, need.position?.hash, of: need.author) else { return false }
                 return try !usable.contains { id, header in
                     guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
-                    return try reader.holds([(need.author, position)], id, header)
+                    return try reader.lacking([(need.author, position)], id, header).isEmpty
                 }
             }
         }

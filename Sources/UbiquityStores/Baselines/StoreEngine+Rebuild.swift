@@ -47,23 +47,20 @@ extension StoreEngine {
             let state = try StoreState.read(db)
             let peers = try StoreKnowledge.peers(db)
             let logs = try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM ubiquity_log").map { row in
-                (peers[PeerNumber(rawValue: row["peer"])], row["sequence"] as Int64, ContentHash(bytes: row["hash"] as Data))
+                guard let peer = peers[PeerNumber(rawValue: row["peer"])], let hash = ContentHash(bytes: row["hash"] as Data) else {
+                    throw UbiquitousStoreError(.malformed, "A log in the store's list of logs is malformed.", path: file.path)
+                }
+                return (peer: peer, position: Knowledge.Position(sequence: row["sequence"], hash: hash))
             }
             return (state, logs, try LogRegister(own: state.peer, db))
         }
         guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        let baseline = try greatestBaseline(content)
+        // What the baseline does not hold lies in files; so may another log of a number that it does hold.
+        let loose = try greatestBaseline(content).map { try reader.lacking(logs, $0.id, $0.header) } ?? logs
         let logReader = LogReader(layout: layout, contentName: contentName, epoch: state.epoch, shapes: file.shapes, files: files)
-        return try logs.allSatisfy { peer, sequence, hash in
-            guard let peer, let hash else { return false }
-            // Its file is looked for where another of that number is what the baseline holds.
-            if let (id, header) = baseline, header.knowledge.covers(sequence, of: peer),
-                try reader.holds([(peer, .init(sequence: sequence, hash: hash))], id, header)
-            {
-                return true
-            }
-            return try isWhole(LogFileName(sequence: sequence, hash: hash), of: peer, logReader)
+        return try loose.allSatisfy { log in
+            try isWhole(LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, logReader)
         }
     }
 

@@ -12,7 +12,7 @@ struct StoreFiles: Sendable {
     let home: DeviceHome
     var context: StoreContext
 
-    private var content: String { context.options.contentName }
+    var content: String { context.options.contentName }
 
     /// The same for a file that is not in use yet: nobody hears what befalls it.
     var muted: StoreFiles {
@@ -44,7 +44,7 @@ struct StoreFiles: Sendable {
             at: StoreFile.path(for: path, peer: peer, contentName: content, place: place), account, place, in: container, identity: identity)
     }
 
-    private func open(
+    func open(
         at file: FilePath, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
     ) async throws -> StoreBase {
         let newState = StoreState(
@@ -56,70 +56,7 @@ struct StoreFiles: Sendable {
         return try await StoreBase.open(file, newState: newState, in: container, plain: plain, context)
     }
 
-    // MARK: Made anew
-
-    /// Where an account's file lies while a new one is made in its place.
-    private func former(_ account: AccountName) throws -> FilePath {
-        let peer = try home.peer(of: account, in: identifier)
-        return StoreFile.path(for: path, peer: peer, contentName: content).removingLastComponent().removingLastComponent().appending("former")
-    }
-
-    /// Whether an account's former file is still to be brought into the present one.
-    func hasFormer(_ account: AccountName) throws -> Bool {
-        FileManager.default.fileExists(atPath: try former(account).appending(path.lastComponent!).string)
-    }
-
-    /// Puts an account's file out of the way, so that a new one is made.
-    ///
-    /// It is one rename of the directory in which the file lies with what belongs to it. Nobody may have the file open: what they write would go where nobody looks.
-    func setFormer(_ account: AccountName) async throws {
-        try await blocking {
-            let former = try former(account)
-            let file = StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content)
-            // One that was begun goes on.
-            guard !FileManager.default.fileExists(atPath: former.string), FileManager.default.fileExists(atPath: file.string) else { return }
-            // Whoever opens it waits, and finds none.
-            guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-                throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
-            }
-            defer { withExtendedLifetime(lock) {} }
-            guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
-            defer { withExtendedLifetime(exclusion) {} }
-            do {
-                // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
-                let queue = try DatabaseQueue(path: file.string)
-                defer { try? queue.close() }
-                let isPaused = try queue.writeWithoutTransaction { db in
-                    if try db.tableExists("ubiquity_state"), try StoreState.read(db).paused { return true }
-                    try refuseLocalContent(of: file, db)
-                    _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
-                    return false
-                }
-                // Nothing goes out or in.
-                if isPaused { return }
-            } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
-                throw Self.isOpenElsewhere(file, error)
-            } catch let error as DatabaseError where [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
-                // It is looked at again where it lies.
-            }
-            try rename(file.removingLastComponent(), to: former)
-        }
-    }
-
-    private static func isOpenElsewhere(_ file: FilePath, _ cause: (any Error)? = nil) -> UbiquitousStoreError {
-        UbiquitousStoreError(
-            .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: cause)
-    }
-
-    /// Refuses to make a file anew that holds what is nowhere else.
-    private func refuseLocalContent(of file: FilePath, _ db: Database) throws {
-        let content = try StoreErasure.localContent(context.schema, db)
-        guard !content.isEmpty else { return }
-        throw UbiquitousStoreError(
-            .unsupported,
-            "\(file) holds what never leaves this device (\(content.joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
-            path: file)
-    }
+    // MARK: Out of the way
 
     /// Puts an account's file that cannot be read where it harms nobody.
     ///
@@ -134,7 +71,10 @@ struct StoreFiles: Sendable {
         }
     }
 
-    private func rename(_ directory: FilePath, to target: FilePath) throws {
+    /// Gives a directory another name, durably.
+    ///
+    /// - Throws: `UbiquitousStoreError`, also where there is something of that name.
+    func rename(_ directory: FilePath, to target: FilePath) throws {
         do {
             try context.files.renameNew(directory, to: target)
             try context.files.syncDirectory(target.removingLastComponent())
@@ -143,31 +83,6 @@ struct StoreFiles: Sendable {
                 .fileSystem, "\(directory) cannot be moved out of the way; check the owner and mode of the directory that it lies in.",
                 path: directory, cause: error)
         }
-    }
-
-    /// Brings what had not gone out from a former file of an account into the present one, and removes it.
-    func absorbFormer(of account: AccountName, into base: StoreBase) async throws {
-        let former = try former(account)
-        let file = former.appending(path.lastComponent!)
-        guard FileManager.default.fileExists(atPath: file.string) else { return }
-        do {
-            let source = try await open(at: file, account.description, .store, identity: base.engine.peer)
-            // What had been removed by then stays so; what had not gone out is set aside.
-            let epoch = try await source.pool.read { db in try StoreState.read(db).epoch }
-            guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {
-                try source.pool.close()
-                let aside = try await setDamagedAside(former).appending(path.lastComponent!)
-                context.logger.error("\(file): its content has been removed since; what had not gone out from it lies at \(aside)")
-                return context.notices.post(.didSetAside(aside))
-            }
-            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
-            try await blocking { try join.finish() }
-            try source.pool.close()
-        } catch let error as UbiquitousStoreError where error.code == .notADatabase {
-            context.notices.post(.didSetAside(try await setDamagedAside(former).appending(path.lastComponent!)))
-            return
-        }
-        try await blocking { try FileManager.default.removeItem(atPath: former.string) }
     }
 
     /// Where the file of a place lies, or would; nil where that has not been settled.

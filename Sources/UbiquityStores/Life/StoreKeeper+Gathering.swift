@@ -12,11 +12,15 @@ extension StoreKeeper {
         let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
         guard container.account == account else { throw CancellationError() }
         for file in options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
+        try await files.restoreFormer(of: account, in: container)
         let base = try await files.muted.open(.account(account))
+        // One that has been put back has been read.
+        let isGathered = try await StoreFiles.isGathered(base) && !files.hasFormer(account)
         // Somebody may have been faster meanwhile.
         if let gathered, gathered.account == account { return gathered.base }
         guard life.gathering == account, !isStopped else { throw CancellationError() }
         gathered = (account, base)
+        if isGathered { learn { $0.gather(account) } }
         return base
     }
 
