@@ -86,6 +86,55 @@ struct AccountHandlerTests {
         }
     }
 
+    @Test("What is saved after the account has gone, to a file that another process has emptied, is not given to it")
+    func goneMeanwhile() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow()
+            try await store.insert("l")
+            let (local, home) = (store.file, devices[0].home)
+            let moments = Mutex(0)
+            let handler = store.onWillChange { _ in
+                let moment = moments.withLock { moments in
+                    moments += 1
+                    return moments
+                }
+                guard moment == 1 else { return }
+                // Another process has joined what was there, the account signs out, and somebody saves.
+                _ = try? sqlite3(local, "UPDATE ubiquity_state SET given = NULL; INSERT INTO person (id) VALUES ('x')")
+                do { try home.signOut() } catch { Issue.record(error) }
+            }
+            defer { handler.cancel() }
+            try home.signIn(AccountName("alice"), containers: root)
+            while moments.withLock({ $0 }) == 0 { try await store.settled() }
+            try await store.settled()
+            #expect(await store.place == .local)
+            #expect(try await store.keys().contains("x"))
+            #expect(try sqlite3(local, "SELECT given IS NULL FROM ubiquity_state") == "1\n")
+        }
+    }
+
+    @Test("Who waits for a store to settle waits no longer once it is closed, though a handler goes on", .timeLimit(.minutes(40)))
+    func closedMeanwhile() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.transitionDeadline = .seconds(3600) }
+            let (begun, end) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+            let handler = store.onWillChange { _ in
+                begun.continuation.yield()
+                for await _ in end.stream { return }
+            }
+            defer { handler.cancel() }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            let settling = Task { try await store.settled() }
+            _ = await begun.stream.first { _ in true }
+            let closing = Task { try await store.close() }
+            _ = await settling.result
+            end.continuation.yield()
+            try await closing.value
+        }
+    }
+
     @Test("A change of files that cannot be made is told to who waits for it, each time, and nobody waits for ever", .timeLimit(.minutes(40)))
     func failing() async throws {
         try await joining(sayingThatItIs: "'carol~1fac08f1-c2e6-4047-92c5-93ca8ffd2ed6'") { store in

@@ -34,10 +34,12 @@ struct Rebirths {
         self.shapes = shapes
         self.origin = origin
         self.db = db
-        let rows = try Row.fetchAll(db, sql: "SELECT record, lives FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description])
-        // Where nothing has been joined of what is there now, they are of others, which were joined and emptied before.
-        guard joined > 0 else { return }
-        for row in rows {
+        // Where nothing has been joined of what is there now, those that are known are of others, which were joined and emptied before.
+        guard joined > 0 else {
+            try db.execute(sql: "DELETE FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description])
+            return
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT record, lives FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description]) {
             if let record = ObjectID(text: row["record"]) { known[record] = row["lives"] }
         }
     }

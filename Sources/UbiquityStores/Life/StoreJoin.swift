@@ -19,6 +19,8 @@ struct StoreJoin {
     let conflictRetention: ConflictRetention
     /// To whom what is in a local file is given, again where another process has joined what was there and somebody has saved since; nil where only what has been given is joined.
     var recipient: PeerIdentifier?
+    /// Whether the recipient's account is signed in now: what is saved after it has gone is not given to it.
+    var isRecipientHere: @Sendable () throws -> Bool = { true }
 
     /// Another process has joined what was there, and nobody has been given what has been saved since.
     private struct WasFaster: Error {}
@@ -75,7 +77,7 @@ struct StoreJoin {
         do {
             return try part()
         } catch is WasFaster {
-            guard recipient != nil else { return false }
+            guard recipient != nil, try isRecipientHere() else { return false }
             try give()
             return true
         }
@@ -96,9 +98,12 @@ struct StoreJoin {
 
     /// Joins the rest while nobody saves to the source, and empties it.
     ///
+    /// Where another process has emptied it, and what has been saved since is not given to the recipient, that stays.
+    ///
     /// - Parameter body: is called between the two: what has been saved is on the disk, in the destination.
     /// - Throws: what joining throws, before the body is called; or GRDB's errors after it, and the source is emptied another time.
     func finish(_ body: () -> Void = {}) throws {
+        var isEmptied = false
         repeat {
             try advance()
         } while try goingOn {
@@ -106,13 +111,12 @@ struct StoreJoin {
             try source.file.importing { origin in
                 guard try isSealed(origin) else { return true }
                 try empty(origin, body)
+                isEmptied = true
                 return false
             }
         }
+        if !isEmptied { source.pool.writeWithoutTransaction { _ in body() } }
         Waypoint.lifeDone.pass()
-        // Those who live in the source from now on are others.
-        let peer = try source.pool.read { db in try StoreState.read(db).peer }
-        try destination.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_rebirth WHERE source = ?", arguments: [peer.description]) }
     }
 
     /// Joins the last logs, and empties the source, in its transaction.

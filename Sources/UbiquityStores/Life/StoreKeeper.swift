@@ -139,10 +139,12 @@ actor StoreKeeper {
         if let failure { throw failure }
         learn { $0.retry() }
         try await arrive()
-        if let account = life.gathering {
+        if let account = life.gathering, !isStopped {
             let base = try await gatheringBase(of: account)
-            try await base.engine.settleByPolicy()
-            try await checkGathered(account, base)
+            if life.gathering == account {
+                try await base.engine.settleByPolicy()
+                try await checkGathered(account, base)
+            }
             try await arrive()
         }
     }
@@ -158,6 +160,8 @@ actor StoreKeeper {
             // A cancelled task waits no longer, whatever the steps wait for.
             for await _ in changes { break }
             try Task.checkCancellation()
+            // A step under way ends by itself, and tells nobody.
+            guard !isStopped else { return }
             // A step that has failed stays to be done, and is tried again by who asks next.
             if let failure { throw failure }
         }
@@ -302,10 +306,12 @@ actor StoreKeeper {
         }
     }
 
-    /// What is saved in a local file is the account's that it is joined to, however often another process empties it meanwhile.
+    /// What is saved in a local file is the account's that it is joined to, however often another process empties it meanwhile, while that account is signed in.
     private func join(_ passage: StoreLife.Passage, from old: StoreBase, to new: StoreBase) throws -> StoreJoin {
         let recipient = passage.from == .local ? try files.home.peer(of: passage.to.account!, in: files.identifier) : nil
-        return StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention, recipient: recipient)
+        return StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention, recipient: recipient) { [home = files.home] in
+            try home.account == passage.to.account
+        }
     }
 
     private func open(_ place: StoreTransition.Place) async throws -> StoreBase {
