@@ -67,6 +67,8 @@ struct StoreStateTests {
             let none = try await Tool.run("ubcontrol", ["store", "state", device.container.string])
             let said = "\(device.container) is a directory, and there is no store in"
             #expect(none.status == 1 && none.errors.contains(said) && none.errors.contains("store list"), "\(none)")
+            let inSupport = try await Tool.run("ubcontrol", ["store", "state", support.string])
+            #expect(inSupport.status == 0 && inSupport.output.contains(file.string), "\(inSupport)")
             // What cannot be read may be the very store that is meant.
             let damaged = directory.appending(file.lastComponent!).string
             try Data("SQLite format 3\0 and no more".utf8).write(to: URL(filePath: damaged))
@@ -135,6 +137,8 @@ struct StoreStateTests {
             #expect(try await Tool.run("/usr/bin/sqlite3", [store, "UPDATE ubiquity_state SET request = 'finish-republishing'"]).status == 0)
             let follow = try await device.runBare("ubcontrol", "store", "follow", store, "--yes")
             #expect(follow.status == 1 && follow.errors.contains("is being put back from \(store)"), "\(follow)")
+            let rehearsal = try await device.runBare("ubcontrol", "store", "follow", store, "--dry-run")
+            #expect(rehearsal.status == 1 && rehearsal.errors == follow.errors, "\(rehearsal)")
             let cancel = try await device.runBare("ubcontrol", "store", "republish", store, "--cancel")
             #expect(cancel.output == "No republish had been asked for.\n", "\(cancel)")
             #expect(try await state(device)["request"] as? String == "finish-republishing")

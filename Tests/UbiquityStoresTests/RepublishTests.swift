@@ -32,6 +32,10 @@ struct RepublishTests {
                     isDone = true
                 } catch {}
                 _ = try files.mend()
+                // Until the mark is there somebody may say something else.
+                let mark = container.appending(".ubiquity").appending(try await store.status().peer.description)
+                let noted = try StoreInspection(store.file, readOnly: true).summary().request
+                #expect(FileManager.default.fileExists(atPath: mark.string) || noted == nil, "at write \(moment)")
                 // Who comes back after a crash has the store's file alone to go by.
                 try await store.close()
                 let again = try await devices[0].open()

@@ -107,11 +107,15 @@ extension StoreEngine {
             }
             Waypoint.reattachPlaced.pass()
             // Once the mark is there the content counts as being there, and what it is to hold does not lie there yet.
-            if !following {
-                try postpone(.finishRepublishing)
-                try publisher.syncWriteAheadLog()
+            let former = try following ? nil : postpone(.finishRepublishing)
+            do {
+                if !following { try publisher.syncWriteAheadLog() }
+                for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
+            } catch {
+                // Whoever is asked may say something else while nothing counts as being there.
+                if !following, case .detached = attachment(state) { try put(former) }
+                throw error
             }
-            for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
             Waypoint.reattachMarked.pass()
             try place.makeDirectories(of: state.peer, epoch: state.epoch)
             (inventory, lastReceipt) = (nil, nil)
@@ -120,7 +124,8 @@ extension StoreEngine {
 
     /// Writes down all that the store holds, for none of its logs is there.
     private func republish() throws {
-        // Saves may come in between, time and again: then it is written when somebody asks for what is missing.
+        // Saves may come in between, time and again.
         for _ in 0..<20 where try rollNow() != nil { return }
+        throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; the next exchange tries again.")
     }
 }

@@ -37,7 +37,7 @@ extension StoreEngine {
     private func placed(waiting: Bool, _ body: (StoreState) throws -> Void) throws {
         var (state, isAdopting) = try noteOtherProcesses()
         if state.paused != isPaused { log.transition(state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again") }
-        if let asked = state.request, asked != request { log.transition("somebody has asked to \(asked.rawValue)") }
+        if let asked = state.request, asked != request, asked != .finishRepublishing { log.transition("somebody has asked to \(asked.rawValue)") }
         (isPaused, request) = (state.paused, state.request)
         guard container != nil, !isPaused else {
             // Nothing goes out or in; what is in the tables becomes saves, as elsewhere.

@@ -114,20 +114,22 @@ package struct StoreInspection: Sendable {
         if files == [path] { return path }
         var isDirectory: ObjCBool = false
         _ = FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory)
-        let support = isDirectory.boolValue ? path.appending(StoreFile.supportDirectoryName) : StoreFile.supportDirectory(of: path)
+        let support = supportDirectory(of: path, isDirectory: isDirectory.boolValue)
         let found = files.filter { $0.components.suffix(2).first?.string == "store" }
         guard let only = found.first, found.count == 1 else {
-            let list = found.map { "\n  \($0)" }.joined()
-            let none =
-                isDirectory.boolValue
-                ? "\(path) is a directory, and there is no store in \(support)"
-                : "There is no store at \(path), nor any below \(support)"
-            throw UbiquitousStoreError(
-                .fileSystem,
-                found.isEmpty
-                    ? "\(none): name the path that the app gave its store, or its SQLite file; `ubcontrol store list` lists those that are known."
-                    : "\(path) has \(found.count) stores\(isDirectory.boolValue ? "" : ", one for each account"); name one of them:\(list)",
-                path: path)
+            let list = (found.isEmpty ? files : found).map { "\n  \($0)" }.joined()
+            let reason =
+                if !found.isEmpty {
+                    "\(path) has \(found.count) stores\(isDirectory.boolValue ? "" : ", one for each account"); name one of them:\(list)"
+                } else if !files.isEmpty {
+                    "\(path) has no account's store, and other files; name one of them:\(list)"
+                } else {
+                    (isDirectory.boolValue
+                        ? "\(path) is a directory, and there is no store in \(support)"
+                        : "There is no store at \(path), nor any below \(support)")
+                        + ": name the path that the app gave its store, or its SQLite file; `ubcontrol store list` lists those that are known."
+                }
+            throw UbiquitousStoreError(.fileSystem, reason, path: path)
         }
         return only
     }

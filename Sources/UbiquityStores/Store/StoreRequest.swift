@@ -49,7 +49,9 @@ extension StoreEngine {
     }
 
     /// Has the next exchange do what this one may not come to.
-    func postpone(_ wanted: StoreRequest) throws {
+    ///
+    /// - Returns: what was to be done before.
+    func postpone(_ wanted: StoreRequest) throws -> StoreRequest? {
         let former = try file.pool.write { db in
             let former = try StoreState.read(db).request
             try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [wanted.rawValue])
@@ -59,6 +61,13 @@ extension StoreEngine {
             log.transition("to \(former.rawValue) had been asked for, and is no longer: the content was gone, and is put back")
         }
         request = wanted
+        return former
+    }
+
+    /// Puts back what was to be done before.
+    func put(_ former: StoreRequest?) throws {
+        try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [former?.rawValue]) }
+        request = former
     }
 
     func drop(_ done: StoreRequest) throws {

@@ -82,12 +82,7 @@ extension StoreInspection {
     package static func files(at path: FilePath) -> [FilePath] {
         var isDirectory: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory)
-        let support: FilePath
-        if isDirectory.boolValue {
-            support = path.lastComponent?.string == StoreFile.supportDirectoryName ? path : path.appending(StoreFile.supportDirectoryName)
-        } else {
-            support = StoreFile.supportDirectory(of: path)
-        }
+        let support = supportDirectory(of: path, isDirectory: isDirectory.boolValue)
         // <peer>/<content>/<what it is for>/<file>
         let found = (FileManager.default.enumerator(atPath: support.string)?.allObjects as? [String] ?? []).map { FilePath($0) }
         let files = found.filter { file in
@@ -99,6 +94,12 @@ extension StoreInspection {
         }.map { support.appending($0.components) }.sorted { $0.string < $1.string }
         guard isThere, !isDirectory.boolValue else { return files }
         return files.isEmpty || !isForeign(path) ? [path] : files
+    }
+
+    /// Where the files of stores lie that a path means.
+    static func supportDirectory(of path: FilePath, isDirectory: Bool) -> FilePath {
+        guard isDirectory else { return StoreFile.supportDirectory(of: path) }
+        return path.lastComponent?.string == StoreFile.supportDirectoryName ? path : path.appending(StoreFile.supportDirectoryName)
     }
 
     /// Lets nothing go out or in, or everything again; the app that has the store open notices by itself.
@@ -120,13 +121,22 @@ extension StoreInspection {
     /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing, or whose content is just being put back.
     package func ask(for request: StoreRequest) throws {
         try write { db in
-            guard try exchanging(db).request != .finishRepublishing else {
-                throw UbiquitousStoreError(
-                    .unsupported,
-                    "What was gone from the container is being put back from \(file), and not all of it is there: let the app exchange first, with room on the container's disk; `ubcontrol store state` says when that is done.",
-                    path: file)
-            }
+            try checkAskable(db)
             try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [request.rawValue])
+        }
+    }
+
+    /// Whether the app can be asked for something.
+    ///
+    /// - Throws: what ``ask(for:)`` does.
+    package func checkAskable() throws { try read { db in try checkAskable(db) } }
+
+    private func checkAskable(_ db: Database) throws {
+        guard try exchanging(db).request != .finishRepublishing else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "What was gone from the container is being put back from \(file), and not all of it is there: let the app exchange first, with room on the container's disk; `ubcontrol store state` says when that is done.",
+                path: file)
         }
     }
 
