@@ -46,7 +46,7 @@ struct JournalModeTests {
             try await settle(store, other)
             #expect(try await other.keys() == ["a", "b", "o", "shell"])
             #expect(try files(devices[0]).isEmpty)
-            for name in ["-wal", "-shm", "-journal"] { #expect(!FileManager.default.fileExists(atPath: local.string + name)) }
+            for name in ["-wal", "-shm", "-journal", "-use"] { #expect(!FileManager.default.fileExists(atPath: local.string + name)) }
             #expect(try await store.read { db in try String.fetchOne(db, sql: "PRAGMA journal_mode") } == "delete")
             try await other.insert("late")
             try await settle(other, store)

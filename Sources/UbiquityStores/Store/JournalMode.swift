@@ -8,7 +8,7 @@ public enum JournalMode: String, Sendable, Hashable {
     /// A write-ahead log: reads and a write go on at once, from several connections and processes. `-wal` and `-shm` lie beside the file while it is open, and may stay.
     case wal
     /// A rollback journal: one connection, on which reads and writes of the process take turns, and those of several processes too. When no write is running the file lies alone,
-    /// with nothing that belongs to it beside it, in whichever way the process ended but in the midst of a write.
+    /// with nothing but lock files beside it, which are not to be copied, in whichever way the process ended but in the midst of a write.
     case delete
 }
 
@@ -34,7 +34,6 @@ extension JournalMode {
         configuration.prepareDatabase { db in
             // A log goes out behind its save: with less a power cut could bring the journal back, which takes the save away again.
             try db.execute(sql: "PRAGMA main.synchronous = EXTRA")
-            if !given.readonly { try StoreUse.note(path, db) }
             for database in databases { try database.attach(to: db, self) }
         }
         let queue = try DatabaseQueue(path: path.string, configuration: configuration)

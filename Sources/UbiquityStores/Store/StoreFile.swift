@@ -68,7 +68,9 @@ struct StoreFile {
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }
-            let pool = try journalMode.open(path, traced(configuration, path), attaching: attached)
+            var configuration = traced(configuration, path)
+            if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
+            let pool = try journalMode.open(path, configuration, attaching: attached)
             let file = try prepare(path, pool, schema: schema, newState: standing == .absent ? newState : nil)
             Waypoint.openPrepared.pass()
             return file
@@ -90,15 +92,19 @@ struct StoreFile {
         do {
             var readOnly = traced(configuration, path)
             readOnly.readonly = true
-            let location = locationForReading(path)
-            if FileManager.default.fileExists(atPath: path.string),
-                case .current = try standing(of: path, schema, expected: expected, readOnly, at: location)
-            {
+            func open(at location: String) throws -> StoreFile? {
+                guard FileManager.default.fileExists(atPath: path.string),
+                    case .current = try standing(of: path, schema, expected: expected, readOnly, at: location)
+                else { return nil }
                 let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
-                let file = try pool.read { db in
+                return try pool.read { db in
                     try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
                 }
-                if let file { return file }
+            }
+            do {
+                if let file = try open(at: path.string) { return file }
+            } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) && isUnwritten(path) {
+                if let file = try open(at: AttachedDatabase.readOnly(path, isImmutable: true)) { return file }
             }
         } catch let error as DatabaseError {
             throw explained(error, path)
@@ -108,24 +114,13 @@ struct StoreFile {
             path: path)
     }
 
-    /// The name by which a file is opened for reading alone.
+    /// Whether a file that SQLite does not open can be read as one that nobody writes to.
     ///
     /// A file that was last written with a write-ahead log is read with one too, and with shared memory, both beside it. Where nothing can be made there SQLite reads the file only if it is told that
-    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log. With a rollback journal it is read as any other.
-    private static func locationForReading(_ path: FilePath) -> String {
-        let facts = PathFacts(at: PathFacts.resolved(path.removingLastComponent()))
+    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log.
+    private static func isUnwritten(_ path: FilePath) -> Bool {
         let logged = (try? LinuxFileLayer().size(of: FilePath(path.string + "-wal"))) ?? 0
-        guard !facts.isWritable, logged == 0, writeVersion(of: path) == 2 else { return path.string }
-        return AttachedDatabase.readOnly(path, isImmutable: true)
-    }
-
-    /// The write version in a database's header: 2 of one with a write-ahead log (sqlite.org/fileformat.html#file_format_version_numbers).
-    ///
-    /// To close the file again ends the locks that SQLite has in this process (sqlite.org/howtocorrupt.html), so that it is not for a file that this process may write.
-    private static func writeVersion(of path: FilePath) -> UInt8? {
-        guard let handle = FileHandle(forReadingAtPath: path.string) else { return nil }
-        defer { try? handle.close() }
-        return (try? handle.read(upToCount: 20)).flatMap { $0.count == 20 ? $0[18] : nil }
+        return logged == 0 && !PathFacts(at: PathFacts.resolved(path.removingLastComponent())).isWritable
     }
 
     /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a
