@@ -13,6 +13,11 @@ struct AccountRebuildTests {
         try await store.read { db in try String.fetchAll(db, sql: "SELECT id || coalesce(first, '') FROM person ORDER BY id") }
     }
 
+    /// What tells a file from another of its name.
+    private func number(of file: FilePath) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: file.string)[.systemFileNumber] as? Int)
+    }
+
     private func insert(_ keys: String..., into store: UbiquitousStore) async throws {
         for key in keys { try await store.execute("INSERT INTO person (id) VALUES (?)", [key]) }
     }
@@ -94,6 +99,54 @@ struct AccountRebuildTests {
         }
     }
 
+    @Test("A store that is to be made anew while the containers' disk is not there shows all its records, and is made anew at the next opening")
+    func withoutRoot() async throws {
+        try await withDevices(1) { devices, root in
+            let first = try await devices[0].follow()
+            try await first.settled()
+            try await insert("a", into: first)
+            try await first.settled()
+            try await first.close()
+            let elsewhere = root.removingLastComponent().appending("elsewhere")
+            try FileManager.default.moveItem(atPath: root.string, toPath: elsewhere.string)
+            let without = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            await #expect(throws: UbiquitousStoreError.self) { try await without.settled() }
+            #expect(try await keys(without) == ["a"])
+            let file = without.file
+            try await without.close()
+            try FileManager.default.moveItem(atPath: elsewhere.string, toPath: root.string)
+            let before = try number(of: file)
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            try await again.settled()
+            #expect(try await keys(again) == ["a"])
+            #expect(again.file == file)
+            #expect(try number(of: file) != before)
+        }
+    }
+
+    @Test("A file is made anew from a baseline, where that holds the logs that are no longer there")
+    func fromBaseline() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await insert("a", into: store)
+            try await store.settled()
+            try await store.rollBaseline()
+            try await insert("b", into: store)
+            try await store.settled()
+            let layout = ContentLayout(container: try await devices[0].container().path, content: "People")
+            let logs = layout.logs(of: try await store.status().peer, epoch: 1)
+            let names = try FileManager.default.contentsOfDirectory(atPath: logs.string).filter { $0.hasSuffix(".ublog") }.sorted()
+            if names.count > 1 { try FileManager.default.removeItem(atPath: logs.appending(names[0]).string) }
+            let before = try number(of: store.file)
+            try await store.close()
+            let again = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+            try await again.settled()
+            #expect(try await keys(again) == ["a", "b"])
+            #expect(try number(of: again.file) != before)
+        }
+    }
+
     @Test("A former file that holds what the content has lost is set aside and said so, not removed", .timeLimit(.minutes(40)))
     func overtaken() async throws {
         try await withDevices(1) { devices, root in
@@ -138,7 +191,10 @@ struct AccountRebuildTests {
             let shell = try DatabaseQueue(path: file.string, configuration: configuration)
             try await shell.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE; INSERT INTO person (id) VALUES ('s')") }
             let error = await #expect(throws: UbiquitousStoreError.self) {
-                try await devices[0].follow { $0.rebuildsFromUbiquitousContent = true }
+                try await devices[0].follow {
+                    $0.rebuildsFromUbiquitousContent = true
+                    $0.journalMode = .delete
+                }
             }
             #expect(error?.code == .timedOut)
             try await shell.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }

@@ -110,7 +110,8 @@ struct JournalModeTests {
             let store = try await devices[0].follow { $0.journalMode = .delete }
             try await store.settled()
             let files = await store.keeper!.files
-            await #expect { try await files.setFormer(AccountName("alice")) } throws: { ($0 as? UbiquitousStoreError)?.code == .timedOut }
+            let error = await #expect(throws: UbiquitousStoreError.self) { try await files.setFormer(AccountName("alice")) }
+            #expect(error?.code == .timedOut)
             #expect(FileManager.default.fileExists(atPath: store.file.string))
         }
     }

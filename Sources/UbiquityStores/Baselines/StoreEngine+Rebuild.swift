@@ -56,8 +56,11 @@ extension StoreEngine {
         }
         guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        // What the baseline does not hold lies in files; so may another log of a number that it does hold.
-        let loose = try greatestBaseline(content).map { try reader.lacking(logs, $0.id, $0.header) } ?? logs
+        // What no baseline holds lies in files; so may another log of a number that one does hold.
+        var loose = logs
+        for (id, header) in try usableBaselines(content) where try !loose.isEmpty && verify(id, header) {
+            loose = try reader.lacking(loose, id, header)
+        }
         let logReader = LogReader(layout: layout, contentName: contentName, epoch: state.epoch, shapes: file.shapes, files: files)
         return try loose.allSatisfy { log in
             try isWhole(LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, logReader)
@@ -80,9 +83,13 @@ extension StoreEngine {
 
     /// The baseline that holds most, whole.
     private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
-        let usable = try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
-            .filter { joiner.obstacle(to: $0.header) == nil }
-        return try usable.sorted { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) }.first { try verify($0.id, $0.header) }
+        try usableBaselines(content).first { try verify($0.id, $0.header) }
+    }
+
+    /// The baselines that this store's schema can hold, those that hold most first; whether they are whole is not known.
+    private func usableBaselines(_ content: ContentInventory) throws -> [(id: BaselineID, header: BaselineHeader)] {
+        try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
+            .filter { joiner.obstacle(to: $0.header) == nil }.sorted { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) }
     }
 
     private func rebuild(_ content: inout ContentInventory, from baseline: BaselineHeader?, _ db: Database) throws {

@@ -19,45 +19,87 @@ extension StoreFiles {
         FileManager.default.fileExists(atPath: try former(account).appending(path.lastComponent!).string)
     }
 
-    /// Puts an account's file out of the way, so that a new one is made.
+    /// Whether an account's file is one that can be made anew.
+    ///
+    /// - Parameter base: the file, which is closed where it is.
+    /// - Returns: false of one that is paused, or that alone knows that its content is being put back.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where it holds what is nowhere else, and with `timedOut` where another process has it open.
+    func canBeMadeAnew(_ base: StoreBase) async throws -> Bool {
+        try await blocking {
+            do {
+                let isHeldUp = try base.pool.read { db in
+                    let state = try StoreState.read(db)
+                    guard !state.paused, state.request != .finishRepublishing else { return true }
+                    try refuseLocalContent(of: base.file.path, db)
+                    return false
+                }
+                if isHeldUp { return false }
+            } catch let error as DatabaseError where error.isDamage {
+                // A new one is what it needs.
+            }
+            try base.pool.close()
+            try alone(with: base.file.path) {}
+            return true
+        }
+    }
+
+    /// Puts an account's file out of the way, so that a new one is made; where the content holds all that it does, for what is made would be less.
     ///
     /// It is one rename of the directory in which the file lies with what belongs to it. Nobody may have the file open: what they write would go where nobody looks.
-    /// One stays that is paused, or that alone knows that its content is being put back.
+    ///
+    /// - Throws: `UbiquitousStoreError`, with `contentIncomplete` where the content is gone or holds less; or what reading it throws. The file is where it was.
     func setFormer(_ account: AccountName) async throws {
-        try await blocking {
-            let (former, store) = (try former(account), try store(account))
-            let file = store.appending(path.lastComponent!)
-            // One that was begun goes on.
-            guard !FileManager.default.fileExists(atPath: former.string), FileManager.default.fileExists(atPath: file.string) else { return }
-            // Whoever opens it waits, and finds none.
-            guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-                throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
+        let (former, store) = (try former(account), try store(account))
+        // One that was begun goes on; what a removal has left is no file.
+        guard try !hasFormer(account), try await exists(.account(account)) else { return }
+        let base = try await muted.open(.account(account))
+        do {
+            defer { try? base.pool.close() }
+            // What has never been published is joined from there.
+            var isHeld = try await base.pool.read { db in try !StoreState.read(db).attached }
+            if !isHeld { isHeld = try await base.engine.isHeldByContent() }
+            guard isHeld else {
+                throw UbiquitousStoreError(
+                    .contentIncomplete,
+                    "\(base.file.path) is not made anew: the content is gone, or does not hold all that it does. It is used as it is; `ubwatch verify` lists what is wrong with the content.",
+                    path: base.file.path)
             }
-            defer { withExtendedLifetime(lock) {} }
-            guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
-            defer { withExtendedLifetime(exclusion) {} }
-            do {
-                // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
-                let queue = try DatabaseQueue(path: file.string)
-                defer { try? queue.close() }
-                try queue.writeWithoutTransaction { db in
-                    if try db.tableExists("ubiquity_state") {
-                        let state = try StoreState.read(db)
-                        if state.paused || state.request == .finishRepublishing { return }
-                    }
-                    try refuseLocalContent(of: file, db)
-                    _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
-                    // Nor may anybody write whom the locks say nothing of.
-                    try db.execute(sql: "BEGIN EXCLUSIVE")
-                    defer { try? db.execute(sql: "ROLLBACK") }
-                    try rename(store, to: former)
-                }
-            } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
-                throw Self.isOpenElsewhere(file, error)
-            } catch let error as DatabaseError where error.isDamage {
-                // It is looked at again where it lies.
+        } catch let error as DatabaseError where error.isDamage {
+            // What it holds cannot be told: it is set aside where it cannot be read in the end either.
+        }
+        try await blocking {
+            try alone(with: base.file.path) {
+                try? FileManager.default.removeItem(atPath: former.string)
                 try rename(store, to: former)
             }
+        }
+    }
+
+    /// Runs a body while no other process has a store file open.
+    private func alone(with file: FilePath, _ body: () throws -> Void) throws {
+        // Whoever opens it waits, and finds it there or not.
+        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
+            throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
+        }
+        defer { withExtendedLifetime(lock) {} }
+        guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
+        defer { withExtendedLifetime(exclusion) {} }
+        do {
+            // SQLite leaves its write-ahead log only where no other connection is open (sqlite.org/wal.html).
+            let queue = try DatabaseQueue(path: file.string)
+            defer { try? queue.close() }
+            try queue.writeWithoutTransaction { db in
+                _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+                // Nor may anybody write whom the locks say nothing of.
+                try db.execute(sql: "BEGIN EXCLUSIVE")
+                defer { try? db.execute(sql: "ROLLBACK") }
+                try body()
+            }
+        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+            throw Self.isOpenElsewhere(file, error)
+        } catch let error as DatabaseError where error.isDamage {
+            // It is looked at again where it lies.
+            try body()
         }
     }
 
@@ -74,39 +116,6 @@ extension StoreFiles {
             .unsupported,
             "\(file) holds what never leaves this device (\(content.joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
             path: file)
-    }
-
-    /// Puts an account's former file back where the content is gone, or does not hold all that the file does: what would be made from it would be less.
-    ///
-    /// Only before the new one is begun: that makes its place in the content, and a wipe is not to be seen any more.
-    ///
-    /// - Parameters:
-    ///   - account: whose file.
-    ///   - container: in which the content lies.
-    /// - Throws: `UbiquitousStoreError`, or what reading the content throws.
-    func restoreFormer(of account: AccountName, in container: UbiquityContainer) async throws {
-        let (former, store) = (try former(account), try store(account))
-        let name = path.lastComponent!
-        guard try hasFormer(account), !FileManager.default.fileExists(atPath: store.string) else { return }
-        do {
-            let base = try await muted.open(at: former.appending(name), account.description, .store, in: container, identity: container.peer)
-            defer { try? base.pool.close() }
-            // What has never been published is joined from there.
-            guard try await base.pool.read({ db in try StoreState.read(db).attached }) else { return }
-            guard try await !base.engine.isHeldByContent() else { return }
-        } catch let error as UbiquitousStoreError where error.code == .notADatabase {
-            return
-        } catch let error as DatabaseError where error.isDamage {
-            return
-        }
-        do {
-            try await blocking { try rename(former, to: store) }
-            context.logger.error(
-                "\(store.appending(name)): it is not made anew, for the content is gone or does not hold all that it does; see `ubwatch verify`")
-        } catch {
-            // Another process has put it back, or has begun a new one, which the former is held against in the end.
-            guard FileManager.default.fileExists(atPath: store.string) else { throw error }
-        }
     }
 
     /// Brings what had not gone out from a former file of an account into the present one, and removes it; it is set aside where the present one does not hold all that it did.
@@ -127,12 +136,15 @@ extension StoreFiles {
                 try source.pool.close()
                 return try await setAside("its content has been removed since, and what had not gone out from it is not joined")
             }
-            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
-            // Before it is emptied.
+            // The content may have gone since. What was saved there rests on what it held.
             let missing = try await blocking { try Self.missing(from: base, of: source) }
-            try await blocking { if missing == 0 { try join.finish() } else { try join.advance() } }
+            guard missing == 0 else {
+                try source.pool.close()
+                return try await setAside("it holds \(counted(missing, "log")) that the content does not, nor the new file")
+            }
+            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
+            try await blocking { try join.finish() }
             try source.pool.close()
-            guard missing == 0 else { return try await setAside("it holds \(counted(missing, "log")) that the content does not, nor the new file") }
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             return try await setAside("it cannot be read")
         } catch let error as DatabaseError where error.isDamage {

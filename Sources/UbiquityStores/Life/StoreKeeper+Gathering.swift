@@ -12,15 +12,11 @@ extension StoreKeeper {
         let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
         guard container.account == account else { throw CancellationError() }
         for file in options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
-        try await files.restoreFormer(of: account, in: container)
         let base = try await files.muted.open(.account(account))
-        // One that has been put back has been read.
-        let isGathered = try await StoreFiles.isGathered(base) && !files.hasFormer(account)
         // Somebody may have been faster meanwhile.
         if let gathered, gathered.account == account { return gathered.base }
         guard life.gathering == account, !isStopped else { throw CancellationError() }
         gathered = (account, base)
-        if isGathered { learn { $0.gather(account) } }
         return base
     }
 
@@ -28,6 +24,23 @@ extension StoreKeeper {
     func gatheringBase() async throws -> StoreBase? {
         guard let account = life.gathering else { return nil }
         return try await gatheringBase(of: account)
+    }
+
+    /// Puts the account's file out of the way, where the app wants it made anew and the content holds all of it; else it is used as it is.
+    func makeAnew() async {
+        guard let account = rebuilding, life.gathering == account, !isStopped else { return }
+        if let makingAnew { return await makingAnew.value }
+        let task = Task {
+            do {
+                try await files.setFormer(account)
+            } catch {
+                logger.error("\(files.path.lastComponent!.string): \(error)")
+            }
+            (rebuilding, makingAnew) = (nil, nil)
+            await identify()
+        }
+        makingAnew = task
+        await task.value
     }
 
     /// Lets go of a file that is being filled.
@@ -53,6 +66,7 @@ extension StoreKeeper {
     }
 
     private func gather(_ account: AccountName) async {
+        await makeAnew()
         var pause = Duration.milliseconds(500)
         while life.gathering == account, !Task.isCancelled {
             do {

@@ -27,6 +27,9 @@ actor StoreKeeper {
     private var watching: Task<Void, Never>?
     var failure: (any Error)?
     var isStopped = false
+    /// Whose file is still to be made anew.
+    var rebuilding: AccountName?
+    var makingAnew: Task<Void, Never>?
 
     var options: UbiquitousStore.Options { files.context.options }
     var logger: Logger { files.context.logger }
@@ -34,6 +37,7 @@ actor StoreKeeper {
     init(_ life: StoreLife, _ files: StoreFiles) {
         self.life = life
         self.files = files
+        rebuilding = files.context.options.rebuildsFromUbiquitousContent ? life.gathering : nil
     }
 
     /// Begins, once the store is made.
@@ -86,17 +90,19 @@ actor StoreKeeper {
     private func halt() {
         isStopped = true
         dropGathered()
-        for task in [watching, gathering, asking?.task, retrying, rechecking] { task?.cancel() }
+        for task in [watching, gathering, makingAnew, asking?.task, retrying, rechecking] { task?.cancel() }
         answers.close()
     }
 
     // MARK: What is so
 
     /// Looks who is signed in, and whether another process has read that account's content.
-    private func identify() async {
+    func identify() async {
         do {
             let account = try files.home.account
-            if let account, !life.gathered.contains(account), try await files.isGathered(account), try !files.hasFormer(account) {
+            if let account, account != rebuilding, !life.gathered.contains(account), try await files.isGathered(account),
+                try !files.hasFormer(account)
+            {
                 learn { $0.gather(account) }
             }
             // It may be another by now.
@@ -139,12 +145,12 @@ actor StoreKeeper {
         if let failure { throw failure }
         learn { $0.retry() }
         try await arrive()
+        await makeAnew()
+        try await arrive()
         if let account = life.gathering, !isStopped {
             let base = try await gatheringBase(of: account)
-            if life.gathering == account {
-                try await base.engine.settleByPolicy()
-                try await checkGathered(account, base)
-            }
+            try await base.engine.settleByPolicy()
+            try await checkGathered(account, base)
             try await arrive()
         }
     }

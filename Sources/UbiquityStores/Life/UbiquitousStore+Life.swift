@@ -118,8 +118,9 @@ extension StoreFiles {
             if let local { return (local, life) }
             return (try await open(.local), life)
         }
-        if context.options.rebuildsFromUbiquitousContent { try await setFormer(account) }
-        let own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
+        var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
+        // It is put out of the way once the content is seen to hold all that it does.
+        if context.options.rebuildsFromUbiquitousContent, let base = own, try !hasFormer(account), try await canBeMadeAnew(base) { own = nil }
         var gathered: Set<AccountName> = []
         if let own, try await Self.isGathered(own), try !hasFormer(account) { gathered = [account] }
         var isSeparate = false

@@ -119,8 +119,9 @@ struct StoreFile {
     /// A file that was last written with a write-ahead log is read with one too, and with shared memory, both beside it. Where nothing can be made there SQLite reads the file only if it is told that
     /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log.
     private static func isUnwritten(_ path: FilePath) -> Bool {
-        let logged = (try? LinuxFileLayer().size(of: FilePath(path.string + "-wal"))) ?? 0
-        return logged == 0 && !PathFacts(at: PathFacts.resolved(path.removingLastComponent())).isWritable
+        // A journal is what a writer has left in the midst of a write: what is in the file is not whole.
+        let isLogged = ["-wal", "-journal"].contains { ((try? LinuxFileLayer().size(of: FilePath(path.string + $0))) ?? 0) > 0 }
+        return !isLogged && !PathFacts(at: PathFacts.resolved(path.removingLastComponent())).isWritable
     }
 
     /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a
