@@ -27,13 +27,12 @@ extension StoreFiles {
     func canBeMadeAnew(_ base: StoreBase) async throws -> Bool {
         try await blocking {
             do {
-                let isHeldUp = try base.pool.read { db in
-                    let state = try StoreState.read(db)
-                    guard !state.paused, state.request != .finishRepublishing else { return true }
+                let isLeft = try base.pool.read { db in
+                    if try Self.isLeftAlone(StoreState.read(db)) { return true }
                     try refuseLocalContent(of: base.file.path, db)
                     return false
                 }
-                if isHeldUp { return false }
+                if isLeft { return false }
             } catch let error as DatabaseError where error.isDamage {
                 // A new one is what it needs.
             }
@@ -42,6 +41,8 @@ extension StoreFiles {
             return true
         }
     }
+
+    private static func isLeftAlone(_ state: StoreState) -> Bool { state.paused || state.request == .finishRepublishing }
 
     /// Puts an account's file out of the way, so that a new one is made; where the content holds all that it does, for what is made would be less.
     ///
@@ -55,8 +56,10 @@ extension StoreFiles {
         let base = try await muted.open(.account(account))
         do {
             defer { try? base.pool.close() }
+            let state = try await base.pool.read { db in try StoreState.read(db) }
+            if Self.isLeftAlone(state) { return }
             // What has never been published is joined from there.
-            var isHeld = try await base.pool.read { db in try !StoreState.read(db).attached }
+            var isHeld = !state.attached
             if !isHeld { isHeld = try await base.engine.isHeldByContent() }
             guard isHeld else {
                 throw UbiquitousStoreError(
