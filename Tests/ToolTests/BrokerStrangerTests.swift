@@ -67,7 +67,7 @@ import ToolProcesses
                 os.set_inheritable(3, True)
                 os.environ['LISTEN_PID'] = str(os.getpid())
                 os.environ['LISTEN_FDS'] = '1'
-                os.execv(sys.argv[1], [sys.argv[1], '--directory', sys.argv[2]])
+                os.execv(sys.argv[1], [sys.argv[1], '--directory', sys.argv[2], '--idle', '0'])
                 """
             let activated = try await RunningTool(
                 "/usr/bin/python3", ["-c", code, Tool.path("ubiquityd").string, scene.runtime.string], environment: scene.environment)
