@@ -4,7 +4,7 @@ import Testing
 import ToolProcesses
 
 /// `ubwatch CONTAINER` where there is no terminal.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct LiveLinesTests {
     private struct Change: Decodable {
         var time: Date

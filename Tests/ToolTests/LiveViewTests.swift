@@ -6,7 +6,7 @@ import ToolProcesses
 @testable import ubwatch
 
 /// `ubwatch CONTAINER` in a real terminal.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct LiveViewTests {
     /// What a shell is told to run a device's view, in which colours are there whatever the environment of the tests says of them.
     private func command(_ device: ToolDevice, _ arguments: String = "", environment: String = "") -> String {

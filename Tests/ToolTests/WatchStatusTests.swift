@@ -4,7 +4,7 @@ import Testing
 import ToolProcesses
 
 /// `ubwatch status` and `ubwatch peers`, on real containers.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct WatchStatusTests {
     @Test("S-127: ubwatch shows whether the account is signed out, setting up, idle, uploading or downloading, and why")
     func accountState() async throws {

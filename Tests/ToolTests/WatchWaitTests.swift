@@ -4,7 +4,7 @@ import Testing
 import ToolProcesses
 
 /// `ubwatch wait`, on real containers and with apps that are processes of their own.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(40)))
 struct WatchWaitTests {
     private struct Waited: Decodable {
         var goal: String
