@@ -12,8 +12,6 @@ struct TestTerminal: Sendable {
     private let drawn: AsyncStream<Void>
     private let drawing: AsyncStream<Void>.Continuation
     private static let tmux = "/usr/bin/tmux"
-    /// How long anything may take to be drawn: other tests may have both processors.
-    private static let patience = Duration.seconds(240)
 
     private init(socket: String) {
         self.socket = socket
@@ -75,7 +73,7 @@ struct TestTerminal: Sendable {
         return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// Waits until it shows something.
+    /// Waits until it shows something, or the test's time limit ends it.
     ///
     /// - Parameters:
     ///   - what: what is waited for, for the message where it does not come.
@@ -85,17 +83,11 @@ struct TestTerminal: Sendable {
     @discardableResult
     func shows(_ what: String, _ condition: ([String]) -> Bool) async throws -> [String] {
         var rows: [String] = []
-        let deadline = ContinuousClock.now + Self.patience
-        let end = Task {
-            try await Task.sleep(until: deadline)
-            drawing.yield()
-        }
-        defer { end.cancel() }
         var looks = drawn.makeAsyncIterator()
         repeat {
             rows = try await screen()
             if condition(rows) { return rows }
-        } while await looks.next() != nil && ContinuousClock.now < deadline
+        } while await looks.next() != nil
         try #require(Bool(false), "no \(what) on this screen:\n\(rows.joined(separator: "\n"))")
         return rows
     }
