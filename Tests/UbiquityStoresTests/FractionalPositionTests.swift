@@ -27,11 +27,15 @@ struct FractionalPositionTests {
         #expect(list.map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) } == list.map { Array($0.text.utf8) })
     }
 
-    @Test("positions at the ends of a list stay at 10 digits; at one place they grow by one for every five at most")
-    func growth() throws {
-        var (first, last) = (Position.between(nil, nil)!, Position.between(nil, nil)!)
-        for _ in 0..<50_000 {
-            let (before, behind) = (try #require(Position.between(nil, first)), try #require(Position.between(last, nil)))
+    @Test("positions at the ends of a list stay at 10 digits; at one place they grow by one for every four at most", arguments: 0..<8)
+    func growth(seed: Int) throws {
+        var random = SeededRandom(seed: UInt64(seed))
+        func between(_ lower: Position?, _ upper: Position?) throws -> Position {
+            try #require(Position.spread(1, between: lower, and: upper, using: &random)?.first)
+        }
+        var (first, last) = (try between(nil, nil), try between(nil, nil))
+        for _ in 0..<6_000 {
+            let (before, behind) = (try between(nil, first), try between(last, nil))
             #expect(before < first && behind > last)
             (first, last) = (before, behind)
         }
@@ -39,8 +43,8 @@ struct FractionalPositionTests {
         for isBelow in [true, false] {
             var (lower, upper) = (Position("V00000")!, Position("V00001")!)
             for count in 1...400 {
-                let new = try #require(Position.between(lower, upper))
-                #expect(lower < new && new < upper && new.text.count <= 16 + count / 5)
+                let new = try between(lower, upper)
+                #expect(lower < new && new < upper && new.text.count <= 16 + count / 4)
                 if isBelow { upper = new } else { lower = new }
             }
         }

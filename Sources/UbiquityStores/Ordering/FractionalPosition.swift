@@ -12,7 +12,7 @@ public import GRDB
 /// all devices come to one order. Four digits at the end are random: what two devices put at one place at once lies side by side there.
 ///
 /// A position has 10 digits at the ends of a list, however many have been added there. Where records are put at one place again and again it
-/// grows by a digit for every five or six of them; ``respacing(_:)`` makes it short again.
+/// grows by a digit for about every five of them; ``respacing(_:)`` makes it short again.
 public struct FractionalPosition: Hashable, Sendable {
     /// The digits.
     public let text: String
