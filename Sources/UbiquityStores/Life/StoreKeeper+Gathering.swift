@@ -34,6 +34,7 @@ extension StoreKeeper {
             do {
                 try await files.setFormer(account)
             } catch {
+                refusal = error
                 logger.error("\(files.path.lastComponent!.string): \(error)")
             }
             (rebuilding, makingAnew) = (nil, nil)

@@ -26,6 +26,8 @@ actor StoreKeeper {
     var rechecking: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var failure: (any Error)?
+    /// Why the account's file has not been made anew, though that was asked for.
+    var refusal: (any Error)?
     var isStopped = false
     /// Whose file is still to be made anew.
     var rebuilding: AccountName?
@@ -177,7 +179,7 @@ actor StoreKeeper {
     var gatheringEngine: StoreEngine? { gathered?.base.engine }
 
     /// What stood in the way last, in words; nil where nothing does.
-    var obstacle: String? { failure.map { String(describing: $0) } }
+    var obstacle: String? { (failure ?? refusal).map { String(describing: $0) } }
 
     // MARK: Going
 

@@ -41,7 +41,7 @@ extension UbiquitousStore {
         public var silenceLimit: Duration?
         /// Whether the account's file is made anew from the container at opening: a fallback file is used until it is complete, and what had not gone out from the old file goes out.
         ///
-        /// Only of a store that follows the account. No other process may have the store open. Where the content is gone, or does not hold all that the file does, the file stays as it is, and the log says so.
+        /// Only of a store that follows the account. No other process may have the store open. Where the content is gone, or does not hold all that the file does, the file stays as it is; the log says so, and ``StoreStatus/failure``.
         public var rebuildsFromUbiquitousContent = false
         /// What becomes of what was saved while nobody was signed in, once somebody is.
         public var joiningPolicy = JoiningPolicy.merge
