@@ -16,7 +16,7 @@ struct KeptRestorer {
 
     /// Writes the logs of an entry, in their order.
     mutating func restore(_ logs: [LogFile], values: LargeValue.Lookup) throws -> (written: Int, deleted: Int) {
-        // A child may come before its parent; the commit looks (sqlite.org/foreignkeys.html#fk_deferred).
+        // A child may come before its parent; it is looked at at the end (sqlite.org/foreignkeys.html#fk_deferred).
         try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
         for log in logs {
             let contents = try LogBody.decode(log)
@@ -26,6 +26,12 @@ struct KeptRestorer {
                     try rows.forEach(in: table, values: values) { change in try restore(change, table) }
                 }
             }
+        }
+        if let orphan = try OrphanedRecord.first(db, keys: tables.mapValues(\.keyColumns)) {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "It cannot be restored, for \(orphan.text): it had gone out already, and was removed with the content. Enter that record again in the app, and restore then; or take out by hand what `ubcontrol kept show` lists. Nothing has been restored."
+            )
         }
         return count
     }

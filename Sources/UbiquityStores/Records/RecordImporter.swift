@@ -1,5 +1,4 @@
 internal import GRDB
-internal import GRDBSQLite
 
 /// What an import came to.
 package struct RecordImport: Sendable, Hashable, Codable {
@@ -52,7 +51,7 @@ extension StoreInspection {
                     }
                 }
                 Waypoint.recordsWritten.pass()
-                if let orphan = try importer.orphan() { throw try orphan.refusal(among: readers) }
+                if let orphan = try OrphanedRecord.first(db, keys: tables.mapValues(\.keyColumns)) { throw try orphan.refusal(among: readers) }
                 return isRehearsal ? .rollback : .commit
             }
             return importer.result
@@ -175,56 +174,19 @@ private struct RecordImporter {
     }
 }
 
-extension RecordImporter {
-    /// A record that refers to one that is not there.
-    struct Orphan {
-        /// Nil where the table does not sync.
-        var record: ObjectID?
-        var table: String
-        var parent: String
-
-        /// Says where it comes from, for which everything is read again.
-        func refusal(among readers: [RecordReader]) throws -> UbiquitousStoreError {
-            let subject = record.map { "the record \($0.text)" } ?? "a row of “\(table)”"
-            let reason = "\(subject) refers to a record of “\(parent)” that is not there: import that too, or change what refers to it."
-            for reader in readers.reversed() {
-                var line: Int?
-                try reader.forEach { supplied in
-                    guard let record, supplied.table == record.table else { return }
-                    if reader.tables[supplied.table]?.key(of: supplied) == record.key { line = supplied.line }
-                }
-                if line != nil { return reader.input.refusal(line, reason) }
+extension OrphanedRecord {
+    /// Says where it comes from, for which everything is read again.
+    fileprivate func refusal(among readers: [RecordReader]) throws -> UbiquitousStoreError {
+        let reason = "\(text): import that too, or change what refers to it."
+        for reader in readers.reversed() {
+            var line: Int?
+            try reader.forEach { supplied in
+                guard let record, supplied.table == record.table else { return }
+                if reader.tables[supplied.table]?.key(of: supplied) == record.key { line = supplied.line }
             }
-            return UbiquitousStoreError(.unsupported, "Behind the import \(reason) Nothing has been imported.")
+            if line != nil { return reader.input.refusal(line, reason) }
         }
-    }
-
-    /// A record that refers to one that is not there, at the end; nil where there is none.
-    func orphan() throws -> Orphan? {
-        var (unresolved, highest): (CInt, CInt) = (0, 0)
-        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &unresolved, &highest, 0)
-        guard unresolved != 0, let row = try Row.fetchOne(db, sql: "PRAGMA main.foreign_key_check") else { return nil }
-        let (child, parent): (String, String) = (row["table"], row["parent"])
-        guard let table = tables[child] else { return Orphan(record: nil, table: child, parent: parent) }
-        return Orphan(record: try record(table, without: parent, reference: row["fkid"]), table: child, parent: parent)
-    }
-
-    /// The key of a record whose parent is missing, which a table without rowids is not told of.
-    private func record(_ table: RecordTable, without parent: String, reference: Int) throws -> ObjectID? {
-        let references = try Row.fetchAll(
-            db, sql: "SELECT \"from\", \"to\" FROM pragma_foreign_key_list(?, 'main') WHERE id = ? ORDER BY seq", arguments: [table.name, reference])
-        let parentKey = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk", arguments: [parent])
-        let pairs = references.enumerated().map { index, row -> (child: String, parent: String) in
-            ("c.\((row["from"] as String).quotedIdentifier)", "p.\((row["to"] as String? ?? parentKey[index]).quotedIdentifier)")
-        }
-        let isSet = pairs.map { "\($0.child) IS NOT NULL" }.joined(separator: " AND ")
-        // The parent's column first, whose collation decides (sqlite.org/foreignkeys.html#fk_basics).
-        let matches = pairs.map { "\($0.parent) = \($0.child)" }.joined(separator: " AND ")
-        let key = table.keyColumns.map { "c.\($0.quotedIdentifier)" }.joined(separator: ", ")
-        let isThere = "SELECT 1 FROM main.\(parent.quotedIdentifier) p WHERE \(matches)"
-        let statement = try RawStatement("SELECT \(key) FROM \(table.quotedName) c WHERE \(isSet) AND NOT EXISTS (\(isThere))", db)
-        defer { statement.reset() }
-        return try statement.step() ? ObjectID(table: table.name, key: table.keyColumns.indices.map { statement.value($0) }) : nil
+        return UbiquitousStoreError(.unsupported, "Behind the import \(reason) Nothing has been imported.")
     }
 }
 
