@@ -49,4 +49,35 @@ struct PeopleTests {
             }
         }
     }
+
+    @Test("On a read-only file system a store that a writer has left in the midst of a write is an error, and not shown half written")
+    func halfWritten() async throws {
+        try await withDevices(1) { devices in
+            let (device, people) = (devices[0], Tool.path("people"))
+            #expect(try await device.run("people", "add", "Ann", "--email", "ann@example.org", "--state", "VT").status == 0)
+            #expect(try await device.run("people", "list").status == 0)
+            let names = try FileManager.default.subpathsOfDirectory(atPath: device.home.string)
+            let file = device.home.appending(try #require(names.first { $0.hasSuffix("store/People.sqlite") })).string
+            // More than SQLite keeps in memory, so that the file holds some of it, and the journal what was there.
+            let write = """
+                PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; CREATE TABLE junk (a);
+                INSERT INTO junk WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT hex(randomblob(20)) FROM n;
+                """
+            let writing = try await Tool.run(
+                "/usr/bin/sqlite3",
+                ["-bail", file, write, ".system cp \(file) \(file)-half; cp \(file)-journal \(file)-old", "ROLLBACK"])
+            #expect(writing.status == 0, "\(writing)")
+            let script = """
+                mv \(file)-half \(file) && mv \(file)-old \(file)-journal || exit 76
+                mount --bind \(device.home) \(device.home) && mount -o remount,bind,ro \(device.home) || exit 77
+                \(people) list --account alice --home \(device.home) && exit 2
+                true
+                """
+            let outcome = try await Tool.run("/usr/bin/unshare", ["-Urm", "/bin/sh", "-c", script])
+            #expect(outcome.status == 0 && outcome.output.isEmpty && outcome.errors.contains(file), "\(outcome)")
+            // Where it can be written the journal is played back.
+            let whole = try await device.run("people", "list")
+            #expect(whole.status == 0 && whole.output == "Ann <ann@example.org>, Vermont\n", "\(whole)")
+        }
+    }
 }

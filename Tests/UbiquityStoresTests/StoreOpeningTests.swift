@@ -152,6 +152,28 @@ struct StoreOpeningTests {
         }
     }
 
+    @Test("Opening a store for reading once more ends no lock of who reads it already")
+    func readTwice() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await store.insert("a")
+            let file = store.file
+            try await store.close()
+            func open() async throws -> UbiquitousStore {
+                try await UbiquitousStore.openReadOnly(
+                    at: devices[0].directory.appending("People.sqlite"), account: AccountName("alice"), options: .init(contentName: "People"),
+                    container: "org.example.test", home: devices[0].home, schema: personSchema)
+            }
+            let readers = [try await open(), try await open()]
+            // A process drops all its locks on a file with any descriptor of it that it closes (fcntl(2)).
+            #expect(throws: SQLite3Failure.self) { try sqlite3(file, "PRAGMA journal_mode = DELETE") }
+            for reader in readers { #expect(try await reader.keys() == ["a"]) }
+            for reader in readers { try await reader.close() }
+            #expect(try sqlite3(file, "PRAGMA journal_mode = DELETE") == "delete\n")
+        }
+    }
+
     @Test("S-171: after a sign-out nothing of the account is in the local file, until it is asked for")
     func copied() async throws {
         try await withDevices(1) { devices, root in
