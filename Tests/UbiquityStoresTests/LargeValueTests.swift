@@ -58,6 +58,8 @@ struct LargeValueTests {
             try await other.execute("INSERT INTO person (id) VALUES ('c')")
             try await other.publish()
             let file = try #require(try await values(devices[0]).values.first)
+            let log = try FileManager.default.contentsOfDirectory(atPath: file.removingLastComponent().removingLastComponent().string)
+                .filter { $0.hasSuffix(".ublog") }.sorted()[0]
             var altered = blob
             altered[17] ^= 1
             for (content, isDamaged) in [(nil, false), (blob.prefix(100), true), (altered, true)] as [(Data?, Bool)] {
@@ -72,7 +74,8 @@ struct LargeValueTests {
                         WaitingPeer(
                             peer: peer, sequence: 1,
                             reason: .files([
-                                AwaitedFile(peer: peer, sequence: nil, hash: ContentHash(of: Array(blob)).description, isDamaged: isDamaged)
+                                AwaitedFile(
+                                    peer: peer, sequence: nil, hash: ContentHash(of: Array(blob)).description, isDamaged: isDamaged, log: log)
                             ]),
                             logs: 2)
                     ])
@@ -128,7 +131,11 @@ struct LargeValueTests {
         }
         var foreign = writer.bytes
         foreign[1] = 1
-        reader = WireReader(foreign[...])
-        #expect(throws: WireReader.Fault.self) { try reader.recordValue { _ in .null } }
+        var huge = WireWriter()
+        huge.large(LargeValue(isText: false, length: LargeValue.limit + 1, hash: ContentHash(of: [1])))
+        for bytes in [foreign, huge.bytes] {
+            reader = WireReader(bytes[...])
+            #expect(throws: WireReader.Fault.self) { try reader.recordValue { _ in .null } }
+        }
     }
 }

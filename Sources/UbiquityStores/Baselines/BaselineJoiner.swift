@@ -31,8 +31,7 @@ struct BaselineJoiner {
     static func refusal(_ error: any Error) -> String? {
         switch error {
         case let fault as LogFault: fault.description
-        case let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode):
-            "this store's schema refuses it: \(error.message ?? "a constraint fails")"
+        case let error as DatabaseError where error.isOfContent: error.schemaRefusal
         default: nil
         }
     }
@@ -163,7 +162,7 @@ struct BaselineJoiner {
                         try Self.empty(shape, db)
                         return false
                     }
-                } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                } catch let error as DatabaseError where error.isOfContent {
                     // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
                     try Self.empty(shape, db)
                     return false

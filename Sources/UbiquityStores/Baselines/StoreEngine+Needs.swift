@@ -17,7 +17,7 @@ extension StoreEngine {
                 } else {
                     isHere = knowledge.covers(need.sequence, of: need.author)
                 }
-                guard isHere, need.isDamaged || !hasLog(need.sequence, need.position?.hash, of: need.author) else { return false }
+                guard isHere, need.isDamaged || !isInFile(need) else { return false }
                 return try !usable.contains { id, header in
                     guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
                     return try reader.lacking([(need.author, position)], id, header).isEmpty
@@ -26,9 +26,13 @@ extension StoreEngine {
         }
     }
 
-    private func hasLog(_ sequence: Int64, _ hash: ContentHash?, of author: PeerIdentifier) -> Bool {
-        ((try? files.namesIfThere(in: layout.logs(of: author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
-            $0.sequence == sequence && (hash == nil || $0.hash == hash)
+    /// Whether what is needed lies here, and is on its way.
+    private func isInFile(_ need: Receipt.Need) -> Bool {
+        if let value = need.value {
+            return (try? files.kind(of: layout.values(of: need.author, epoch: epoch).appending(value.description))) == .file
+        }
+        return ((try? files.namesIfThere(in: layout.logs(of: need.author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
+            $0.sequence == need.sequence && (need.position.map(\.hash) ?? $0.hash) == $0.hash
         }
     }
 

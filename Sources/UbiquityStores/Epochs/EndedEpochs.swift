@@ -4,7 +4,7 @@ internal import UbiquityContainers
 /// Removes the files of ended epochs, whoever wrote them (DESIGN §4, rules 1 and 9).
 ///
 /// A log that nobody who ended its epoch had taken in stays until its author has set it aside, which shows in that the author has its place in a
-/// later epoch. Only names of ours are removed, and no symbolic link is followed.
+/// later epoch. Of an identifier with several branches a log stays that lies on none which they had taken in. Only names of ours are removed, and no symbolic link is followed.
 struct EndedEpochs {
     let layout: ContentLayout
     let files: any FileLayer
@@ -25,7 +25,7 @@ struct EndedEpochs {
             let last = peer == own ? present : epochs.max() ?? 0
             reached = min(reached, last)
             for epoch in epochs where epoch < present {
-                try remove(layout.logs(of: peer, epoch: epoch), readUpTo: epoch < last ? nil : marks.knowledge(of: epoch).passed(peer))
+                try remove(of: peer, epoch: epoch, knownBy: epoch < last ? nil : marks.knowledge(of: epoch))
             }
         }
         // A mark tells a peer that returns what had been read of its logs; the last says which epoch it is.
@@ -34,15 +34,18 @@ struct EndedEpochs {
         }
     }
 
-    /// Removes one peer's directory of an epoch, but for the logs behind a sequence and what these need.
-    private func remove(_ directory: FilePath, readUpTo sequence: Int64?) throws(Errno) {
+    /// Removes one peer's directory of an epoch, but for the logs that are not known, where that is asked, and what these need.
+    private func remove(of peer: PeerIdentifier, epoch: Int64, knownBy knowledge: Knowledge?) throws(Errno) {
+        let directory = layout.logs(of: peer, epoch: epoch)
         guard try files.kind(of: directory) == .directory else { return }
-        var isNeeded = false
-        for name in try files.namesIfThere(in: directory) {
-            guard let log = LogFileName(name) else { continue }
-            if let sequence, log.sequence > sequence { isNeeded = true } else { removeFile(directory.appending(name)) }
+        let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }.sorted()
+        let read = knowledge?.read(among: logs, of: peer) { log in
+            let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
+            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
         }
-        guard !isNeeded else { return }
+        // The last of them goes last: by that it is seen what the others are.
+        for log in logs where read?.contains(log) != false { removeFile(directory.appending(log.description)) }
+        guard read.map({ $0.count == logs.count }) ?? true else { return }
         for (folder, isOurs) in Self.folders { removeFolder(directory.appending(folder), isOurs) }
         try? files.removeDirectory(directory)
     }

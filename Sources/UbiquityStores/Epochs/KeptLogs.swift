@@ -60,14 +60,22 @@ package struct KeptLogs: Sendable {
         }
     }
 
-    /// The logs of an entry, in order.
+    /// The logs of an entry, in order: those of other peers, such as the store was called before, and then its own.
     ///
     /// - Parameter id: the entry's name.
     /// - Returns: each log, or what is the matter with it.
     /// - Throws: `UbiquitousStoreError`.
     package func logs(of id: String) throws -> [Log] {
         try explained {
-            try files.names(in: directory.appending(id)).compactMap { LogFileName($0) }.sorted().map { Log(name: $0, content: content($0, of: id)) }
+            let own = try find(id).entry?.peer
+            let logs = try files.names(in: directory.appending(id)).compactMap { LogFileName($0) }.sorted().map {
+                Log(name: $0, content: content($0, of: id))
+            }
+            func isOwn(_ log: Log) -> Bool {
+                guard let log = try? log.content.get() else { return true }
+                return log.header.peer.description == own
+            }
+            return logs.filter { !isOwn($0) } + logs.filter(isOwn)
         }
     }
 

@@ -5,7 +5,8 @@ internal import UbiquityContainers
 
 /// Sets aside what a store had not sent when its epoch ended, in the transaction that empties the store.
 ///
-/// That is what is sealed, and what is published but had not been taken in by any who ended the epoch.
+/// That is what is sealed, and what is published but had not been taken in by any who ended the epoch: of this peer, and of those that are retired, for nobody
+/// else may come to do it. An identifier that this store had before is one of those (``PeerIdentity``).
 struct UnsentLogs {
     let state: StoreState
     /// What those had taken in who ended the epoch.
@@ -42,17 +43,16 @@ struct UnsentLogs {
     private func write(_ given: KeptEntry) throws -> Outcome {
         let read = try lastRead()
         let sealed = try Outbox.names(db).filter { $0.sequence > read }.filter { try hasContent(try Outbox.bytes($0.sequence, db)) }
-        let published = try published(after: read)
+        let own = try published(by: state.peer).filter { $0.sequence > read }.map { (peer: state.peer, name: $0) }
+        let published = try own + unreadOfRetired()
         let draft = KeptDraft(kept: kept, id: given.id, files: files)
         guard try !sealed.isEmpty || !published.isEmpty || draft.exists() else { return Outcome() }
         try draft.begin()
         var there = try draft.logs()
         var empty: Set<LogFileName> = []
         for name in sealed where there.insert(name).inserted { try draft.add(try Outbox.bytes(name.sequence, db), as: name) }
-        for name in published where !there.contains(name) {
-            guard let bytes = try? files.read(layout.logs(of: state.peer, epoch: state.epoch).appending(name.description), limit: LogFile.limit),
-                ContentHash(of: bytes) == name.hash
-            else { continue }
+        for (peer, name) in published where !there.contains(name) {
+            guard let bytes = bytes(of: name, by: peer) else { continue }
             guard try hasContent(bytes) else {
                 empty.insert(name)
                 continue
@@ -61,7 +61,7 @@ struct UnsentLogs {
             there.insert(name)
         }
         var entry = given
-        entry.missing = published.count { !there.contains($0) && !empty.contains($0) }
+        entry.missing = published.count { !there.contains($0.name) && !empty.contains($0.name) }
         guard !there.isEmpty else {
             try draft.discard()
             return Outcome(missing: entry.missing)
@@ -95,14 +95,30 @@ struct UnsentLogs {
         return try known.passed(state.peer) { try register.contains($0, of: state.peer) }
     }
 
-    /// This peer's published logs behind a sequence.
-    private func published(after sequence: Int64) throws -> [LogFileName] {
-        let sql = """
-            SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) AND sequence > ? ORDER BY sequence
-            """
-        return try Row.fetchAll(db, sql: sql, arguments: [state.peer.description, sequence]).compactMap { row in
+    /// A peer's published logs that are joined here.
+    private func published(by peer: PeerIdentifier) throws -> [LogFileName] {
+        let sql = "SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) ORDER BY sequence"
+        return try Row.fetchAll(db, sql: sql, arguments: [peer.description]).compactMap { row in
             ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
         }
+    }
+
+    /// The logs of retired peers that are joined here and that none of those had taken in.
+    private func unreadOfRetired() throws -> [(peer: PeerIdentifier, name: LogFileName)] {
+        try Retirements.all(db).keys.filter { $0 != state.peer }.sorted().flatMap { peer in
+            let names = try published(by: peer)
+            let read = known.read(among: names, of: peer) { name in
+                bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0).header.predecessor }
+            }
+            return names.filter { !read.contains($0) }.map { (peer, $0) }
+        }
+    }
+
+    /// A log's bytes, from the container; nil where they are not there, whole.
+    private func bytes(of name: LogFileName, by peer: PeerIdentifier) -> [UInt8]? {
+        let file = layout.logs(of: peer, epoch: state.epoch).appending(name.description)
+        guard let bytes = try? files.read(file, limit: LogFile.limit), ContentHash(of: bytes) == name.hash else { return nil }
+        return bytes
     }
 
     /// A large value, from beside the sealed logs or from the container.

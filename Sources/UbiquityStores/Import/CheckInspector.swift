@@ -15,7 +15,8 @@ public struct BrokenRecord: Sendable, Hashable {
 
 /// Finds rows that break a table's CHECKs, which imports do not enforce.
 ///
-/// A row is inserted into a temporary table with the same constraints and none of the app's triggers: SQLite itself says what fails.
+/// A row is inserted into a temporary table with the same constraints and none of the app's triggers: SQLite itself says what fails. Foreign keys must be
+/// off in the connection, for they lead from one table to another of the same database (sqlite.org/foreignkeys.html).
 struct CheckInspector {
     static let statement =
         "CREATE TABLE ubiquity_broken (name TEXT NOT NULL, key BLOB NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID"

@@ -162,11 +162,10 @@ private struct Planning {
     /// The large values that a log names and that are not here, whole.
     private func missingValues(of log: ReadyLog) throws -> [AwaitedFile] {
         try log.values.sorted { $0.key.hash < $1.key.hash }.compactMap { value, peers in
-            switch try reader.largeValues.find(value, of: peers) {
-            case .whole: nil
-            case .damaged: AwaitedFile(peer: log.peer.description, sequence: nil, hash: value.hash.description, isDamaged: true)
-            case .missing: AwaitedFile(peer: log.peer.description, sequence: nil, hash: value.hash.description, isDamaged: false)
-            }
+            let finding = try reader.largeValues.find(value, of: peers)
+            if case .whole = finding { return nil }
+            return AwaitedFile(
+                peer: log.peer.description, sequence: nil, hash: value.hash.description, isDamaged: finding == .damaged, log: log.name.description)
         }
     }
 

@@ -49,11 +49,18 @@ struct LogImporter {
                 _ = try StoreKnowledge.number(of: peer, in: &peers, db)
             }
             let before = isolating ? outcome.notice : ImportNotice()
+            var next = state
+            next.clock = max(state.clock, ready.time)
             try conflicts.begin(ready, peers: peers)
             let refusal = try refusal {
-                guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
-                try db.inSavepoint {
+                func joinWhole() throws {
                     try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
+                    try take(ready, peers: peers, holes, db)
+                    if isolating, let related { try resolve(related, peers: peers, state: &next, notice: &outcome.notice, db) }
+                }
+                guard isolating else { return try joinWhole() }
+                try db.inSavepoint {
+                    try joinWhole()
                     return .commit
                 }
             }
@@ -64,15 +71,11 @@ struct LogImporter {
                 break
             }
             outcome.joined += 1
-            state.clock = max(state.clock, ready.time)
-            try holes.note(ready.log.header, peers)
-            try StoreKnowledge.take(
-                ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
-            for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
-            try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
-                .execute(arguments: [ready.peer.description, ready.name.description])
+            state = next
         }
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        if !isolating, let related, let refusal = try refusal({ try resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }) {
+            throw refusal
+        }
         try state.update(db)
         outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
@@ -81,6 +84,26 @@ struct LogImporter {
         for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
         return outcome
+    }
+
+    /// Notes that a log has been joined.
+    private func take(_ ready: ReadyLog, peers: PeerTable, _ holes: Holes, _ db: Database) throws {
+        try holes.note(ready.log.header, peers)
+        try StoreKnowledge.take(ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+        for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
+        try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
+            .execute(arguments: [ready.peer.description, ready.name.description])
+    }
+
+    /// Finds out what is shown now; what this store cannot show is refused.
+    private func resolve(_ related: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, _ db: Database) throws {
+        do {
+            try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db)
+        } catch let error as DatabaseError where error.isOfContent {
+            throw Refusal(reason: error.schemaRefusal)
+        } catch let error as UbiquitousStoreError where error.code == .malformed {
+            throw Refusal(reason: "it holds records that this store's schema cannot show")
+        }
     }
 
     /// Looks at what an import touched, with the app's CHECKs on.
@@ -129,8 +152,7 @@ struct LogImporter {
         let record = ObjectID(table: table, key: key.map(\.detached))
         switch error {
         case let fault as LogFault: return Refusal(reason: fault.description, record: record)
-        case let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH:
-            return Refusal(reason: "this store's schema refuses it: \(error.message ?? "a constraint fails")", record: record)
+        case let error as DatabaseError where error.isOfContent: return Refusal(reason: error.schemaRefusal, record: record)
         default: return error
         }
     }
@@ -183,6 +205,16 @@ struct LogImporter {
             for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }
         }
     }
+}
+
+extension DatabaseError {
+    /// Whether it is about what was to be written, and not about the file, the disk or another connection: the next attempt would end alike.
+    ///
+    /// An index on an expression and a trigger may fail with any error of their own, such as `json_extract()` of what is no JSON (sqlite.org/rescode.html).
+    var isOfContent: Bool { [.SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(resultCode) }
+
+    /// Why this store cannot hold what another has written.
+    var schemaRefusal: String { "this store's schema refuses it: \(message ?? "a constraint fails")" }
 }
 
 extension ImportNotice {

@@ -33,6 +33,8 @@ public struct AwaitedFile: Sendable, Hashable, Codable {
     public var hash: String?
     /// Whether a file is there that cannot be used: damaged, or still arriving.
     public var isDamaged: Bool
+    /// Of a large value the file name of the log that names it; nil for a log.
+    public var log: String?
 }
 
 extension WaitingPeer: CustomStringConvertible {

@@ -5,6 +5,9 @@ package struct LargeValue: Hashable, Sendable {
     package var length: Int
     package var hash: ContentHash
 
+    /// The longest value that SQLite holds, in bytes (sqlite.org/limits.html).
+    package static let limit = 1_000_000_000
+
     /// Gives back the value once there are bytes.
     package func value(_ bytes: [UInt8]) -> RecordValue { isText ? .text(bytes[...]) : .blob(bytes[...]) }
 
@@ -20,8 +23,8 @@ extension WireReader {
         guard try ahead.byte() == ValueTag.large else { return try recordValue() }
         let kind = try ahead.byte()
         guard kind == ValueTag.text || kind == ValueTag.blob else { throw Fault.malformed("a large value of type \(kind)") }
-        guard let length = Int(exactly: try ahead.varint()), let hash = ContentHash(bytes: try ahead.take(32)) else {
-            throw Fault.malformed("a large value of no length")
+        guard let length = Int(exactly: try ahead.varint()), length <= LargeValue.limit, let hash = ContentHash(bytes: try ahead.take(32)) else {
+            throw Fault.malformed("a large value of no length that SQLite holds")
         }
         self = ahead
         return try lookUp(LargeValue(isText: kind == ValueTag.text, length: length, hash: hash))

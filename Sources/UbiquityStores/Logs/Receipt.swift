@@ -61,8 +61,10 @@ package struct Receipt: Sendable, Hashable, Codable {
     }
 
     /// The number in a receipt's file name, in its one spelling; nil for other names.
+    ///
+    /// It has up to fifteen digits, so that there is a next one behind any that a log can name.
     package static func number(ofFile name: String) -> Int64? {
-        guard name.utf8.count <= 12, let number = Int64(name), number > 0, String(number) == name else { return nil }
+        guard name.utf8.count <= 15, let number = Int64(name), number > 0, String(number) == name else { return nil }
         return number
     }
 

@@ -21,10 +21,16 @@ extension WireReader {
             // SQLite holds no NaN: it takes one for NULL.
             if Double(bitPattern: bits).isNaN { throw .malformed("a real that is not a number") }
             return .real(bits)
-        case ValueTag.text: return .text(try take(try length()))
-        case ValueTag.blob: return .blob(try take(try length()))
+        case ValueTag.text: return .text(try take(try valueLength()))
+        case ValueTag.blob: return .blob(try take(try valueLength()))
         case let tag: throw .malformed("a value of type \(tag)")
         }
+    }
+
+    private mutating func valueLength() throws(Fault) -> Int {
+        let length = try length()
+        guard length <= LargeValue.limit else { throw .malformed("a value of \(length) bytes, more than SQLite holds") }
+        return length
     }
 }
 

@@ -230,7 +230,7 @@ extension RelatedTable {
             """
     }
 
-    /// Writes columns of a row; false where a uniqueness rule forbids it.
+    /// Writes columns of a row; false where a rule of the schema forbids it: whether a new row with these values is taken is then to be seen.
     func update(_ row: Row, to values: [RecordValue], _ columns: ColumnSet) throws -> Bool {
         guard !columns.isEmpty else { return true }
         func sets() -> String { columns.numbers.map { "\(shape.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ") }
@@ -244,7 +244,7 @@ extension RelatedTable {
         do {
             try statement.run()
             return true
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
+        } catch let error as DatabaseError where error.isOfContent {
             return false
         }
     }

@@ -212,7 +212,7 @@ extension Resolver {
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
             note(.insert, entity.table, entity.shownKey)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        } catch let error as DatabaseError where error.isOfContent {
             // A row that this schema does not take at all.
             entity.outcome = .held(error.message ?? "the schema refuses it")
             try putAside(entity)

@@ -7,6 +7,8 @@ extension Receipt {
         var sequence: Int64
         /// The log itself, where the receipt names it.
         var position: Knowledge.Position?
+        /// What it lacks of the log, where that is there itself.
+        var value: ContentHash?
         var isDamaged = false
     }
 
@@ -17,7 +19,11 @@ extension Receipt {
     func needs(besides knowledge: Knowledge) -> [Need] {
         let stated = stated
         let awaited = (awaits ?? []).compactMap { file -> Need? in
-            guard let author = PeerIdentifier(file.peer), let sequence = file.sequence else { return nil }
+            guard let author = PeerIdentifier(file.peer) else { return nil }
+            if let log = file.log.flatMap({ LogFileName($0) }), let value = file.hash.flatMap({ ContentHash(hexadecimal: $0) }) {
+                return Need(author: author, sequence: log.sequence, position: log.position, value: value, isDamaged: file.isDamaged)
+            }
+            guard let sequence = file.sequence else { return nil }
             let hash = file.hash.flatMap { ContentHash(hexadecimal: $0) }
             return Need(author: author, sequence: sequence, position: hash.map { .init(sequence: sequence, hash: $0) }, isDamaged: file.isDamaged)
         }

@@ -49,7 +49,7 @@ extension ImportProgress {
     mutating func begin(_ logs: [ReadyLog], here: Int) {
         if !isImporting { self = ImportProgress(isImporting: true) }
         knownLogs = self.logs + logs.count + here
-        knownChanges = changes + logs.reduce(0) { $0 + Int(clamping: $1.log.header.changes) }
+        knownChanges = Self.count(of: logs, from: changes)
     }
 
     /// So many logs are to be joined at once.
@@ -64,6 +64,14 @@ extension ImportProgress {
     /// The first of these logs have been joined.
     mutating func finish(_ logs: some Collection<ReadyLog>) {
         self.logs += logs.count
-        changes += logs.reduce(0) { $0 + Int(clamping: $1.log.header.changes) }
+        changes = Self.count(of: logs, from: changes)
+    }
+
+    /// A log says itself how many changes are in it, and may say anything.
+    private static func count(of logs: some Collection<ReadyLog>, from start: Int) -> Int {
+        logs.reduce(start) { count, log in
+            let (sum, isTooGreat) = count.addingReportingOverflow(Int(clamping: log.log.header.changes))
+            return isTooGreat ? .max : sum
+        }
     }
 }

@@ -183,7 +183,7 @@ extension StoreEngine {
         do {
             // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
             let logs = layout.logs(of: state.peer, epoch: state.epoch)
-            let own = [logs.removingLastComponent(), logs, layout.receipts(of: state.peer, epoch: state.epoch)]
+            let own = [layout.epochs, logs.removingLastComponent(), logs, layout.receipts(of: state.peer, epoch: state.epoch)]
             for directory in layout.way + own where try files.kind(of: directory) != .directory {
                 return .detached(.contentGone)
             }

@@ -119,7 +119,9 @@ extension StoreEngine {
     /// Takes records off the list of the broken that a save has put right.
     func recheck() throws {
         guard try file.pool.read({ db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)")! }) else { return }
-        try file.pool.write { db in
+        // With foreign keys off, as all that looks at a copy of a row: SQLite would look for its parent beside the copy.
+        try file.importing { db in
+            try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
             for broken in try CheckInspector.list(db) {
                 guard let shape = file.shapes.first(where: { $0.name == broken.record.table }) else { continue }
                 _ = try CheckInspector(shape, db)?.inspect(broken.record)
