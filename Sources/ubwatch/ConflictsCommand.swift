@@ -46,6 +46,10 @@ struct ConflictsCommand: AsyncParsableCommand {
     @Flag(help: "Print a JSON object: counts by kind, isWhole, and listed: kind, subject, reason, since, store, peer.")
     var json = false
 
+    func validate() throws {
+        if limit < 0 { throw ValidationError("--limit takes a number from 0.") }
+    }
+
     func run() async throws {
         let home = home.map { DeviceHome(FilePath($0)) } ?? (try? DeviceHome.standard())
         var troubles = WatchFacts.Troubles()

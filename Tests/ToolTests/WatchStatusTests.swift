@@ -214,4 +214,21 @@ struct WatchStatusTests {
             #expect(alone.status == 5 && alone.output.contains("1 values that lost") && !alone.output.contains("Letter"), "\(alone)")
         }
     }
+
+    @Test("ubwatch conflicts counts without listing where the limit is 0, and refuses one below")
+    func limit() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            try await device.run("notes", "add", "Milk")
+            for name in ["Letter.txt", "Letter.sync-conflict-20260102-030405-ABCDEFG.txt"] {
+                try Data(name.utf8).write(to: URL(filePath: device.container.appending(name).string))
+            }
+            let counted = try await device.run("ubwatch", "conflicts", "--limit", "0", device.container.string)
+            #expect(counted.status == 5 && counted.output.contains("1 conflict copies, 0 of them here"), "\(counted)")
+            for place in [device.container.string, try device.storeFile().string] {
+                let refused = try await device.run("ubwatch", "conflicts", "--limit=-1", place)
+                #expect(refused.status == 64 && refused.errors.contains("--limit takes a number from 0."), "\(refused)")
+            }
+        }
+    }
 }
