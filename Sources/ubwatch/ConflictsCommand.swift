@@ -15,7 +15,8 @@ struct ConflictsCommand: AsyncParsableCommand {
             against another device's, records that are not shown since what they refer to is not, and files that cannot be used; and what was set \
             aside when content was removed. Records are named by table and key; their values are shown by `ubcontrol store conflicts`. It reads files only.
 
-            Exit status 0 where there is nothing, 5 where there is something, 1 where it cannot be read, 3 where the container is gone, 64 for wrong usage.
+            Exit status 0 where there is nothing, 5 where there is something, 1 where it, or a store of it, cannot be read, with the reason on standard \
+            error and what was found all the same; 3 where the container is gone, 64 for wrong usage.
 
             EXAMPLES
             ubwatch conflicts ~/Sync/alice/org.example.notes
@@ -43,7 +44,7 @@ struct ConflictsCommand: AsyncParsableCommand {
         completion: .directory)
     var home: String?
 
-    @Flag(help: "Print a JSON object: counts by kind, isWhole, and listed: kind, subject, reason, since, store, peer.")
+    @Flag(help: "Print a JSON object: counts by kind, isWhole, listed (kind, subject, reason, since, store, peer), failures (path, reason).")
     var json = false
 
     func validate() throws {
@@ -64,7 +65,9 @@ struct ConflictsCommand: AsyncParsableCommand {
             (troubles, isGone) = (facts.troubles, facts.presence == .gone)
         }
         print(json ? try JSONOutput.line(troubles) : troubles.lines.joined(separator: "\n"))
+        for failure in troubles.failures { printError("Error: \(failure.text)".printable) }
         if isGone { throw WatchExit.gone }
+        if !troubles.failures.isEmpty { throw WatchExit.failure }
         if !troubles.counts.isEmpty { throw WatchExit.troubles }
     }
 
@@ -82,7 +85,10 @@ struct ConflictsCommand: AsyncParsableCommand {
 extension WatchFacts.Troubles {
     /// The troubles for people, a line each.
     var lines: [String] {
-        guard !counts.isEmpty else { return ["nothing is in conflict, held, quarantined or set aside".green] }
+        guard !counts.isEmpty else {
+            let words = "nothing is in conflict, held, quarantined or set aside"
+            return [failures.isEmpty ? words.green : "\(words) in what can be read".yellow]
+        }
         var lines: [String] = []
         for kind in WatchFacts.Trouble.Kind.allCases {
             guard let count = counts[kind.rawValue] else { continue }

@@ -70,10 +70,15 @@ struct WatchedFacts: Decodable {
         var reason: String
         var store: String?
     }
+    struct Failure: Decodable {
+        var path: String
+        var reason: String
+    }
     struct Troubles: Decodable {
         var counts: [String: Int]
         var listed: [Trouble]
         var isWhole: Bool
+        var failures: [Failure]
     }
 
     var presence: String

@@ -231,4 +231,36 @@ struct WatchStatusTests {
             }
         }
     }
+
+    @Test("ubwatch conflicts gives no all-clear for a store that it cannot read or that is not there: it names that, after what was found elsewhere")
+    func unreadableStore() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            try await device.run("notes", "add", "Milk")
+            let (container, store) = (device.container.string, try device.storeFile().string)
+            let absent = device.root.appending("Absent.sqlite").string
+            let gone = try await device.run("ubwatch", "conflicts", container, "--store", absent)
+            #expect(gone.status == 1 && gone.errors == "Error: \(absent): there is no such store\n", "\(gone)")
+            // A list that cannot be read, in a store that says how it stands all the same.
+            let list = "DROP TABLE ubiquity_quarantine; CREATE TABLE ubiquity_quarantine (other TEXT); INSERT INTO ubiquity_quarantine VALUES ('x')"
+            #expect(try await Tool.run("/usr/bin/sqlite3", [store, list]).status == 0)
+            let alone = try await Tool.run("ubwatch", ["conflicts", store])
+            #expect(alone.status == 1 && alone.output == "1 quarantined files, 0 of them here\n", "\(alone)")
+            #expect(alone.errors.hasPrefix("Error: ") && alone.errors.contains(store), "\(alone)")
+
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store + suffix) }
+            try Data(repeating: 7, count: 5000).write(to: URL(filePath: store))
+            let known = try await device.run("ubwatch", "conflicts", container)
+            #expect(known.status == 1 && known.errors.contains("\(store) cannot be read as a store"), "\(known)")
+            #expect(known.output == "nothing is in conflict, held, quarantined or set aside in what can be read\n", "\(known)")
+            for name in ["Letter.txt", "Letter.sync-conflict-20260102-030405-ABCDEFG.txt"] {
+                try Data(name.utf8).write(to: URL(filePath: device.container.appending(name).string))
+            }
+            let named = try await Tool.run(
+                "ubwatch", ["conflicts", container, "--json", "--store", store, "--home", device.root.appending("none").string])
+            #expect(named.status == 1 && named.errors.contains("\(store) cannot be read as a store"), "\(named)")
+            let troubles = try JSONDecoder().decode(WatchedFacts.Troubles.self, from: Data(named.output.utf8))
+            #expect(troubles.counts == ["copy": 1] && troubles.failures.map(\.path) == [store], "\(troubles)")
+        }
+    }
 }

@@ -101,4 +101,26 @@ struct WatchWaitTests {
             #expect(short.status == 4 && short.errors.contains("something has changed"), "\(short)")
         }
     }
+
+    @Test("ubwatch wait waits for a store that is named and is not there yet, whatever other stores hold, and ends when it has come")
+    func namedStore() async throws {
+        try await withDevices(2) { devices in
+            let (device, other) = (devices[0], devices[1])
+            try await device.run("notes", "add", "Milk")
+            #expect(try await device.wait(until: "imported", "--timeout", "0.2").status == 0)
+            // Where the app will keep it on the other device: <directory>/CoreDataUbiquitySupport/<peer>/<content>/store/<file>
+            var file = try device.storeFile()
+            for _ in 0..<5 { file.removeLastComponent() }
+            let store = "\(other.home)\(file.appending("Notes.sqlite").string.dropFirst(device.home.string.count))"
+            for goal in ["current", "imported"] {
+                let absent = try await device.wait(until: goal, "--timeout", "0.2", "--store", store)
+                #expect(absent.status == 4 && absent.errors.contains("there is no store at \(store) yet"), "\(absent)")
+            }
+            let waiting = try await RunningTool(
+                "ubwatch", ["wait", "--until", "imported", "--store", store, "--home", device.home.string, device.container.string])
+            #expect(try await other.list().map(\.title) == ["Milk"])
+            for await _ in waiting.lines {}
+            #expect(try await waiting.end().status == 0)
+        }
+    }
 }

@@ -39,6 +39,10 @@ struct ContainerReading: Sendable {
         for file in facts.localStores.flatMap(\.files) where file.isInUse || file.summary.place == "account" {
             addTroubles(of: file.summary, to: &facts.troubles)
         }
+        for store in facts.localStores {
+            if let failure = store.failure { facts.troubles.failures.append(.init(path: store.path, reason: failure)) }
+            if store.isGone, store.isNamed { facts.troubles.failures.append(.init(path: store.path, reason: "there is no such store")) }
+        }
         for trouble in facts.troubles.listed where trouble.kind == .quarantined { addQuarantined(trouble, to: &facts.storage) }
         addKept(to: &facts)
         return (facts, identity)
@@ -110,9 +114,18 @@ struct ContainerReading: Sendable {
         troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
     }
 
-    /// Adds what befell a store.
+    /// Adds what befell a store; where that cannot be read, how much there is, and why nobody can tell what.
     func addTroubles(of summary: StoreSummary, to troubles: inout WatchFacts.Troubles) {
-        guard let found = try? StoreInspection.look(at: FilePath(summary.file), { try $0.troubles(limit: options.troubles) }) else { return }
+        let found: StoreTroubles
+        do {
+            found = try StoreInspection.look(at: FilePath(summary.file)) { try $0.troubles(limit: options.troubles) }
+        } catch {
+            troubles.failures.append(.init(path: summary.file, reason: "\(error)"))
+            troubles.count(.quarantined, summary.quarantined, listed: 0)
+            troubles.count(.held, summary.held, listed: 0)
+            troubles.count(.conflict, summary.conflicts, listed: 0)
+            return
+        }
         for log in found.quarantined {
             troubles.add(
                 .init(
@@ -134,8 +147,14 @@ struct ContainerReading: Sendable {
 
     private func addKept(to facts: inout WatchFacts) {
         guard let home else { return }
-        for entry in ((try? KeptLogs(home: home).list()) ?? []).compactMap(\.entry)
-        where entry.container == facts.container && entry.account == facts.account && entry.restored == nil {
+        let entries: [KeptEntry]
+        do {
+            entries = try KeptLogs(home: home).list().compactMap(\.entry)
+        } catch {
+            facts.troubles.failures.append(.init(path: home.path.string, reason: "\(error)"))
+            return
+        }
+        for entry in entries where entry.container == facts.container && entry.account == facts.account && entry.restored == nil {
             let reason = "\(entry.changes) changes of records had not gone out when the content was removed; see `ubcontrol kept`"
             facts.troubles.add(
                 .init(kind: .kept, subject: entry.id, reason: reason, since: entry.time, store: entry.content), limit: options.troubles)

@@ -6,7 +6,9 @@ struct LocalStore: Sendable, Codable, Equatable {
     var path: String
     /// The content name.
     var content: String
-    /// Whether nothing of it is there any more.
+    /// Whether somebody has named it, rather than the device home alone.
+    var isNamed = false
+    /// Whether nothing of it is there, any more or yet.
     var isGone = false
     /// Core Data's “Using local storage”: whether the app uses a local or a fallback file in the place of the account's.
     var usesLocalStorage = false

@@ -25,7 +25,7 @@ struct LocalStoreReader {
     }
 
     private func store(at path: FilePath, content: String?) -> LocalStore {
-        var store = LocalStore(path: path.string, content: content ?? "")
+        var store = LocalStore(path: path.string, content: content ?? "", isNamed: content == nil)
         let files = StoreInspection.files(at: path)
         store.isGone = files.isEmpty
         let last = StoreInspection.lastPlace(of: path)

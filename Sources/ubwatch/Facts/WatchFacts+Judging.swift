@@ -32,6 +32,10 @@ extension WatchFacts {
                 if let request = file.summary.request { reasons.append("the store \(store.content) is to \(request) with the app's next exchange") }
             }
         }
+        // Of a store of which nothing has told yet that it cannot be read.
+        for failure in troubles.failures where !localStores.contains(where: { $0.path == failure.path && ($0.isGone || $0.failure != nil) }) {
+            reasons.append(failure.text)
+        }
         return reasons
     }
 

@@ -110,6 +110,19 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var listed: [Trouble] = []
         /// Whether ``listed`` holds them all.
         var isWhole = true
+        /// The stores in which nobody could look for any.
+        var failures: [Failure] = []
+    }
+
+    /// What could not be looked at.
+    struct Failure: Sendable, Codable, Equatable {
+        /// A store, or what else it is.
+        var path: String
+        /// Why, in words.
+        var reason: String
+
+        /// The reason, and what it is about.
+        var text: String { reason.contains(path) ? reason : "\(path): \(reason)" }
     }
 
     /// One thing that needs somebody's attention.

@@ -16,7 +16,7 @@ struct WaitCommand: AsyncParsableCommand {
 
             What other devices have not sent, or what nothing here names, nobody here can know of. Somebody else has to do the work: the app, or the \
             synchroniser; this waits for it, woken by changes of files, and writes nothing. The stores are those that the device home knows, and \
-            those of --store.
+            those of --store; one of these that is not there yet is waited for.
 
             Exit status 0 as soon as it is so; 4 where it was not so in time, with what is waited for on standard error; 3 where the container is \
             gone; 1 where it cannot be read, or no store of this device is known; 64 for wrong usage.

@@ -30,8 +30,8 @@ extension WatchFacts {
     /// - Returns: what is to be said of it.
     func verdict(on goal: WaitGoal) -> WaitVerdict {
         guard presence != .gone else { return .gone("The container is gone: \(path)") }
-        // A store whose file has gone holds nothing up: the device home remembers it only.
-        let stores = localStores.filter { !$0.isGone }
+        // A store whose file has gone holds nothing up that the device home alone remembers; one that somebody has named may come yet.
+        let stores = localStores.filter { !$0.isGone || $0.isNamed }
         guard !stores.isEmpty else {
             return .hopeless("No store of this device is known in \(path): name one with --store, or open its app once.")
         }
@@ -42,6 +42,7 @@ extension WatchFacts {
     }
 
     private func obstacles(to goal: WaitGoal, of store: LocalStore) -> [String] {
+        if store.isGone { return ["there is no store at \(store.path) yet"] }
         let name = "the store \(store.content) (\(store.path))"
         if let failure = store.failure { return ["\(name) cannot be read: \(failure)"] }
         if store.usesLocalStorage { return ["\(name) uses local storage until the account's content has been read"] }

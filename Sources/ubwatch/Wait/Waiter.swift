@@ -44,22 +44,21 @@ struct Waiter {
         // What is looked at from now on is looked at behind the watch, so that no change falls between the two.
         try? await container.settled()
         guard goal != .quiet else { return try await waitForQuiet(wakes, alarm, lastChange) }
-        watchers += storeWatchers(of: facts, alarm)
-        for watcher in watchers { try? await watcher.settled() }
-        return try await waitForStores(wakes)
-    }
-
-    private func waitForStores(_ wakes: AsyncStream<Void>) async throws -> Outcome {
+        var watched: Set<Place> = []
+        _ = await watch(places(of: facts), &watched, &watchers, alarm)
         var iterator = wakes.makeAsyncIterator()
         while true {
             let begun = ContinuousClock.now
+            let facts = try await reader.facts()
             // What comes with the last moment counts: the deadline is looked at behind the files.
-            switch try await reader.facts().verdict(on: goal) {
+            switch facts.verdict(on: goal) {
             case .reached: return .reached
             case .gone(let words): return .gone(words)
             case .hopeless(let words): return .hopeless(words)
             case .awaiting(let reasons): if let deadline, begun >= deadline { return .timedOut(reasons) }
             }
+            // A store that has come since may lie where nobody has watched: then it is looked at behind the watch.
+            if await watch(places(of: facts), &watched, &watchers, alarm) { continue }
             // While changes pour in, looking leaves most of the time to those who make them.
             let rest = ContinuousClock.now + max(.milliseconds(20), begun.duration(to: .now) * 3)
             try await Task.sleep(until: deadline.map { min($0, rest) } ?? rest, clock: .continuous)
@@ -83,23 +82,65 @@ struct Waiter {
         }
     }
 
-    /// Watches where the stores' files lie, and what of the device home says who is signed in, which stores there are, and what is suspended.
-    private func storeWatchers(of facts: WatchFacts, _ alarm: AsyncStream<Void>.Continuation) -> [TreeWatcher] {
-        var places: [FilePath: [String]] = [:]
+    /// A directory that is watched for the sake of stores.
+    private struct Place: Hashable {
+        var directory: FilePath
+        /// What in it says nothing.
+        var excluded: [String]
+    }
+
+    /// Where the stores' files lie or are to come, and what of the device home says who is signed in, which stores there are, and what is suspended.
+    private func places(of facts: WatchFacts) -> Set<Place> {
+        var places: Set<Place> = []
         for file in facts.localStores.flatMap(\.files).map({ FilePath($0.summary.file) }) {
             let support = file.components.firstIndex { $0.string == "CoreDataUbiquitySupport" }
             // Beside a file that lies anywhere, only what belongs to it.
             let place = support.map { FilePath(root: file.root, file.components[...$0]) } ?? file.removingLastComponent()
-            places[place] = support == nil ? ["/*/"] : []
+            places.insert(Place(directory: place, excluded: support == nil ? ["/*/"] : []))
         }
-        if let home = reader.home { places[home.path] = ["/[!s]*/", "/s[!ut]*/"] }
-        return places.compactMap { place, excluded in
+        for path in facts.localStores.filter({ $0.isGone && $0.isNamed }).map({ FilePath($0.path) }) {
+            let support = path.removingLastComponent().appending("CoreDataUbiquitySupport")
+            // Of a directory above it only what comes in it.
+            places.insert(
+                Self.isDirectory(support)
+                    ? Place(directory: support, excluded: []) : Place(directory: Self.nearest(above: path), excluded: ["*/*"]))
+        }
+        if let home = reader.home { places.insert(Place(directory: home.path, excluded: ["/[!s]*/", "/s[!ut]*/"])) }
+        return places
+    }
+
+    private static func isDirectory(_ path: FilePath) -> Bool { PathFacts(at: PathFacts.resolved(path)).kind == .directory }
+
+    /// The nearest directory above a path that is there.
+    private static func nearest(above path: FilePath) -> FilePath {
+        var place = path.removingLastComponent()
+        while !place.components.isEmpty, !isDirectory(place) { place.removeLastComponent() }
+        return place
+    }
+
+    /// Watches places that are not watched yet.
+    ///
+    /// - Parameters:
+    ///   - places: where something may happen.
+    ///   - watched: the places that are watched already; gets these.
+    ///   - watchers: gets who watches them.
+    ///   - alarm: is told of each change.
+    /// - Returns: whether there was a new one.
+    private func watch(
+        _ places: Set<Place>, _ watched: inout Set<Place>, _ watchers: inout [TreeWatcher], _ alarm: AsyncStream<Void>.Continuation
+    ) async -> Bool {
+        let new = places.subtracting(watched)
+        watched.formUnion(new)
+        let begun = new.compactMap { place -> TreeWatcher? in
             var options = TreeWatcher.Options()
-            options.exclude = excluded
-            guard let watcher = try? TreeWatcher(place, options: options) else { return nil }
+            options.exclude = place.excluded
+            guard let watcher = try? TreeWatcher(place.directory, options: options) else { return nil }
             watcher.tap { _ in alarm.yield() }
             return watcher
         }
+        watchers += begun
+        for watcher in begun { try? await watcher.settled() }
+        return !new.isEmpty
     }
 
     private static func timer(at instant: ContinuousClock.Instant, _ alarm: AsyncStream<Void>.Continuation) -> Task<Void, Never> {
