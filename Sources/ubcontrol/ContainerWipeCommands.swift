@@ -12,7 +12,8 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         discussion: """
             Stores lose their content in the container first, at one moment; their own files keep everything, and they are suspended. Then each item is \
             deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may use it. Before, its identifier has to \
-            be typed once more. What cannot be deleted is listed, and the exit status is 1.
+            be typed once more; until then, and with --dry-run, nothing is written. What cannot be deleted is listed, and the exit status is 1, as it is \
+            where the container is gone.
             """
     )
 
@@ -35,12 +36,17 @@ struct ContainerWipeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let container = try await existingContainer(name.identifier, home)
-        let stores = (try? ContainerSurvey(of: container.path).stores.map(\.name)) ?? []
+        // Until somebody has said yes the container is looked at only: its first use would leave this device's mark in it.
+        let path = try existingPath(name.identifier, home)
+        guard PathFacts(at: path).kind == .directory else {
+            throw ContainerError(.rootUnavailable, "The container \(path) is not there: there is nothing to delete.", path: path)
+        }
+        let stores = (try? ContainerSurvey(of: path).stores.map(\.name)) ?? []
         let contents = stores.isEmpty ? "" : ", the content of \(stores.joined(separator: ", ")) included"
-        if dryRun.isOn { return try rehearse(container, stores, contents) }
+        if dryRun.isOn { return try rehearse(path, stores, contents) }
         try confirmation.confirm(
-            "This deletes everything in \(container.path)\(contents), on all devices that it is synchronised with.", answer: name.identifier)
+            "This deletes everything in \(path)\(contents), on all devices that it is synchronised with.", answer: name.identifier)
+        let container = try await UbiquityContainer(name.identifier, home: home.deviceHome)
         let wipe = try await TerminalProgress.showing(awaiting: { progress in
             try await ContainerWipe.run(container, deadline: .seconds(deadline)) { progress.show($0, "file") }
         })
@@ -53,11 +59,11 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         if !wipe.left.isEmpty { throw ExitCode(1) }
     }
 
-    private func rehearse(_ container: UbiquityContainer, _ stores: [String], _ contents: String) throws {
+    private func rehearse(_ path: FilePath, _ stores: [String], _ contents: String) throws {
         let marks = "\(UbiquityContainer.markDirectoryName)/"
-        let files = ContainerListing(of: container.path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
-        if json { return try printJSON(Rehearsal(path: container.path.string, files: files, stores: stores)) }
-        print("Would delete \(counted(files, "file")) from \(container.path)\(contents).")
+        let files = ContainerListing(of: path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
+        if json { return try printJSON(Rehearsal(path: path.string, files: files, stores: stores)) }
+        print("Would delete \(counted(files, "file")) from \(path)\(contents).")
     }
 
     private struct Rehearsal: Encodable {
@@ -105,6 +111,9 @@ struct ContainerEventsCommand: AsyncParsableCommand {
             Told are: all or many items deleted, the container deleted, moved away or unmounted, its attachment mark gone, a store's content gone or removed, \
             the account signed out; and when what was gone is back. Deletions of very many items without coordination suspend stores in the container; see \
             `ubcontrol container resume`. It ends when it is interrupted.
+
+            Where nobody on this device has used the container, this is its first use, as an app's: the device's attachment mark is written into it. \
+            `ubwatch CONTAINER` watches without a trace.
             """
     )
 
@@ -157,9 +166,15 @@ struct ContainerEventsCommand: AsyncParsableCommand {
 
 /// The signed-in account's container of this name, which is not made where this device has never used it.
 private func existingContainer(_ name: String, _ home: HomeOptions) async throws -> UbiquityContainer {
+    _ = try existingPath(name, home)
+    return try await UbiquityContainer(name, home: home.deviceHome)
+}
+
+/// Where it lies, or lay; nothing is written for that.
+private func existingPath(_ name: String, _ home: HomeOptions) throws -> FilePath {
     let identifier = try ContainerIdentifier(name)
     guard let found = try home.known(identifier), found.state != .notMade else {
         throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`.")
     }
-    return try await UbiquityContainer(name, home: home.deviceHome)
+    return found.path
 }

@@ -127,4 +127,32 @@ struct ContainerToolTests {
             #expect(try await device.run("ubcontrol", "container", "copy", "org.example.other", "--to", copy.string).status == 64)
         }
     }
+
+    @Test("a wipe that is rehearsed or declined writes nothing, also where this device has never used the container; of one that is gone it fails")
+    func wipeRehearsed() async throws {
+        try await withDevices(2) { devices in
+            let (first, second) = (devices[0], devices[1])
+            #expect(try await first.run("notes", "add", "a").status == 0)
+            let top = first.root.removingLastComponent()
+            func everything() throws -> [String: Data] {
+                let paths = try FileManager.default.subpathsOfDirectory(atPath: top.string)
+                return Dictionary(
+                    uniqueKeysWithValues: paths.map { ($0, FileManager.default.contents(atPath: top.pushing(FilePath($0)).string) ?? Data()) })
+            }
+            let before = try everything()
+            let dry = try await second.run("ubcontrol", "container", "wipe", "org.example.notes", "--dry-run")
+            #expect(dry.status == 0 && dry.output.contains("from \(second.container), the content of Notes included."), "\(dry)")
+            let command = ["ubcontrol", "container", "wipe", "org.example.notes", "--home", second.home.string]
+            let declined = try await onTerminal(command, typing: "no")
+            #expect(declined.status == 1 && declined.output.contains("Nothing has been changed."), "\(declined)")
+            #expect(try everything() == before)
+
+            try FileManager.default.removeItem(atPath: first.container.string)
+            for option in ["--dry-run", "--yes"] {
+                let gone = try await first.run("ubcontrol", "container", "wipe", "org.example.notes", option)
+                #expect(gone.status == 1 && gone.output.isEmpty, "\(gone)")
+                #expect(gone.errors.contains("The container \(first.container) is not there: there is nothing to delete."), "\(gone)")
+            }
+        }
+    }
 }
