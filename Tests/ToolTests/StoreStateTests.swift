@@ -193,13 +193,52 @@ struct StoreStateTests {
             let store = try device.storeFile().string
             #expect(try await device.run("ubcontrol", "store", "remove-everything", store).status == 64)
             let dry = try await device.run("ubcontrol", "store", "remove-everything", store, "--dry-run")
-            #expect(dry.status == 0 && dry.output.hasPrefix("Would remove ") && dry.output.contains("with 1 record here"), "\(dry)")
+            #expect(dry.status == 0 && dry.output.hasPrefix("Would remove ") && dry.output.contains("1 record here; epoch 2 would begin"), "\(dry)")
+            let announced = try await device.run("ubcontrol", "store", "remove-everything", store, "--dry-run", "--json")
+            #expect(announced.status == 0 && announced.output.contains("\"epoch\":2"), "\(announced)")
             #expect(try await device.list().count == 1)
             let outcome = try await device.run("ubcontrol", "store", "remove-everything", store, "--yes", "--json")
             #expect(outcome.status == 0 && outcome.output.contains("\"epoch\":2"), "\(outcome)")
             for each in devices { #expect(try await each.list().isEmpty) }
             #expect(try await device.run("notes", "add", "new").status == 0)
             #expect(try await devices[1].list().count == 1)
+        }
+    }
+
+    @Test("what hinders a removal its rehearsal says, too, before anybody is asked: a pause, a file out of the way, a mark that is gone, a sign-out")
+    func unremovable() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let file = try device.storeFile()
+            func expectRefusal(_ store: FilePath, _ status: Int32, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+                for options in [["--dry-run"], ["--yes"], []] {
+                    let arguments = ["store", "remove-everything", store.string, "--home", device.home.string] + options
+                    let outcome = try await Tool.run("ubcontrol", arguments)
+                    #expect(outcome.status == status && outcome.output.isEmpty, "\(options): \(outcome)", sourceLocation: sourceLocation)
+                    #expect(outcome.errors.contains(words), "\(options): \(outcome)", sourceLocation: sourceLocation)
+                }
+            }
+            #expect(try await device.runBare("ubcontrol", "store", "pause", file.string).status == 0)
+            try await expectRefusal(file, 1, "is paused")
+            #expect(try await device.runBare("ubcontrol", "store", "resume", file.string).status == 0)
+
+            let former = file.removingLastComponent().removingLastComponent().appending("former").appending(file.lastComponent!)
+            try FileManager.default.createDirectory(atPath: former.removingLastComponent().string, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: file.string, toPath: former.string)
+            try await expectRefusal(former, 1, "is no file of an account that is in use")
+
+            let marks = device.container.appending(".ubiquity")
+            let mark = marks.appending(try #require(FileManager.default.contentsOfDirectory(atPath: marks.string).first))
+            let away = device.root.appending("mark")
+            try FileManager.default.moveItem(atPath: mark.string, toPath: away.string)
+            try await expectRefusal(file, 1, "The store has no place in")
+            try FileManager.default.moveItem(atPath: away.string, toPath: mark.string)
+
+            #expect(try await device.run("ubcontrol", "sign-out").status == 0)
+            try await expectRefusal(file, 64, "who is not signed in")
+            #expect(try await device.run("ubcontrol", "sign-in", "alice").status == 0)
+            #expect(try await device.list().count == 1)
         }
     }
 }

@@ -178,6 +178,26 @@ extension StoreInspection {
                 path: lock)
         }
         defer { withExtendedLifetime(lease) {} }
+        let (mark, state) = try nextMark(in: container)
+        let layout = ContentLayout(container: container.path, content: state.content)
+        try PeerPlace(layout: layout, container: container, files: container.files).write(mark, of: state.peer, placedIn: state.epoch)
+        return mark.epoch
+    }
+
+    /// Whether the content can be removed.
+    ///
+    /// - Parameter container: the container of the content.
+    /// - Returns: the epoch that would begin.
+    /// - Throws: what ``removeContent(in:)`` does before it writes.
+    package func checkRemovable(in container: UbiquityContainer) throws -> Int64 { try nextMark(in: container).mark.epoch }
+
+    /// Whether the file is one that exchanges with a container.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where it is not.
+    package func checkExchanging() throws { try read { db in _ = try exchanging(db) } }
+
+    /// The mark by which the content goes.
+    private func nextMark(in container: UbiquityContainer) throws -> (mark: EpochMark, state: StoreState) {
         let (state, knowledge) = try read { db in
             let state = try exchanging(db)
             return (state, try StoreKnowledge.all(state, db))
@@ -199,8 +219,6 @@ extension StoreInspection {
             throw UbiquitousStoreError(.unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
         }
         // Of an epoch that the app has not entered the store has taken in nothing.
-        let mark = EpochMark(epoch: next, peer: state.peer, knowledge: present > state.epoch ? nil : knowledge, time: Date())
-        try PeerPlace(layout: layout, container: container, files: container.files).write(mark, of: state.peer, placedIn: state.epoch)
-        return next
+        return (EpochMark(epoch: next, peer: state.peer, knowledge: present > state.epoch ? nil : knowledge, time: Date()), state)
     }
 }
