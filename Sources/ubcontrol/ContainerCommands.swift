@@ -48,7 +48,8 @@ struct ContainerListCommand: AsyncParsableCommand {
                         identifier: finding.identifier.description, path: finding.path.string, peer: finding.peer?.description,
                         state: finding.state.description, isDeclared: finding.isDeclared, stores: stores))
             } else {
-                print("\(finding.identifier)  \(finding.state)\(stores.isEmpty ? "" : "; stores \(stores.joined(separator: ", "))"); \(finding.path)")
+                let names = stores.isEmpty ? "" : "; stores \(stores.joined(separator: ", "))"
+                print("\(finding.identifier)  \(finding.state)\(names); \(finding.path)".printable)
             }
         }
     }

@@ -63,7 +63,7 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         let marks = "\(UbiquityContainer.markDirectoryName)/"
         let files = ContainerListing(of: path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
         if json { return try printJSON(Rehearsal(path: path.string, files: files, stores: stores)) }
-        print("Would delete \(counted(files, "file")) from \(path)\(contents).")
+        print("Would delete \(counted(files, "file")) from \(path)\(contents).".printable)
     }
 
     private struct Rehearsal: Encodable {
@@ -148,7 +148,7 @@ struct ContainerEventsCommand: AsyncParsableCommand {
             let held = event.map {
                 "; it holds \($0.held.items) \($0.held.items == 1 ? "item" : "items")\($0.isSuspended ? "; stores are suspended" : "")"
             }
-            print("\((event?.date ?? Date()).formatted(.iso8601))  \(description)\(held ?? "")")
+            print("\((event?.date ?? Date()).formatted(.iso8601))  \(description)\(held ?? "")".printable)
         }
         fflush(nil)
     }

@@ -63,9 +63,9 @@ struct KeptListCommand: AsyncParsableCommand {
         for file in stores.flatMap({ StoreInspection.files(at: FilePath($0)) }) where Self.isAside(file) {
             do {
                 let summary = try StoreInspection(file, readOnly: true).summary()
-                if json { try printJSON(summary) } else { print(line(summary)) }
+                if json { try printJSON(summary) } else { print(line(summary).printable) }
             } catch {
-                if json { try printJSON(["file": file.string, "fault": "\(error)"]) } else { print("\(file): \(error)") }
+                if json { try printJSON(["file": file.string, "fault": "\(error)"]) } else { print("\(file): \(error)".printable) }
             }
         }
     }
@@ -87,7 +87,7 @@ struct KeptListCommand: AsyncParsableCommand {
             if json {
                 try printJSON(KeptReport(id: finding.id, bytes: finding.size, entry: finding.entry))
             } else {
-                print("\(finding.id)  \(words(finding))")
+                print("\(finding.id)  \(words(finding))".printable)
             }
         }
     }
@@ -118,13 +118,13 @@ struct KeptShowCommand: AsyncParsableCommand {
         if json {
             try printJSON(KeptReport(id: finding.id, bytes: finding.size, entry: finding.entry, logs: logs))
         } else {
-            print("\(finding.id)  \(words(finding))")
-            if let store = finding.entry?.store { print("store: \(store)") }
+            print("\(finding.id)  \(words(finding))".printable)
+            if let store = finding.entry?.store { print("store: \(store)".printable) }
             for log in logs {
-                print("\(log.file)\(log.fault.map { ": \($0)" } ?? "")")
+                print("\(log.file)\(log.fault.map { ": \($0)" } ?? "")".printable)
                 for change in log.changes {
                     let values = change.values.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ", ")
-                    print("  \(change.record)  \(change.deleted ? "deleted" : values)")
+                    print("  \(change.record)  \(change.deleted ? "deleted" : values)".printable)
                 }
             }
         }

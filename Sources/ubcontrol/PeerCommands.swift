@@ -71,7 +71,7 @@ struct PeersListCommand: AsyncParsableCommand {
     func run() async throws {
         let inspection = try store.open(readOnly: true)
         for peer in try inspection.peers(in: try container.path(for: inspection)) {
-            if json { try printJSON(peer) } else { print(words(peer)) }
+            if json { try printJSON(peer) } else { print(words(peer).printable) }
         }
     }
 

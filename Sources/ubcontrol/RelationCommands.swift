@@ -23,8 +23,8 @@ struct DuplicatesCommand: AsyncParsableCommand {
             if json {
                 try printJSON(Report(duplicates))
             } else {
-                print("\(duplicates.record.text) stands for \(duplicates.members.count)")
-                for member in duplicates.members { print("  \(member.record.text)  \(words(member.values))") }
+                print("\(duplicates.record.text) stands for \(duplicates.members.count)".printable)
+                for member in duplicates.members { print("  \(member.record.text)  \(words(member.values))".printable) }
             }
         }
     }
@@ -68,7 +68,7 @@ struct HeldCommand: AsyncParsableCommand {
             if json {
                 try printJSON(Report(record: held.record.text, reason: held.reason, values: dictionary(held.values)))
             } else {
-                print("\(held.record.text)  \(held.reason): \(words(held.values))")
+                print("\(held.record.text)  \(held.reason): \(words(held.values))".printable)
             }
         }
     }

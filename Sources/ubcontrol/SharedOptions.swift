@@ -39,6 +39,8 @@ struct ConfirmOption: ParsableArguments {
     /// - Throws: `ValidationError` where nobody can be asked; `ExitCode` 1 where something else is typed.
     func confirm(_ consequence: String, answer: String = "yes") throws {
         if yes { return }
+        // It may hold names that other devices have given.
+        let consequence = consequence.printable
         guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
             throw ValidationError("\(consequence) There is no terminal to ask on: add --yes.")
         }

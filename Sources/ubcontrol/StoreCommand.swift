@@ -47,7 +47,8 @@ struct ConflictsCommand: AsyncParsableCommand {
         abstract: "List the values that lost against others, written apart from them.",
         discussion: """
             One line a conflict, oldest first: its number, the record, why it lost, what lost, and what stands there instead (of a deletion: what else \
-            the record held). Values are shown as they are in the store. `ubcontrol store restore` writes one back. Exit status 0, also where there are none.
+            the record held). Values are shown as they are in the store, but for control characters, which stand there by their numbers, such as \\u{a} for \
+            the end of a line; --json has them as they are. `ubcontrol store restore` writes one back. Exit status 0, also where there are none.
             """
     )
 
@@ -68,7 +69,7 @@ struct ConflictsCommand: AsyncParsableCommand {
             if json {
                 try printJSON(Report(conflict))
             } else {
-                print("\(conflict.id)  \(conflict.record.text)  \(words(conflict)): \(list(conflict.lost))\(instead(conflict))")
+                print("\(conflict.id)  \(conflict.record.text)  \(words(conflict)): \(list(conflict.lost))\(instead(conflict))".printable)
             }
         }
     }
@@ -139,7 +140,7 @@ struct RestoreCommand: AsyncParsableCommand {
             if json {
                 try printJSON(Restored(id: id, record: conflict.record.text))
             } else {
-                print("Restored \(conflict.record.text).")
+                print("Restored \(conflict.record.text).".printable)
             }
         }
     }

@@ -34,8 +34,8 @@ struct CheckCommand: AsyncParsableCommand {
         if json {
             try printJSON(check)
         } else {
-            for problem in check.problems { print("\(problem.kind.rawValue): \(problem.subject): \(problem.detail)") }
-            for remark in check.remarks { print("note: \(remark)") }
+            for problem in check.problems { print("\(problem.kind.rawValue): \(problem.subject): \(problem.detail)".printable) }
+            for remark in check.remarks { print("note: \(remark)".printable) }
             print("\(check.problems.count) problems in \(check.records) records, \(check.sealed) sealed and \(check.published) published logs")
         }
         if !check.problems.isEmpty { throw ExitCode(1) }
@@ -70,7 +70,7 @@ struct QuarantineListCommand: AsyncParsableCommand {
             if json {
                 try printJSON(log)
             } else {
-                print("\(log.file) of \(log.peer): \(log.reason) (since \(log.since.formatted(.iso8601)))")
+                print("\(log.file) of \(log.peer): \(log.reason) (since \(log.since.formatted(.iso8601)))".printable)
             }
         }
     }

@@ -44,7 +44,8 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
         if json {
             try printJSON(Removed(content: summary.content, account: summary.account, epoch: epoch, records: summary.records))
         } else {
-            print(dryRun.isOn ? "Would remove \(what); epoch \(epoch) would begin." : "Removed \(what); epoch \(epoch) has begun.")
+            let words = dryRun.isOn ? "Would remove \(what); epoch \(epoch) would begin." : "Removed \(what); epoch \(epoch) has begun."
+            print(words.printable)
         }
     }
 

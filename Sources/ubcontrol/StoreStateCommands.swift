@@ -36,7 +36,7 @@ struct StoreListCommand: AsyncParsableCommand {
         var isWhole = true
         func say(_ fault: String, of file: FilePath) throws {
             isWhole = false
-            if json { try printJSON(Fault(file: file.string, fault: fault)) } else { print("\(file): \(fault)") }
+            if json { try printJSON(Fault(file: file.string, fault: fault)) } else { print("\(file): \(fault)".printable) }
         }
         for store in try stores() {
             let files = StoreInspection.files(at: store)
@@ -44,7 +44,7 @@ struct StoreListCommand: AsyncParsableCommand {
             for file in files {
                 do {
                     let summary = try StoreInspection(file, readOnly: true).summary()
-                    if json { try printJSON(summary) } else { print(line(summary)) }
+                    if json { try printJSON(summary) } else { print(line(summary).printable) }
                 } catch {
                     try say("\(error)", of: file)
                 }
@@ -104,6 +104,6 @@ struct StoreStateCommand: AsyncParsableCommand {
             ("paused", summary.isPaused ? "yes" : "no"), ("asked for", summary.request ?? "nothing"), ("quarantined files", "\(summary.quarantined)"),
             ("held records", "\(summary.held)"), ("conflicts", "\(summary.conflicts)"),
         ]
-        for (name, value) in lines { print("\(name): \(value)") }
+        for (name, value) in lines { print("\(name): \(value)".printable) }
     }
 }

@@ -76,7 +76,7 @@ struct EventsCommand: ParsableCommand {
         if source == .inotifytools { options.source = .inotifytools(helper: EventsSource.helper) }
         let end = EventsEnd()
         options.diagnostics = { error in
-            printError("ubwatch: warning: \(error.message)")
+            printError("ubwatch: warning: \(error.message)".printable)
             if error.code == .sourceFailed { end.come(status: 1) }
         }
 
@@ -99,7 +99,7 @@ struct EventsCommand: ParsableCommand {
             // Who reads the lines wakes up too, and later where this thread cuts in on the writer: the usual slices serve a pipe better.
             if batch.contains(where: { $0.kind == .ready }) { _ = clinux_shorten_slices(0) }
             // A summary has no line that tells that everything is watched.
-            if isQuiet { for change in batch where change.kind == .ready { printError("ubwatch: watching \(change.path)") } }
+            if isQuiet { for change in batch where change.kind == .ready { printError("ubwatch: watching \(change.path)".printable) } }
             output.write(printer.lines(for: batch))
         }
         let status = end.wait()
@@ -121,7 +121,7 @@ struct EventsCommand: ParsableCommand {
             }
             return watchers
         } catch {
-            printError("ubwatch: \(error.message)")
+            printError("ubwatch: \(error.message)".printable)
             throw ExitCode(1)
         }
     }

@@ -84,16 +84,22 @@ enum EventsText {
     /// Control characters, backslashes and what is not UTF-8 as escapes, so that a line stays a line.
     static func appendEscaped(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
         let isValid = isPlain(bytes) || String(validating: bytes, as: UTF8.self) != nil
-        for byte in bytes {
+        for (offset, byte) in bytes.enumerated() {
             switch byte {
             case 0x5C: text.append(contentsOf: "\\\\".utf8)
             case 0x0A: text.append(contentsOf: "\\n".utf8)
             case 0x09: text.append(contentsOf: "\\t".utf8)
             case 0..<0x20, 0x7F: appendHex(byte, "\\x", to: &text)
-            case 0x80...: if isValid { text.append(byte) } else { appendHex(byte, "\\x", to: &text) }
+            case 0x80...: if isValid, !isControl(bytes, offset) { text.append(byte) } else { appendHex(byte, "\\x", to: &text) }
             default: text.append(byte)
             }
         }
+    }
+
+    /// Whether a byte of UTF-8 belongs to one of U+0080 to U+009F, which terminals take for control characters: C2, and one below A0.
+    private static func isControl(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Bool {
+        if bytes[offset] == 0xC2 { return offset + 1 < bytes.count && bytes[offset + 1] < 0xA0 }
+        return offset > 0 && bytes[offset - 1] == 0xC2 && bytes[offset] < 0xA0
     }
 
     /// A JSON string; where the bytes are not UTF-8 a lossy one, and the bytes in base64 under a second key.

@@ -48,7 +48,8 @@ struct PeersCommand: AsyncParsableCommand {
         let facts = try await arguments.reader(items: nil, troubles: 0).facts()
         let stores = facts.stores.filter { content == nil || $0.name == content }
         if let content, stores.isEmpty, facts.presence != .gone {
-            throw ValidationError("\(facts.path) has no store \(content); it has: \(facts.stores.map(\.name).joined(separator: ", "))")
+            let names = facts.stores.map(\.name).joined(separator: ", ")
+            throw ValidationError("\(facts.path) has no store \(content); it has: \(names)".printable)
         }
         if json {
             print(

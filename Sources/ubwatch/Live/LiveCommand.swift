@@ -98,7 +98,7 @@ struct LiveCommand: AsyncParsableCommand {
             guard let home else { throw ValidationError("There is no device home; name one with --home, or a container.") }
             let known: [KnownContainer]
             do { known = try KnownContainer.list(in: home) } catch {
-                printError("Error: \(error)")
+                printError("Error: \(error)".printable)
                 throw ExitCode(2)
             }
             guard !known.isEmpty else {

@@ -33,7 +33,7 @@ struct LiveLines {
                 case .changes(let changes):
                     let lines = changes.filter { $0.level <= level }.map { Self.line($0, json: json, hasSeveral: hasSeveral) }
                     output.write(lines.flatMap { Array($0.utf8) + [0x0A] })
-                case .failed(let reason): printError("ubwatch: \(reason)")
+                case .failed(let reason): printError("ubwatch: \(reason)".printable)
                 }
             }
         }

@@ -58,7 +58,7 @@ struct WaitCommand: AsyncParsableCommand {
         do {
             outcome = try await Waiter(goal: until, reader: reader, pause: quietFor.value, deadline: timeout.map { begun + $0.value }).run()
         } catch let error as TreeWatchingError {
-            printError("ubwatch: \(error.message)")
+            printError("ubwatch: \(error.message)".printable)
             throw WatchExit.failure
         }
         let (word, reasons, exit): (String, [String], ExitCode?) =
