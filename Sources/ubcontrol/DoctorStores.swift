@@ -67,9 +67,20 @@ enum StoreDiagnosis {
     ///   - root: where containers lie; nil while signed out.
     /// - Returns: what was found.
     static func store(at path: FilePath, root: FilePath?) -> [Finding] {
+        do {
+            return try StoreInspection.look(at: path) { findings(of: $0, at: path, root: root) }
+        } catch {
+            return [fault(error, of: path)]
+        }
+    }
+
+    private static func fault(_ error: any Error, of path: FilePath) -> Finding {
+        Finding(.fault, .store, path, "\(error)", "name the path that the app gave its store")
+    }
+
+    private static func findings(of inspection: StoreInspection, at path: FilePath, root: FilePath?) -> [Finding] {
         var found: [Finding] = []
         do {
-            let inspection = try StoreInspection(path, readOnly: true)
             let file = inspection.file
             if let network = FileSystemFacts(at: file)?.network {
                 found.append(
@@ -93,7 +104,7 @@ enum StoreDiagnosis {
                 found.append(Finding(.remark, .store, file, "\(held) \(held == 1 ? "record is" : "records are") held", "see `ubcontrol store held`"))
             }
         } catch {
-            found.append(Finding(.fault, .store, path, "\(error)", "name the path that the app gave its store"))
+            found.append(fault(error, of: path))
         }
         return found
     }

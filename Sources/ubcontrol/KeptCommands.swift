@@ -62,7 +62,7 @@ struct KeptListCommand: AsyncParsableCommand {
         try listEntries()
         for file in stores.flatMap({ StoreInspection.files(at: FilePath($0)) }) where Self.isAside(file) {
             do {
-                let summary = try StoreInspection(file, readOnly: true).summary()
+                let summary = try StoreInspection.look(at: file) { try $0.summary() }
                 if json { try printJSON(summary) } else { print(line(summary).printable) }
             } catch {
                 if json { try printJSON(["file": file.string, "fault": "\(error)"]) } else { print("\(file): \(error)".printable) }

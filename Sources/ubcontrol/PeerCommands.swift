@@ -69,8 +69,7 @@ struct PeersListCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let inspection = try store.open(readOnly: true)
-        for peer in try inspection.peers(in: try container.path(for: inspection)) {
+        for peer in try store.look({ try $0.peers(in: container.path(for: $0)) }) {
             if json { try printJSON(peer) } else { print(words(peer).printable) }
         }
     }

@@ -19,7 +19,7 @@ struct DuplicatesCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        for duplicates in try store.open(readOnly: true).duplicates() {
+        for duplicates in try store.look({ try $0.duplicates() }) {
             if json {
                 try printJSON(Report(duplicates))
             } else {
@@ -64,7 +64,7 @@ struct HeldCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        for held in try store.open(readOnly: true).held() {
+        for held in try store.look({ try $0.held() }) {
             if json {
                 try printJSON(Report(record: held.record.text, reason: held.reason, values: dictionary(held.values)))
             } else {

@@ -91,10 +91,9 @@ struct ReportCommand: AsyncParsableCommand {
             _ = try ContainerCopy.make(of: container.path, at: archive.place("contents/\(place)"))
         }
         for (number, path) in paths.enumerated() {
-            let store = try StoreInspection(path, readOnly: true)
             let name = "\(number + 1)-\(path.lastComponent?.string ?? "store")"
-            try archive.add("stores/\(name).json", try store.report())
-            if contents { try store.backup(to: archive.place("contents/stores/\(name)")) }
+            try archive.add("stores/\(name).json", try StoreInspection.look(at: path) { try $0.report() })
+            if contents { try StoreInspection(path, readOnly: true).backup(to: archive.place("contents/stores/\(name)")) }
         }
     }
 

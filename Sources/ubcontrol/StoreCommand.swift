@@ -38,6 +38,13 @@ struct StoreArgument: ParsableArguments {
 
     /// Opens the store beside the app that uses it.
     func open(readOnly: Bool) throws -> StoreInspection { try StoreInspection(FilePath(path), readOnly: readOnly) }
+
+    /// Reads the store beside the app that uses it, and leaves nothing beside its file that was not there.
+    ///
+    /// - Parameter body: reads; it may be called more than once.
+    /// - Returns: what the body returns.
+    /// - Throws: what `StoreInspection.look` does.
+    func look<Result>(_ body: (StoreInspection) throws -> Result) throws -> Result { try StoreInspection.look(at: FilePath(path), body) }
 }
 
 /// Runs `ubcontrol store conflicts`.
@@ -65,7 +72,7 @@ struct ConflictsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        for conflict in try store.open(readOnly: true).conflicts(limit: limit) {
+        for conflict in try store.look({ try $0.conflicts(limit: limit) }) {
             if json {
                 try printJSON(Report(conflict))
             } else {

@@ -27,10 +27,13 @@ struct CheckCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let inspection = try store.open(readOnly: true)
-        let (place, reason) = try container.find(for: inspection)
-        var check = try inspection.check(container: place)
-        if place == nil { check.remarks.append("the container was not looked at, for \(reason); name it with --container") }
+        var hindrance: String?
+        var check = try store.look { inspection in
+            let (place, reason) = try container.find(for: inspection)
+            hindrance = place == nil ? reason : nil
+            return try inspection.check(container: place)
+        }
+        if let hindrance { check.remarks.append("the container was not looked at, for \(hindrance); name it with --container") }
         if json {
             try printJSON(check)
         } else {
@@ -66,7 +69,7 @@ struct QuarantineListCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        for log in try store.open(readOnly: true).quarantined() {
+        for log in try store.look({ try $0.quarantined() }) {
             if json {
                 try printJSON(log)
             } else {

@@ -29,7 +29,7 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let (summary, container, next) = try StoreInspection.look(at: FilePath(store.path)) { inspection in
+        let (summary, container, next) = try store.look { inspection in
             try inspection.checkExchanging()
             let summary = try inspection.summary()
             let container = try place(of: summary)

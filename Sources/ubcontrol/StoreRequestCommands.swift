@@ -141,9 +141,10 @@ struct AppRequest {
     /// - Parameter confirm: is called before something is asked for.
     /// - Throws: `UbiquitousStoreError`, or what `confirm` does.
     func run(confirm: (StoreSummary) throws -> Void = { _ in }) throws {
-        let reader = try store.open(readOnly: true)
-        let summary = try reader.summary()
-        if !isWithdrawn { try reader.checkAskable() }
+        let summary = try store.look { inspection in
+            if !isWithdrawn { try inspection.checkAskable() }
+            return try inspection.summary()
+        }
         // What another command has asked for is withdrawn by that one's --cancel.
         var (asked, before) = (isWithdrawn ? nil : request.rawValue, isWithdrawn && summary.request != request.rawValue ? nil : summary.request)
         if !isRehearsal {

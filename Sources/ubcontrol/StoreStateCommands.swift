@@ -43,7 +43,7 @@ struct StoreListCommand: AsyncParsableCommand {
             if files.isEmpty, path == nil { try say("its files are gone", of: store) }
             for file in files {
                 do {
-                    let summary = try StoreInspection(file, readOnly: true).summary()
+                    let summary = try StoreInspection.look(at: file) { try $0.summary() }
                     if json { try printJSON(summary) } else { print(line(summary).printable) }
                 } catch {
                     try say("\(error)", of: file)
@@ -94,7 +94,7 @@ struct StoreStateCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let summary = try store.open(readOnly: true).summary()
+        let summary = try store.look { try $0.summary() }
         if json { return try printJSON(summary) }
         let lines = [
             ("file", summary.file), ("place", summary.place), ("account", summary.account.isEmpty ? "none" : summary.account),

@@ -241,4 +241,52 @@ struct StoreStateTests {
             #expect(try await device.list().count == 1)
         }
     }
+
+    @Test("what only reads a store leaves nothing beside its file that was not there, also where a write-ahead log lies there alone, which it reads")
+    func leavesNothing() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let file = try device.storeFile()
+            // What the app has left beside its store goes with the last that closes it.
+            for command in ["pause", "resume"] { #expect(try await device.runBare("ubcontrol", "store", command, file.string).status == 0) }
+            let former = file.removingLastComponent().removingLastComponent().appending("former").appending(file.lastComponent!)
+            try FileManager.default.createDirectory(atPath: former.removingLastComponent().string, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: file.string, toPath: former.string)
+            // <directory>/CoreDataUbiquitySupport/<peer>/<content>/store/<file>
+            var directory = file
+            for _ in 0..<5 { directory.removeLastComponent() }
+            func names() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: directory.string).sorted() }
+            let commands: [[String]] =
+                ["state", "check", "conflicts", "held", "duplicates"].map { ["store", $0, file.string] } + [
+                    ["store", "quarantine", "list", file.string],
+                    ["peers", "list", file.string], ["store", "list", directory.string], ["kept", "list", "--store", directory.string],
+                    ["store", "rebuild", file.string, "--dry-run"], ["store", "remove-everything", file.string, "--dry-run"],
+                    ["doctor", "--store", file.string],
+                ]
+            func expectNothingNew(_ before: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+                for command in commands {
+                    let bare = command[0] == "store" && ["state", "conflicts", "held", "duplicates", "quarantine", "rebuild"].contains(command[1])
+                    let outcome = try await Tool.run(
+                        "ubcontrol", command + (bare ? [] : ["--home", device.home.string]), environment: ["XDG_RUNTIME_DIR": device.home.string])
+                    #expect(outcome.status == 0, "\(command): \(outcome)", sourceLocation: sourceLocation)
+                    #expect(try names() == before, "\(command)", sourceLocation: sourceLocation)
+                }
+            }
+            let rest = try names()
+            #expect(!rest.contains { $0.hasSuffix("-wal") || $0.hasSuffix("-shm") }, "nobody has the store open")
+            try await expectNothingNew(rest)
+
+            // As a process that is killed leaves it, with the shared memory gone.
+            let write = "UPDATE ubiquity_state SET gathered = 0"
+            let left = try await Tool.run("/usr/bin/sqlite3", ["-cmd", ".dbconfig no_ckpt_on_close on", file.string, write])
+            #expect(left.status == 0, "\(left)")
+            try? FileManager.default.removeItem(atPath: file.string + "-shm")
+            let log = FileManager.default.contents(atPath: file.string + "-wal")
+            try #require(log?.isEmpty == false)
+            let alone = try names()
+            #expect(try await state(device)["isGathered"] as? Bool == false)
+            try await expectNothingNew(alone)
+        }
+    }
 }

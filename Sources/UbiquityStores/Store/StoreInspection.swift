@@ -21,19 +21,21 @@ package struct StoreInspection: Sendable {
     /// Opens a store file.
     ///
     /// - Parameters:
-    ///   - file: the SQLite file.
+    ///   - file: the SQLite file, as it was named.
+    ///   - place: where it is read; nil for there.
     ///   - readOnly: whether nothing may be written.
     ///   - isImmutable: whether nobody has the file open: then SQLite takes no lock, and makes nothing beside it.
     /// - Throws: `UbiquitousStoreError` where it is no store, or one of a newer version.
-    init(_ file: FilePath, readOnly: Bool, isImmutable: Bool) throws {
+    init(_ file: FilePath, at place: FilePath? = nil, readOnly: Bool, isImmutable: Bool) throws {
         self.file = file
+        let place = place ?? file
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.busyMode = .timeout(30)
         SQLTrace.install(in: &configuration, of: file)
         do {
             queue = try DatabaseQueue(
-                path: isImmutable ? AttachedDatabase.readOnly(file, isImmutable: true) : file.string, configuration: configuration)
+                path: isImmutable ? AttachedDatabase.readOnly(place, isImmutable: true) : place.string, configuration: configuration)
             try queue.read { [file] db in
                 guard try db.tableExists("ubiquity_state") else {
                     throw UbiquitousStoreError(.notADatabase, "\(file) is an SQLite database, but no store of this package.", path: file)
