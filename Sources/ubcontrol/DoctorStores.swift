@@ -32,6 +32,8 @@ enum StoreDiagnosis {
 
     private static func findings(of store: ContainerSurvey.Store, in container: FilePath) -> [Finding] {
         let content = container.appending(UbiquityContainer.storesName).pushing(FilePath(store.name))
+        let remedy = "check owners and modes below it"
+        if let fault = store.fault { return [Finding(.fault, .store, content, "the content cannot be looked at: \(fault)", remedy)] }
         var found: [Finding] = []
         if store.epoch == 0, !store.peers.isEmpty {
             found.append(
@@ -41,6 +43,9 @@ enum StoreDiagnosis {
         }
         for peer in store.peers {
             let directory = content.appending(peer.peer)
+            if let fault = peer.fault {
+                found.append(Finding(.fault, .store, directory, "not all of this peer's files can be looked at: \(fault)", remedy))
+            }
             if peer.isForked {
                 found.append(
                     Finding(

@@ -13,9 +13,9 @@ struct PeersCommand: AsyncParsableCommand {
             Each peer says in its receipt how far it has read the others. A table for each store: a row for each peer that reads, a column for each that \
             writes; a number is how many logs of the column's peer the row's peer has not read, by its last receipt that is here. Below it a line for each \
             such pair, with the time of the oldest of these logs. Of more than 12 peers only the lines are shown. A peer whose logs are named and are \
-            not here is told of, too. It reads files only.
+            not here is told of, too, and so is a directory that cannot be listed. It reads files only.
 
-            Exit status 0; 1 where it is no container, or cannot be read; 3 where the container is gone; 64 for wrong usage.
+            Exit status 0; 1 where it is no container, or it, or a directory of a store, cannot be read; 3 where the container is gone; 64 for wrong usage.
 
             EXAMPLES
             ubwatch peers ~/Sync/alice/org.example.notes
@@ -30,8 +30,8 @@ struct PeersCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object: path, account, container, presence, and of each store name, epoch and peers, each with peer, device, app, seen, logs, \
-            last, late, and of each other peer in knowledge: peer, read, behind, oldest.
+            Print a JSON object: path, account, container, presence, and of each store name, epoch peers and fault, peers each with peer, device, app, seen, \
+            logs, last, late, fault, and of each other peer in knowledge: peer, read, behind, oldest.
             """)
     var json = false
 
@@ -63,6 +63,7 @@ struct PeersCommand: AsyncParsableCommand {
             print(stores.map { PeersTable(store: $0, now: facts.time).lines.joined(separator: "\n") }.joined(separator: "\n\n"))
         }
         if facts.presence == .gone { throw WatchExit.gone }
+        if stores.contains(where: { $0.fault != nil || $0.peers.contains { $0.fault != nil } }) { throw WatchExit.failure }
     }
 }
 
@@ -77,11 +78,13 @@ struct PeersTable {
     var lines: [String] {
         let peers = store.peers
         var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(WatchFacts.amount(peers.count, "peer"))"]
+        if let fault = store.fault { lines.append("  \(fault.printable.red)") }
         for (index, peer) in peers.enumerated() {
             let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
             let late = peer.late > 0 ? "; \(peer.late) not arrived".yellow : ""
             lines.append("  \(column(index)) \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))"), last log \(peer.last), \(seen)\(late)")
+            if let fault = peer.fault { lines.append("     \(fault.printable.red)") }
         }
         if peers.count > 1, peers.count <= Self.widest { lines += table }
         let lags = peers.enumerated().flatMap { index, peer in peer.knowledge.filter { $0.behind > 0 }.map { (index, peer, $0) } }
@@ -89,7 +92,7 @@ struct PeersTable {
             let age = lag.oldest.map { ", the oldest of \($0.formatted(.iso8601)) (\(Self.age(of: $0, now)) ago)" } ?? ""
             lines.append("  \(peer.peer.printable) lacks \(WatchFacts.amount(Int(lag.behind), "log")) of \(lag.peer.printable)\(age)")
         }
-        if lags.isEmpty, peers.count > 1 { lines.append("  " + "each has read all that is here".green) }
+        if lags.isEmpty, peers.count > 1, peers.allSatisfy({ $0.fault == nil }) { lines.append("  " + "each has read all that is here".green) }
         return lines
     }
 

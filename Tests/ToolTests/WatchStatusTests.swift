@@ -263,4 +263,53 @@ struct WatchStatusTests {
             #expect(troubles.counts == ["copy": 1] && troubles.failures.map(\.path) == [store], "\(troubles)")
         }
     }
+
+    @Test("a directory that may not be listed is named with its path, and of all else ubwatch and the doctor tell what there is")
+    func unlistable() async throws {
+        try await withDevices(2) { devices in
+            let device = devices[0]
+            for each in devices { #expect(try await each.run("notes", "add", "Milk").status == 0) }
+            #expect(try await device.list().count == 2)
+            // What the app has left beside its store goes with the last that closes it.
+            for command in ["pause", "resume"] {
+                #expect(try await Tool.run("ubcontrol", ["store", command, device.storeFile().string]).status == 0)
+            }
+            let own = try #require(try await device.watched().device.peer)
+            let other = try #require(try await devices[1].watched().device.peer)
+            let content = device.container.appending("CoreData/Notes")
+            /// Root passes every mode: the program runs as somebody else, who may not look into a directory.
+            func run(_ directory: FilePath, _ program: String, _ arguments: [String]) async throws -> Tool.Outcome {
+                try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory.string)
+                let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/env", "-u", "XDG_RUNTIME_DIR"]
+                let outcome = try await Tool.run(
+                    "/usr/bin/setpriv", nobody + [Tool.path(program).string] + arguments + ["--home", device.home.string])
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.string)
+                return outcome
+            }
+            let decoder = JSONDecoder()
+            decoder.dateDecodingStrategy = .iso8601
+
+            let hidden = content.appending(other)
+            let status = try await run(hidden, "ubwatch", ["status", "--json", device.container.string])
+            try #require(status.status == 0, "\(status)")
+            let facts = try decoder.decode(WatchedFacts.self, from: Data(status.output.utf8))
+            #expect(facts.presence == "there" && facts.reasons.contains { $0.hasPrefix("\(hidden) cannot be listed") }, "\(facts.reasons)")
+            #expect(facts.stores.first?.peers.first { $0.peer == own }?.last == 1, "\(facts.stores)")
+            #expect(facts.localStores.first?.files.first?.summary.records == 2, "\(facts.localStores)")
+            let peers = try await run(hidden, "ubwatch", ["peers", device.container.string])
+            #expect(peers.status == 1 && peers.output.contains("\(hidden) cannot be listed") && peers.output.contains(own), "\(peers)")
+            let conflicts = try await run(hidden, "ubwatch", ["conflicts", device.container.string])
+            #expect(conflicts.status == 1 && conflicts.errors.contains(hidden.string), "\(conflicts)")
+            let wait = try await run(hidden, "ubwatch", ["wait", "--until", "imported", "--timeout", "0.2", device.container.string])
+            #expect(wait.status != 0 && wait.errors.contains(hidden.string), "\(wait)")
+            let doctor = try await run(hidden, "ubcontrol", ["doctor"])
+            #expect(doctor.output.contains("not all of this peer's files can be looked at: \(hidden) cannot be listed"), "\(doctor)")
+
+            let epochs = try await run(content.appending("epochs"), "ubwatch", ["status", device.container.string])
+            #expect(epochs.status == 0 && epochs.output.contains("\(content)/epochs cannot be listed"), "\(epochs)")
+            let marks = device.container.appending(".ubiquity")
+            let whole = try await run(marks, "ubwatch", ["status", device.container.string])
+            #expect(whole.status == 1 && whole.errors.contains("\(marks) cannot be listed"), "\(whole)")
+        }
+    }
 }

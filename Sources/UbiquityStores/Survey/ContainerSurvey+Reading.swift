@@ -7,16 +7,16 @@ extension ContainerSurvey {
     ///
     /// - Parameter path: `<containers root>/<account>/<container identifier>`. Blocks while it lists directories, looks up the size of each file below
     ///   `CoreData`, and reads one receipt a peer and the first log of each that somebody has not read.
-    /// - Throws: `UbiquitousStoreError` where there is no such directory, or it is no container.
+    /// - Throws: `UbiquitousStoreError` where there is no such directory, it is no container, or it cannot be listed; of a store or a peer that cannot be, its `fault` tells.
     public init(of path: FilePath) throws {
         let files = LinuxFileLayer()
         let full = PathFacts.absolute(path)
-        guard try files.kind(of: full) == .directory else {
+        guard try Self.kind(of: full, files) == .directory else {
             throw UbiquitousStoreError(
                 .fileSystem, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
         }
         guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
-            try files.kind(of: full.appending(UbiquityContainer.markDirectoryName)) == .directory
+            try Self.kind(of: full.appending(UbiquityContainer.markDirectoryName), files) == .directory
         else {
             throw UbiquitousStoreError(
                 .fileSystem, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
@@ -25,12 +25,27 @@ extension ContainerSurvey {
         self.account = account.string
         container = identifier.string
         self.path = full.string
-        attached = try files.names(in: full.appending(UbiquityContainer.markDirectoryName)).filter { PeerIdentifier($0) != nil }.sorted()
-        stores = try UbiquityContainer.storeContents(of: full, files).compactMap { name in
+        attached = try Self.names(in: full.appending(UbiquityContainer.markDirectoryName), files).filter { PeerIdentifier($0) != nil }.sorted()
+        // Contents that nobody may list are none.
+        let parent = full.appending(UbiquityContainer.storesName)
+        if try Self.kind(of: parent, files) == .directory { _ = try Self.names(in: parent, files) }
+        stores = UbiquityContainer.storeContents(of: full, files).compactMap { name in
             let layout = ContentLayout(container: full, content: name)
-            guard try files.kind(of: layout.epochs) == .directory else { return nil }
-            return try Self.store(name, layout)
+            do {
+                guard try Self.kind(of: layout.epochs, files) == .directory else { return nil }
+                return try Self.store(name, layout)
+            } catch {
+                return Store(name: name, epoch: 0, peers: [], logs: 0, bytes: 0, storage: Storage(), fault: "\(error)")
+            }
         }
+    }
+
+    private static func kind(of path: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> FileKind? {
+        do { return try files.kind(of: path) } catch { throw UbiquitousStoreError(unlisted: path, error) }
+    }
+
+    private static func names(in directory: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> [String] {
+        do { return try files.names(in: directory) } catch { throw UbiquitousStoreError(unlisted: directory, error) }
     }
 
     static func store(_ name: String, _ layout: ContentLayout) throws -> Store {
@@ -52,7 +67,7 @@ extension ContainerSurvey {
                 storage.other.addAll(below: layout.directory.appending(name))
                 continue
             }
-            peers.append(try SurveyedPeer(peer, layout, epoch: epoch, &storage))
+            peers.append(SurveyedPeer(peer, layout, epoch: epoch, &storage))
         }
         peers.sort { $0.identifier < $1.identifier }
         relate(&peers, layout, name, epoch: epoch)
@@ -82,7 +97,7 @@ extension ContainerSurvey {
         guard peers.contains(where: { ($0.peer.last) < named[$0.identifier] ?? 0 }) else { return }
         // Logs go once a baseline holds them: only where a log is named that is not there are baselines looked into.
         let baselines = BaselineKnowledge.all(in: layout, name, epoch: epoch, of: peers.map(\.identifier))
-        for index in peers.indices {
+        for index in peers.indices where peers[index].peer.fault == nil {
             let held = baselines.map { $0.sequence(of: peers[index].identifier) }.max() ?? 0
             peers[index].peer.late = max(0, (named[peers[index].identifier] ?? 0) - max(held, peers[index].peer.last))
         }
@@ -121,12 +136,25 @@ private struct FirstLogTimes {
 
 extension DirectoryScan {
     /// The same of a directory that may have gone, or never been.
-    static func forEachIfThere(in directory: FilePath, sizes: Bool = false, _ body: (Entry) -> Void) throws(Errno) {
+    ///
+    /// - Throws: `UbiquitousStoreError`, which names the directory, where it cannot be listed.
+    static func forEachIfThere(in directory: FilePath, sizes: Bool = false, _ body: (Entry) -> Void) throws(UbiquitousStoreError) {
         do {
             try forEach(in: directory, sizes: sizes, body)
         } catch .noSuchFileOrDirectory {
         } catch .notDirectory {
+        } catch {
+            throw UbiquitousStoreError(unlisted: directory, error)
         }
+    }
+}
+
+extension UbiquitousStoreError {
+    /// That a directory, or what it lies in, may not be listed.
+    fileprivate init(unlisted directory: FilePath, _ error: Errno) {
+        self.init(
+            .fileSystem, "\(directory) cannot be listed; check its owner and mode, and those of the directories above it.", path: directory,
+            cause: error)
     }
 }
 

@@ -27,6 +27,8 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var bytes: Int64
         /// What takes how much space, ended epochs and other programs' files included.
         public var storage: Storage
+        /// Why it cannot be looked at, with the directory; nil where it can.
+        public var fault: String?
     }
 
     /// Files and their bytes.
@@ -82,6 +84,8 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var late: Int64
         /// Whose logs it has read, and how far.
         public var knowledge: [Lag]
+        /// Why not all of it can be looked at, with the directory; nil where it can.
+        public var fault: String?
     }
 
     /// How far a peer has read the logs of another.

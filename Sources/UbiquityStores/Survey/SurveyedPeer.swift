@@ -20,10 +20,29 @@ struct SurveyedPeer {
     ///   - layout: the content's.
     ///   - epoch: the present one.
     ///   - storage: gets what its files take.
-    /// - Throws: `Errno` where a directory that is there cannot be listed.
-    init(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ storage: inout ContainerSurvey.Storage) throws {
+    init(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ storage: inout ContainerSurvey.Storage) {
         self.identifier = identifier
         peer = .init(peer: identifier.description, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
+        let directory = layout.logs(of: identifier, epoch: epoch)
+        var receipts: [Int64] = []
+        do {
+            try list(layout, epoch: epoch, &receipts, &storage)
+        } catch {
+            peer.fault = "\(error)"
+        }
+        logs.sort()
+        peer.logs = logs.count
+        peer.last = logs.last?.sequence ?? 0
+        peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
+        if peer.isForked { predecessors = Self.predecessors(of: logs, in: directory) }
+        readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
+    }
+
+    /// Finds its logs and the numbers of its receipts.
+    private mutating func list(
+        _ layout: ContentLayout, epoch: Int64, _ receipts: inout [Int64], _ storage: inout ContainerSurvey.Storage
+    ) throws(UbiquitousStoreError) {
+        var failure: UbiquitousStoreError?
         try DirectoryScan.forEachIfThere(in: layout.peer(identifier), sizes: true) { entry in
             // Other epochs.
             if entry.kind == .directory, entry.text != String(epoch) {
@@ -32,7 +51,6 @@ struct SurveyedPeer {
                 storage.other.add(entry)
             }
         }
-        var receipts: [Int64] = []
         let directory = layout.logs(of: identifier, epoch: epoch)
         try DirectoryScan.forEachIfThere(in: directory, sizes: true) { entry in
             if entry.kind == .file, let name = LogFileName(bytes: entry.name) {
@@ -47,19 +65,20 @@ struct SurveyedPeer {
                 case ContentLayout.temporaryName: storage.temporary.addAll(below: below)
                 case ContentLayout.receiptsName:
                     storage.receipts.addAll(below: below)
-                    try? DirectoryScan.forEach(in: below) { entry in entry.text.flatMap(Receipt.number(ofFile:)).map { receipts.append($0) } }
+                    do {
+                        try DirectoryScan.forEachIfThere(in: below) { entry in
+                            if let number = entry.text.flatMap(Receipt.number(ofFile:)) { receipts.append(number) }
+                        }
+                    } catch {
+                        failure = error
+                    }
                 default: storage.other.addAll(below: below)
                 }
             } else {
                 storage.other.add(entry)
             }
         }
-        logs.sort()
-        peer.logs = logs.count
-        peer.last = logs.last?.sequence ?? 0
-        peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
-        if peer.isForked { predecessors = Self.predecessors(of: logs, in: directory) }
-        readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
+        if let failure { throw failure }
     }
 
     /// The last one that can be read: a synchroniser may bring the newest half.

@@ -26,7 +26,8 @@ struct ContainerReading: Sendable {
             } else if let peer = facts.device.peer, facts.device.wasAttached, !survey.attached.contains(peer) {
                 facts.presence = .unmarked
             }
-        } catch let error as UbiquitousStoreError where isKnown && error.code == .fileSystem {
+        } catch let error as UbiquitousStoreError where isKnown && error.code == .fileSystem && error.cause == nil {
+            // One that is there and may not be listed is neither.
             facts.presence = identity == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)

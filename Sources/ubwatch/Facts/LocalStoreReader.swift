@@ -32,12 +32,21 @@ struct LocalStoreReader {
         if let last, last.account.isEmpty || last.account == account { store.usesLocalStorage = last.place != "account" }
         for file in files {
             do {
-                let (summary, exchange) = try StoreInspection.look(at: file) { inspection in
+                var hindrance: String?
+                let (summary, exchange) = try StoreInspection.look(at: file) { inspection -> (StoreSummary, StoreExchange?) in
                     let summary = try inspection.summary()
+                    hindrance = nil
                     let exchanges = isOurs(summary, content) && summary.place == "account" && DirectoryIdentity(of: container) != nil
-                    return (summary, exchanges ? try inspection.exchange(with: container) : nil)
+                    do {
+                        return (summary, exchanges ? try inspection.exchange(with: container) : nil)
+                    } catch {
+                        // Of a container that cannot be read the store says what it holds all the same.
+                        hindrance = error is Errno ? "\(container) cannot be read whole (\(error)); check owners and modes below it" : "\(error)"
+                        return (summary, nil)
+                    }
                 }
                 guard isOurs(summary, content) else { continue }
+                if let hindrance { store.failure = hindrance }
                 if store.content.isEmpty { store.content = summary.content }
                 let isInUse =
                     last.map { $0.place == summary.place && $0.account == summary.account } ?? (summary.place == "account")

@@ -24,6 +24,7 @@ extension WatchFacts {
         }
         if presence == .there, let detached = device.detached { reasons.append(detached) }
         if let failure = device.failure { reasons.append(failure) }
+        for store in stores { reasons += ([store.fault] + store.peers.map(\.fault)).compactMap { $0 } }
         for store in localStores {
             if store.isGone { reasons.append("the store \(store.path) is gone from this device") }
             if let failure = store.failure { reasons.append("the store \(store.path): \(failure)") }

@@ -48,12 +48,14 @@ extension WatchFacts {
 
     private func text(of store: ContainerSurvey.Store) -> [String] {
         var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))"]
+        if let fault = store.fault { lines.append("  \(fault.printable.red)") }
         for peer in store.peers {
             let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
             lines.append("  \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))")")
             let late = peer.late > 0 ? "; \(peer.late) more not arrived".yellow : ""
             lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)\(late)")
+            if let fault = peer.fault { lines.append("    \(fault.printable.red)") }
             let behind = peer.knowledge.filter { $0.behind > 0 }
             for lag in behind { lines.append("    has read \(lag.read) of \(lag.peer.printable): \("\(lag.behind) behind".yellow)") }
             let current = peer.knowledge.count - behind.count

@@ -44,7 +44,7 @@ actor WatchReader {
     /// Looks at the container now.
     ///
     /// - Returns: the facts. Of a container that is gone they say so, if this device was attached to it or this reader has seen it before.
-    /// - Throws: `UbiquitousStoreError` where there is no such container and never was one; `Errno` where it cannot be read; `CancellationError`.
+    /// - Throws: `UbiquitousStoreError` where there is no such container and never was one, or where it cannot be listed; `CancellationError`.
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
