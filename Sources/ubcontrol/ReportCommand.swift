@@ -11,9 +11,10 @@ struct ReportCommand: AsyncParsableCommand {
         abstract: "Pack what a bug report needs into one archive: versions, the device home, containers, logs and stores.",
         discussion: """
             Without --contents nothing is in it of what a user keeps: no value and no key of a record, no name and no content of a document. Of documents there \
-            are sizes, times, and a hash of each part of the name, which stays the same from report to report; of logs, baselines and receipts what they \
-            say of themselves; of stores their tables, and how many of what there are. Names of accounts, devices, containers and tables are in it, and \
-            paths up to the containers. With --contents the containers as they are, and copies of the stores, are in it as well. Syncthing's API key never is.
+            are sizes, times, and a hash of each part of the path, which stays the same from report to report; extensions that everybody knows, such as .txt, \
+            stay readable. Of logs, baselines and receipts there is what they say of themselves; of stores their tables, and how many of what there are. Names \
+            of accounts, devices, containers and tables are in it, and paths up to the containers. With --contents the containers as they are, and copies of \
+            the stores, are in it as well. Syncthing's API key never is.
 
                 ubcontrol report --store STORE --output FILE
 

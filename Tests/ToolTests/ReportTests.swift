@@ -10,7 +10,9 @@ struct ReportTests {
     private enum Secret {
         static let title = "sekret-title", body = "sekret-body", document = "sekret-document", folder = "sekret-folder", text = "sekret-text"
         static let lost = "sekret-lost", key = "sekretkey0123456789", conflict = "sekret-conflicting"
-        static let kept = [title, body, document, folder, text, lost, conflict]
+        /// Behind a dot, as short as an extension.
+        static let ending = "sekretXY"
+        static let kept = [title, body, document, folder, text, lost, conflict, ending]
     }
 
     /// A device with secrets in records, documents, conflicts, quarantined files and its configuration; the notes' identifiers are secret as well.
@@ -33,7 +35,13 @@ struct ReportTests {
             _ = try await say(device, "compact")
             let folder = device.container.appending("Documents").appending(Secret.folder)
             try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
-            for name in ["\(Secret.document).txt", "\(Secret.conflict).sync-conflict-20260102-030405-ABCDEFG.txt", "\(Secret.document): a\\b.txt"] {
+            let trip = folder.appending("\(Secret.folder).\(Secret.ending)")
+            try FileManager.default.createDirectory(atPath: trip.string, withIntermediateDirectories: true)
+            let names = [
+                "\(Secret.document).txt", "\(Secret.conflict).sync-conflict-20260102-030405-ABCDEFG.txt", "\(Secret.document): a\\b.txt",
+                "\(Secret.document).\(Secret.ending)",
+            ]
+            for name in names {
                 try Data(Secret.text.utf8).write(to: URL(filePath: folder.appending(name).string))
             }
             // Another peer's log that nobody can use, and what is no log.
@@ -93,9 +101,10 @@ struct ReportTests {
             let listing = try #require(try json("\(container)/files.json") as? [String: Any])
             let entries = try #require(listing["entries"] as? [[String: Any]])
             let documents = entries.filter { ($0["path"] as? String)?.hasPrefix("Documents/") == true && $0["kind"] as? String == "file" }
-            #expect(documents.count == 3 && documents.allSatisfy { $0["size"] as? Int == Secret.text.utf8.count })
+            #expect(documents.count == 4 && documents.allSatisfy { $0["size"] as? Int == Secret.text.utf8.count })
             #expect(documents.contains { ($0["path"] as? String)?.hasSuffix(".sync-conflict-20260102-030405-ABCDEFG.txt") == true })
-            #expect(Set(documents.compactMap { $0["path"] as? String }).count == 3)
+            #expect(Set(documents.compactMap { $0["path"] as? String }).count == 4)
+            #expect(documents.filter { ($0["path"] as? String)?.hasSuffix(".txt") == true }.count == 3)
 
             // The content and the store, as they say of themselves.
             let content = try #require(try json("\(container)/Notes.content.json") as? [String: Any])

@@ -4,8 +4,9 @@ internal import UbiquityContainers
 
 /// The names of a container's entries for somebody who is not to learn how its documents are called.
 ///
-/// Each component of a path becomes the first half of its SHA-256, so that one name is told from another, here and in another device's report; the extension stays, and so
-/// does what marks a conflict copy. Who guesses a name can check the guess. What this package names itself stays as it is.
+/// Each component of a path becomes the first half of its SHA-256, so that one name is told from another, here and in another device's report; an extension that everybody
+/// knows stays, and so does what marks a conflict copy. What else stands behind a dot may be a part of the name. Who guesses a name can check the guess. What this package
+/// names itself stays as it is.
 package struct RedactedNames: Sendable {
     /// Redacts.
     package init() {}
@@ -42,6 +43,12 @@ package struct RedactedNames: Sendable {
             || ContentLayout.epoch(ofMark: name) != nil || Receipt.number(ofFile: name) != nil || ContentHash(hexadecimal: name) != nil
     }
 
+    /// The extensions that say nothing but of what kind a file is, or that it never leaves the device.
+    private static let extensions: Set = [
+        "csv", "docx", "gif", "heic", "html", "jpeg", "jpg", "json", "md", "mov", "mp3", "mp4", "nosync", "pdf", "png", "pptx", "sqlite", "tmp",
+        "txt", "ubbaseline", "ublog", "xlsx", "xml", "zip",
+    ]
+
     /// One name.
     ///
     /// - Parameter name: as it is.
@@ -53,8 +60,7 @@ package struct RedactedNames: Sendable {
         }
         let component = FilePath.Component(name)!
         let digits = ContentHash(of: Array(component.stem.utf8)).description.prefix(16)
-        guard let end = component.extension, end.utf8.count <= 8, end.utf8.allSatisfy({ $0 < 0x80 }), end.allSatisfy({ $0.isLetter || $0.isNumber })
-        else {
+        guard let end = component.extension, Self.extensions.contains(end.lowercased()) else {
             // With all that follows a dot.
             return String(ContentHash(of: Array(name.utf8)).description.prefix(16))
         }
