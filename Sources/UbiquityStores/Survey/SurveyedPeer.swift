@@ -65,7 +65,7 @@ struct SurveyedPeer {
                 case ContentLayout.temporaryName: storage.temporary.addAll(below: below)
                 case ContentLayout.receiptsName:
                     storage.receipts.addAll(below: below)
-                    do {
+                    do throws(UbiquitousStoreError) {
                         try DirectoryScan.forEachIfThere(in: below) { entry in
                             if let number = entry.text.flatMap(Receipt.number(ofFile:)) { receipts.append(number) }
                         }
