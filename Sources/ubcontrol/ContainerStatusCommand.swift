@@ -29,7 +29,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "List what lies below directories, too, but for .ubiquity and CoreData.")
     var recursive = false
 
-    @Flag(name: .shortAndLong, help: "Stay, and print each item again whose status has changed.")
+    @Flag(name: .shortAndLong, help: "Stay until nobody reads any more, and print each item again whose status has changed.")
     var follow = false
 
     @OptionGroup var home: HomeOptions
@@ -63,13 +63,12 @@ struct ContainerStatusCommand: AsyncParsableCommand {
     }
 
     private func show(_ line: ItemListing.Line) throws {
-        // A reader of a pipe gets each line as it comes.
-        defer { fflush(nil) }
         if json {
             try printJSON(line)
         } else {
             print("\(line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0))  \(line.path.printable)")
         }
+        try flushOutput()
     }
 
     private func note(_ text: String) { writeError("note: \(text)\n") }

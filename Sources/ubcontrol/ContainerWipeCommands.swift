@@ -150,7 +150,7 @@ struct ContainerEventsCommand: AsyncParsableCommand {
             }
             print("\((event?.date ?? Date()).formatted(.iso8601))  \(description)\(held ?? "")".printable)
         }
-        fflush(nil)
+        try flushOutput()
     }
 
     private struct Line: Encodable {

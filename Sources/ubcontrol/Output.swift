@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 
 /// Prints an object on a line of its own.
@@ -6,6 +7,15 @@ func printJSON(_ object: some Encodable) throws {
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     print(String(decoding: try encoder.encode(object), as: UTF8.self))
+}
+
+/// Has what was printed go out at once: a reader of a pipe gets each line as it comes.
+///
+/// Whoever speaks with Syncthing is not ended by SIGPIPE: SwiftNIO has it ignored in the whole process.
+///
+/// - Throws: `ExitCode` 0 where nobody reads any more, so that there is nothing left to do.
+func flushOutput() throws {
+    if fflush(nil) != 0, errno == EPIPE { throw ExitCode.success }
 }
 
 /// Writes to standard error.

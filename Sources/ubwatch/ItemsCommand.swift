@@ -20,7 +20,7 @@ struct ItemsCommand: AsyncParsableCommand {
     @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
     var container: String
 
-    @Flag(name: .shortAndLong, help: "Stay, and print each item again whose status has changed.")
+    @Flag(name: .shortAndLong, help: "Stay until nobody reads any more, and print each item again whose status has changed.")
     var follow = false
 
     @Flag(help: "Print a JSON object a line: path, status.")
@@ -55,8 +55,7 @@ struct ItemsCommand: AsyncParsableCommand {
             let word = line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0)
             print("\(line.status.coloured(word))  \(line.path.dropFirst(container.string.count + 1).description.printable)")
         }
-        // A reader of a pipe gets each line as it comes.
-        fflush(nil)
+        try flushOutput()
     }
 }
 

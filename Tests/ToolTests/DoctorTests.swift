@@ -254,4 +254,31 @@ struct DoctorTests {
             #expect(try await device.run("ubcontrol", "container", "status").status == 1)
         }
     }
+
+    @Test(
+        "--follow ends with status 0 once nobody reads any more, also where SIGPIPE is ignored, as it is by who speaks with Syncthing",
+        arguments: [["ubwatch", "items"], ["ubcontrol", "container", "status", "--recursive"]])
+    func readerGone(command: [String]) async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "Milk").status == 0)
+            let documents = device.container.appending("Documents")
+            try write("", to: documents.appending("Letter.txt"))
+            let status = device.root.appending("status")
+            let line = "\(Tool.path(command[0])) \(command.dropFirst().joined(separator: " ")) \(device.container) --follow --home \(device.home)"
+            let running = try await RunningTool("/bin/bash", ["-c", "trap '' PIPE; { timeout 120 \(line); echo $? > \(status); } | head -n 1"])
+            var lines = running.lines.makeAsyncIterator()
+            #expect(await lines.next(isolation: nil) != nil)
+            // It notices with the next line that it writes.
+            var number = 0
+            while !FileManager.default.fileExists(atPath: status.string) {
+                number += 1
+                try write("", to: documents.appending("\(number).txt"))
+                // Takes a while, in which it may notice.
+                _ = try await Tool.run("/bin/true", [])
+            }
+            #expect(try await running.end().status == 0)
+            #expect(try String(contentsOfFile: status.string, encoding: .utf8) == "0\n")
+        }
+    }
 }
