@@ -48,7 +48,7 @@ struct GrammarTests {
             }
             let asked = try await state()
             let runs: [(arguments: [String], says: String)] = [
-                (["store", "remove-everything", store.string, "--home", device.home.string], "Would remove Notes of alice with 2 records here."),
+                (["store", "remove-everything", store.string, "--home", device.home.string], "Would remove Notes of alice with 2 records here"),
                 (["store", "rebuild", store.string], "Would ask the app to rebuild \(store), 2 records."),
                 (["store", "republish", store.string], "Would ask the app to republish \(store), 2 records."),
                 (["store", "follow", store.string], "Would ask the app to follow \(store), 2 records."),
