@@ -73,6 +73,9 @@ struct ClientState {
     var aftermath: [ClaimID: [ClaimItem]] = [:]
     /// The same for writes by other processes.
     var foreignAftermath: [MessageID: FilePath] = [:]
+    /// The latest of these writes of each item, by its number.
+    var latestWrites: [FilePath: UInt64] = [:]
+    var nextWrite: UInt64 = 0
     /// Who waits until the broker knows of what was said so far.
     var pings: [UInt64: DispatchSemaphore] = [:]
     var nextPing: UInt64 = 0

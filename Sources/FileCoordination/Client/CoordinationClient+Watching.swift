@@ -5,12 +5,7 @@ import SystemPackage
 // Which changes were made by coordinated writes, so that presenters do not hear of them twice, nor of their own at all.
 extension CoordinationClient {
     /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
-    func isCoordinated(_ path: FilePath) -> Bool {
-        state.withLock { state in
-            state.isBeingWritten(path) || state.aftermath.values.contains { $0.contains { $0.writes(path) } }
-                || state.foreignAftermath.values.contains { path.starts(with: $0) }
-        }
-    }
+    func isCoordinated(_ path: FilePath) -> Bool { state.withLock { $0.isCoordinated(path) } }
 
     /// Begins, moves or ends the watch of a presenter's item, as the presenter now stands.
     ///
@@ -42,7 +37,8 @@ extension CoordinationClient {
     /// - Parameters:
     ///   - id: the claim that has ended.
     ///   - stamps: the items as its accessor left them.
-    func settleAftermath(of id: ClaimID, _ stamps: [FilePath: ItemStamp]) {
+    ///   - write: its number.
+    func settleAftermath(of id: ClaimID, _ stamps: [FilePath: ItemStamp], write: UInt64) {
         let concerned = watches.withLock { watches in
             watches.filter { watch in stamps.keys.contains { watch.value.concerns($0) } }
         }
@@ -50,9 +46,10 @@ extension CoordinationClient {
             for watch in concerned.values { await watch.settle() }
             state.withLock { $0.aftermath[id] = nil }
             for (presenter, watch) in concerned {
-                guard let stamp = stamps[watch.path], stamp != ItemStamp(watch.path), !isCoordinated(watch.path) else { continue }
+                guard let stamp = stamps[watch.path], stamp != ItemStamp(watch.path), isLatest(write, of: watch.path) else { continue }
                 submit(.noticed(presenter, .didChange))
             }
+            state.withLock { $0.forgetWrite(write, of: stamps.keys) }
         }
     }
 
@@ -61,21 +58,50 @@ extension CoordinationClient {
         guard isWatching, let path = delivery.message.subitem ?? state.withLock({ $0.path(of: delivery.presenter) }) else { return }
         let concerned = watches.withLock { $0.filter { $0.value.concerns(path) } }
         guard !concerned.isEmpty else { return }
-        state.withLock { $0.foreignAftermath[delivery.id] = path }
+        let write = state.withLock { state in
+            state.foreignAftermath[delivery.id] = path
+            return state.noteWrite(of: [path])
+        }
         let stamp = ItemStamp(path)
         Task.detached { [self] in
             for watch in concerned.values { await watch.settle() }
             state.withLock { $0.foreignAftermath[delivery.id] = nil }
-            for (presenter, watch) in concerned where watch.path == path && stamp != ItemStamp(path) && !isCoordinated(path) {
+            for (presenter, watch) in concerned where watch.path == path && stamp != ItemStamp(path) && isLatest(write, of: path) {
                 submit(.noticed(presenter, .didChange))
             }
+            state.withLock { $0.forgetWrite(write, of: [path]) }
         }
+    }
+
+    /// Whether nobody has written an item under coordination since a write: else what it has become was that one's, and is looked at behind that.
+    private func isLatest(_ write: UInt64, of path: FilePath) -> Bool {
+        state.withLock { $0.latestWrites[path] == write && !$0.isCoordinated(path) }
     }
 
     /// Says once that presenters do not hear of all, or late.
     func warnOnce(_ message: String) {
         let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
         if isFirst { logger.warning("\(message)") }
+    }
+}
+
+extension ClientState {
+    /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
+    func isCoordinated(_ path: FilePath) -> Bool {
+        isBeingWritten(path) || aftermath.values.contains { $0.contains { $0.writes(path) } }
+            || foreignAftermath.values.contains { path.starts(with: $0) }
+    }
+
+    /// Gives a write that has ended its number.
+    mutating func noteWrite(of paths: some Sequence<FilePath>) -> UInt64 {
+        nextWrite += 1
+        for path in paths { latestWrites[path] = nextWrite }
+        return nextWrite
+    }
+
+    /// A write's events have passed.
+    mutating func forgetWrite(_ write: UInt64, of paths: some Sequence<FilePath>) {
+        for path in paths where latestWrites[path] == write { latestWrites[path] = nil }
     }
 }
 

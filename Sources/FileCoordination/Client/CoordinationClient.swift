@@ -209,13 +209,14 @@ package final class CoordinationClient: Sendable {
     func end(_ id: ClaimID, _ observations: [Observation], written: [FilePath]) {
         guard !written.isEmpty, isWatching else { return submit(.end(id, observations)) }
         let stamps = Dictionary(written.map { ($0, ItemStamp($0)) }) { first, _ in first }
-        let effects = state.withLock { state in
+        let (effects, write) = state.withLock { state in
             // Under one lock with the end, so that no event falls between.
             state.aftermath[id] = state.items(of: id)
-            return state.effects(of: .end(id, observations))
+            let write = state.noteWrite(of: written)
+            return (state.effects(of: .end(id, observations)), write)
         }
         perform(effects)
-        settleAftermath(of: id, stamps)
+        settleAftermath(of: id, stamps, write: write)
     }
 
     /// The write claim with which code within these surroundings may report a move of a path, the innermost first.

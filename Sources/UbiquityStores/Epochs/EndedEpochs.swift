@@ -4,7 +4,7 @@ internal import UbiquityContainers
 /// Removes the files of ended epochs, whoever wrote them (DESIGN §4, rules 1 and 9).
 ///
 /// A log that nobody who ended its epoch had taken in stays until its author has set it aside, which shows in that the author has its place in a
-/// later epoch. Of an identifier with several branches a log stays that lies on none which they had taken in. Only names of ours are removed, and no symbolic link is followed.
+/// later epoch. Of an identifier with several branches all stay while one of them lies on none that they had taken in. Only names of ours are removed, and no symbolic link is followed.
 struct EndedEpochs {
     let layout: ContentLayout
     let files: any FileLayer
@@ -38,14 +38,21 @@ struct EndedEpochs {
     private func remove(of peer: PeerIdentifier, epoch: Int64, knownBy knowledge: Knowledge?) throws(Errno) {
         let directory = layout.logs(of: peer, epoch: epoch)
         guard try files.kind(of: directory) == .directory else { return }
-        let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }.sorted()
-        let read = knowledge?.read(among: logs, of: peer) { log in
-            let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
-            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
+        let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+        if let knowledge {
+            let unread = knowledge.unread(among: logs, of: peer) { log in
+                let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
+                return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
+            }
+            // Of several branches those that are known stay with the others, for by them it is told which is which.
+            let isForked = Set(logs.map(\.sequence)).count < logs.count
+            guard unread.isEmpty || !isForked else { return }
+            let last = knowledge.passed(peer)
+            for log in logs where log.sequence <= last { removeFile(directory.appending(log.description)) }
+            guard logs.allSatisfy({ $0.sequence <= last }) else { return }
+        } else {
+            for log in logs { removeFile(directory.appending(log.description)) }
         }
-        // The last of them goes last: by that it is seen what the others are.
-        for log in logs where read?.contains(log) != false { removeFile(directory.appending(log.description)) }
-        guard read.map({ $0.count == logs.count }) ?? true else { return }
         for (folder, isOurs) in Self.folders { removeFolder(directory.appending(folder), isOurs) }
         try? files.removeDirectory(directory)
     }

@@ -69,7 +69,9 @@ struct UnsentLogs {
         entry.logs = there.count
         for name in there.sorted() {
             guard let log = try? LogFile(decoding: try draft.bytes(of: name)), let values = try? log.largeValues else { continue }
-            entry.changes += Int(log.header.changes)
+            // A log says itself how many are in it, and may say anything.
+            let (sum, isTooGreat) = entry.changes.addingReportingOverflow(Int(clamping: log.header.changes))
+            entry.changes = isTooGreat ? .max : sum
             for (value, peers) in values where !draft.holds(value.hash) {
                 if let bytes = try bytes(of: value, peers) {
                     try draft.add(bytes, asValue: value.hash)
@@ -105,12 +107,15 @@ struct UnsentLogs {
 
     /// The logs of retired peers that are joined here and that none of those had taken in.
     private func unreadOfRetired() throws -> [(peer: PeerIdentifier, name: LogFileName)] {
-        try Retirements.all(db).keys.filter { $0 != state.peer }.sorted().flatMap { peer in
+        try Retirements.all(db).sorted { $0.key < $1.key }.flatMap { peer, fact -> [(peer: PeerIdentifier, name: LogFileName)] in
+            // One that is back does it itself.
+            let receipts = (try? files.namesIfThere(in: layout.receipts(of: peer, epoch: state.epoch))) ?? []
+            guard peer != state.peer, fact.isInForce(receipts.compactMap(Receipt.number(ofFile:)).max() ?? 0) else { return [] }
             let names = try published(by: peer)
-            let read = known.read(among: names, of: peer) { name in
+            let unread = known.unread(among: names, of: peer) { name in
                 bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0).header.predecessor }
             }
-            return names.filter { !read.contains($0) }.map { (peer, $0) }
+            return names.filter(unread.contains).map { (peer, $0) }
         }
     }
 

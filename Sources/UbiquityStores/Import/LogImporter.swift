@@ -49,18 +49,11 @@ struct LogImporter {
                 _ = try StoreKnowledge.number(of: peer, in: &peers, db)
             }
             let before = isolating ? outcome.notice : ImportNotice()
-            var next = state
-            next.clock = max(state.clock, ready.time)
             try conflicts.begin(ready, peers: peers)
             let refusal = try refusal {
-                func joinWhole() throws {
-                    try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
-                    try take(ready, peers: peers, holes, db)
-                    if isolating, let related { try resolve(related, peers: peers, state: &next, notice: &outcome.notice, db) }
-                }
-                guard isolating else { return try joinWhole() }
+                guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
                 try db.inSavepoint {
-                    try joinWhole()
+                    try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
                     return .commit
                 }
             }
@@ -71,11 +64,16 @@ struct LogImporter {
                 break
             }
             outcome.joined += 1
-            state = next
+            state.clock = max(state.clock, ready.time)
+            try holes.note(ready.log.header, peers)
+            try StoreKnowledge.take(
+                ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+            for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
+                .execute(arguments: [ready.peer.description, ready.name.description])
         }
-        if !isolating, let related, let refusal = try refusal({ try resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }) {
-            throw refusal
-        }
+        // Of all together: which of two records is in the way of the other may be said by the next log.
+        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
         try state.update(db)
         outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
@@ -84,26 +82,6 @@ struct LogImporter {
         for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
         return outcome
-    }
-
-    /// Notes that a log has been joined.
-    private func take(_ ready: ReadyLog, peers: PeerTable, _ holes: Holes, _ db: Database) throws {
-        try holes.note(ready.log.header, peers)
-        try StoreKnowledge.take(ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
-        for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
-        try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
-            .execute(arguments: [ready.peer.description, ready.name.description])
-    }
-
-    /// Finds out what is shown now; what this store cannot show is refused.
-    private func resolve(_ related: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, _ db: Database) throws {
-        do {
-            try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db)
-        } catch let error as DatabaseError where error.isOfContent {
-            throw Refusal(reason: error.schemaRefusal)
-        } catch let error as UbiquitousStoreError where error.code == .malformed {
-            throw Refusal(reason: "it holds records that this store's schema cannot show")
-        }
     }
 
     /// Looks at what an import touched, with the app's CHECKs on.
@@ -178,7 +156,8 @@ struct LogImporter {
                         importer.removedRows = []
                         if let kind { notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
                     } catch {
-                        throw named(error, table.name, change.key)
+                        // A trigger may have rolled back all there was (sqlite.org/lang_createtrigger.html#raise).
+                        throw db.isInsideTransaction ? named(error, table.name, change.key) : error
                     }
                 }
             }

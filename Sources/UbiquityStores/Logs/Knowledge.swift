@@ -72,28 +72,34 @@ public struct Knowledge: Hashable, Sendable {
         return heads[peer]?.filter { $0.sequence < hole } ?? []
     }
 
-    /// Which of some logs of a peer have certainly been taken in: heads, and what lies before them on their branches.
+    /// Which of some logs of a peer have certainly not been taken in.
+    ///
+    /// Of a peer with one branch sequences tell. Where two have one sequence, each head's branch is followed down to where they part; what lies before a
+    /// log that cannot be read may be of its branch.
     ///
     /// - Parameters:
     ///   - names: the logs.
     ///   - peer: whose they are.
-    ///   - predecessor: the hash of the log before one; nil where it is the first, or cannot be read. It is asked only where the peer has several branches.
-    /// - Returns: those; a head that is not among the logs tells nothing of them, for it may be another branch's.
-    func read(among names: [LogFileName], of peer: PeerIdentifier, predecessor: (LogFileName) -> ContentHash?) -> Set<LogFileName> {
-        let all = Set(names)
-        let known = certainHeads(of: peer).map { LogFileName(sequence: $0.sequence, hash: $0.hash) }.filter(all.contains)
-        guard Set(names.map(\.sequence)).count < names.count else {
-            let last = known.map(\.sequence).max() ?? 0
-            return all.filter { $0.sequence <= last }
+    ///   - predecessor: the hash of the log before one; nil where it is the first, or cannot be read.
+    /// - Returns: those.
+    func unread(among names: [LogFileName], of peer: PeerIdentifier, predecessor: (LogFileName) -> ContentHash?) -> Set<LogFileName> {
+        var seen: Set<Int64> = []
+        guard let fork = names.lazy.map(\.sequence).filter({ !seen.insert($0).inserted }).min() else {
+            let last = sequence(of: peer)
+            return Set(names.filter { $0.sequence > last })
         }
-        var read: Set<LogFileName> = []
-        for head in known {
-            var next: LogFileName? = head
-            while let name = next, all.contains(name), read.insert(name).inserted {
-                next = predecessor(name).map { LogFileName(sequence: name.sequence - 1, hash: $0) }
+        var (read, uncertain): (Set<LogFileName>, Int64) = ([], fork - 1)
+        for head in heads[peer] ?? [] {
+            var name = LogFileName(sequence: head.sequence, hash: head.hash)
+            while name.sequence >= fork, read.insert(name).inserted {
+                guard let hash = predecessor(name) else {
+                    uncertain = max(uncertain, name.sequence - 1)
+                    break
+                }
+                name = LogFileName(sequence: name.sequence - 1, hash: hash)
             }
         }
-        return read
+        return Set(names.filter { $0.sequence > uncertain && !read.contains($0) })
     }
 
     /// Whether a log has been taken in, as far as sequences tell: nothing between it and a head may be missing, for what lies before a hole need not be named.

@@ -178,6 +178,9 @@ extension RelatedTable {
         return try find.step()
     }
 
+    /// Whether no trigger has rolled back all there was (sqlite.org/lang_createtrigger.html#raise).
+    var isInsideTransaction: Bool { db.isInsideTransaction }
+
     /// What there is of a key.
     struct Found {
         /// Where the record is alive.
@@ -244,7 +247,7 @@ extension RelatedTable {
         do {
             try statement.run()
             return true
-        } catch let error as DatabaseError where error.isOfContent {
+        } catch let error as DatabaseError where error.isOfContent && db.isInsideTransaction {
             return false
         }
     }

@@ -86,6 +86,10 @@ extension Resolver {
             entity.outcome = .held("\(fault), without what it refers to")
             return
         }
+        if let reason = refused[RecordName(table: entity.table, key: entity.shownKey)]?[values] {
+            entity.outcome = .held(reason)
+            return
+        }
         entity.outcome = .shown(values)
     }
 
@@ -212,9 +216,11 @@ extension Resolver {
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
             note(.insert, entity.table, entity.shownKey)
-        } catch let error as DatabaseError where error.isOfContent {
+        } catch let error as DatabaseError where error.isOfContent && table.isInsideTransaction {
             // A row that this schema does not take at all.
-            entity.outcome = .held(error.message ?? "the schema refuses it")
+            let reason = error.message ?? "the schema refuses it"
+            refused[RecordName(table: entity.table, key: entity.shownKey), default: [:]][values] = reason
+            entity.outcome = .held(reason)
             try putAside(entity)
             for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
         }

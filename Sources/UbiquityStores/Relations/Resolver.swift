@@ -34,6 +34,8 @@ final class Resolver {
     /// The facts that were found, and what elections set: for a log.
     private(set) var facts: [(table: Int, fact: SameAs)] = []
     var elected: [(table: Int, registers: Registers, columns: ColumnSet)] = []
+    /// Rows that the schema has refused, with the reason: an entity that refers to itself, in whichever way, is looked at again once it is not shown.
+    var refused: [RecordName: [[RecordValue]: String]] = [:]
     /// Records for which an election is to be held.
     var contested: Set<RecordName> = []
     /// Gives elections their stamp.

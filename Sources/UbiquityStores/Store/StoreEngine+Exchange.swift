@@ -74,6 +74,8 @@ extension StoreEngine {
     /// The epoch that the marks say is present; nil where this peer is not attached.
     private func markedEpoch(_ state: StoreState) throws -> Int64? {
         guard state.attached, container?.attachment(of: state.peer) == .attached else { return nil }
+        // A link, which a synchroniser may have brought, leads to another's marks.
+        guard try (layout.way + [layout.epochs]).allSatisfy({ try files.kind(of: $0) == .directory }) else { return nil }
         return try EpochMarks(of: layout, files: files).present
     }
 
