@@ -197,6 +197,8 @@ struct HybridTimeTests {
     func next() {
         let wall = HybridTime(milliseconds: 1000)
         #expect(HybridTime.next(after: .least, wall: wall) == wall)
+        #expect(HybridTime.next(after: wall, wall: .latest) == .latest)
+        #expect(HybridTime.next(after: wall, wall: HybridTime(rawValue: .max)) == HybridTime(milliseconds: 1000, counter: 1))
         #expect(HybridTime.next(after: wall, wall: wall) == HybridTime(milliseconds: 1000, counter: 1))
         #expect(HybridTime.next(after: HybridTime(milliseconds: 2000), wall: wall) == HybridTime(milliseconds: 2000, counter: 1))
         #expect(HybridTime.next(after: HybridTime(milliseconds: 1000, counter: .max), wall: wall) == HybridTime(milliseconds: 1001))

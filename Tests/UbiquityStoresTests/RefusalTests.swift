@@ -25,6 +25,9 @@ struct RefusalTests {
                 CREATE TABLE twofaced (id TEXT COLLATE NOCASE NOT NULL, PRIMARY KEY (id COLLATE BINARY));
                 CREATE VIEW seen AS SELECT 1 AS id;
                 CREATE TRIGGER touch AFTER INSERT ON keyless BEGIN UPDATE uniquely SET x = 1; END;
+                CREATE TRIGGER ignoring BEFORE INSERT ON keyless WHEN NEW.x BEGIN SELECT RAISE(IGNORE); END;
+                CREATE TRIGGER keeping BEFORE DELETE ON uniquely BEGIN SELECT RAISE (ABORT, 'no'); END;
+                CREATE TRIGGER fine BEFORE UPDATE ON uniquely BEGIN SELECT RAISE(ABORT, 'no'); END;
                 """)
         ) {
             SyncedTable("counted")
@@ -48,7 +51,8 @@ struct RefusalTests {
                 let expected = [
                     "INTEGER PRIMARY KEY", "no primary key", "may be NULL", "NOCASE", "ON CONFLICT", "not its primary key", "view",
                     "“missing” does not exist",
-                    "Trigger “touch”", "hides SQLite's own rowid", "has no type", "of “twofaced” has the collation NOCASE",
+                    "Trigger “touch”", "Trigger “ignoring”", "Trigger “keeping”", "hides SQLite's own rowid", "has no type",
+                    "of “twofaced” has the collation NOCASE",
                 ]
                 return lines.count == expected.count && expected.allSatisfy { part in lines.contains { $0.contains(part) } }
             }

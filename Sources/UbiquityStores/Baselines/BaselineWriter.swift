@@ -94,7 +94,8 @@ struct BaselineWriter {
         let clock = "store.\(shape.clockTable)"
         let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
         let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
-        let columns = own + ["life", "time", "peer", "columns", "others"] + shape.columns.map { "t.\($0.quotedIdentifier)" }
+        // An app's columns may have these names, too.
+        let columns = own + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + shape.columns.map { "t.\($0.quotedIdentifier)" }
         // A row that shows other records than its own, or its own otherwise, is computed.
         let isShown = shape.keyColumns.indices.map { "a.s\($0) = \(own[$0])" }.joined(separator: " AND ")
         let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\(shape.asideTable))")!

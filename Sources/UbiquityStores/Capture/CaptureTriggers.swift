@@ -112,8 +112,10 @@ extension CaptureTriggers {
         if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
         for unique in shape.uniques where unique.isEnforced {
             var parts = unique.terms.map { term in
-                term.isColumn
-                    ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(term.sql) = (SELECT \(term.sql) FROM (SELECT \(newRow)))"
+                // An expression may fail on rows that are not in the index.
+                let value = unique.condition.map { "CASE WHEN (\($0)) THEN \(term.sql) END" } ?? term.sql
+                return term.isColumn
+                    ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(value) = (SELECT \(value) FROM (SELECT \(newRow)))"
             }
             if let condition = unique.condition { parts.append("(\(condition))") }
             conditions.append("(\(parts.joined(separator: " AND ")))")

@@ -26,7 +26,7 @@ struct CheckInspector {
     private let copy: RawStatement
     private let clear: RawStatement
 
-    /// An inspector of a table; nil where it has no CHECKs.
+    /// An inspector of a table; nil where it has no CHECKs, or one that names the table itself, so that it fits no copy.
     init?(_ shape: TableShape, _ db: Database) throws {
         guard let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [shape.name]),
             sql.uppercased().contains("CHECK"), let definition = Self.definition(sql)
@@ -35,7 +35,11 @@ struct CheckInspector {
         self.db = db
         let mirror = "ubiquity_checked_\(shape.number)"
         if try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = ?)", arguments: [mirror])! {
-            try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
+            do {
+                try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
+            } catch let error as DatabaseError where error.isOfContent {
+                return nil
+            }
         }
         let columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [shape.name])
             .map(\.quotedIdentifier).joined(separator: ", ")
@@ -82,7 +86,8 @@ struct CheckInspector {
         for (index, value) in values.enumerated() { copy.bind(index + 1, value) }
         do {
             try copy.run()
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_CHECK {
+        } catch let error as DatabaseError where error.isOfContent {
+            // Or it cannot be told, such as `json_extract()` of what is no JSON: the app's own write would fail alike.
             return error.message ?? "a CHECK fails"
         }
         try clear.run()

@@ -36,8 +36,10 @@ package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
     package var date: Date { Date(timeIntervalSince1970: Double(rawValue >> 16) / 1000) }
 
     /// The reading for a new event: the wall's time, or just above what has been seen.
+    ///
+    /// A wall clock beyond ``latest`` is not believed: nobody would take in what is written by it, nor anything that is written later.
     package static func next(after seen: HybridTime, wall: HybridTime) -> HybridTime {
-        HybridTime(rawValue: max(wall.rawValue, seen.rawValue + 1))
+        HybridTime(rawValue: max(wall <= latest ? wall.rawValue : 0, seen.rawValue + 1))
     }
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

@@ -117,13 +117,7 @@ struct StoreUpgrade {
         try db.execute(
             sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
         try markDuplicates(of: shape)
-        let isAside = try Bool.fetchOne(
-            db, sql: "SELECT EXISTS (SELECT 1 FROM \(shape.asideTable)) OR EXISTS (SELECT 1 FROM \(shape.sameTable))")!
-        guard isAside, !shapes.contains(where: \.isRelated) else { return }
-        throw UbiquitousStoreError(
-            .invalidSchema,
-            "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys, of which the new schema has none: keep one, or declare one with `unique:`. The store is as it was."
-        )
+        try relations.checkStillRelated(among: shapes, db)
     }
 
     /// Marks the rows that are one by a rule which is declared newly.

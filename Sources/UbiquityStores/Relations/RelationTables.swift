@@ -52,6 +52,18 @@ struct RelationTables {
                 """, arguments: [shape.name])
     }
 
+    /// Refuses a schema without any relations, where something is aside by those that it had.
+    func checkStillRelated(among shapes: [TableShape], _ db: Database) throws {
+        guard !shapes.contains(where: \.isRelated) else { return }
+        let isAside = try Bool.fetchOne(
+            db, sql: "SELECT EXISTS (SELECT 1 FROM \(shape.asideTable)) OR EXISTS (SELECT 1 FROM \(shape.sameTable))")!
+        guard isAside else { return }
+        throw UbiquitousStoreError(
+            .invalidSchema,
+            "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys, of which the new schema has none: keep one, or declare one with `unique:`. The store is as it was."
+        )
+    }
+
     /// The columns of a reference in the table of what is aside.
     func ownColumns(of key: ForeignKey) -> [String] {
         key.columns.map { column in

@@ -186,12 +186,22 @@ struct SchemaInspector {
     /// An app's trigger that writes a synced table would write again what an import brings from the device where it ran.
     private mutating func checkTriggers(writing tables: [String]) throws {
         for trigger in try Row.fetchAll(
-            db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'")
+            db, sql: "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'")
         {
             let (name, sql): (String, String) = (trigger["name"], trigger["sql"])
             guard !sql.lowercased().contains("ubiquity_import") else { continue }
             guard let begin = sql.range(of: "BEGIN", options: .caseInsensitive) else { continue }
             let body = sql[begin.upperBound...].lowercased()
+            let own: String = trigger["tbl_name"]
+            if let table = tables.first(where: { $0.lowercased() == own.lowercased() }) {
+                // What another device has written and this one passes over would be lost in silence; what it may not delete it could never show otherwise.
+                let isOfDelete = sql[..<begin.lowerBound].firstMatch(of: /\bDELETE\b/.ignoresCase()) != nil
+                if body.firstMatch(of: isOfDelete ? /\braise\s*\(/ : /\braise\s*\(\s*(?:ignore|rollback)\b/) != nil {
+                    violations.append(
+                        "Trigger “\(name)” could hinder an import that writes the synced table “\(table)” (RAISE): add WHEN (SELECT active FROM ubiquity_import) = 0."
+                    )
+                }
+            }
             for table in tables where body.contains(table.lowercased()) {
                 violations.append(
                     "Trigger “\(name)” could write the synced table “\(table)” during an import: add WHEN (SELECT active FROM ubiquity_import) = 0.")

@@ -13,6 +13,7 @@ enum StoreInstaller {
             guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
             numbered.append(known)
         }
+        for shape in numbered { try RelationTables(shape: shape).checkStillRelated(among: numbered, db) }
         return numbered
     }
 

@@ -76,7 +76,8 @@ struct DatabaseCopy {
         try queue.writeWithoutTransaction { db in
             // Merged rows may break a CHECK.
             try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
-            for pragma in ["encoding", "page_size", "auto_vacuum"] {
+            // A store is in UTF-8, as baselines are: no connection has databases of two encodings (sqlite.org/pragma.html#pragma_encoding).
+            for pragma in (isStripped ? ["encoding"] : []) + ["page_size", "auto_vacuum"] {
                 let value = try DatabaseValue.fetchOne(source, sql: "PRAGMA main.\(pragma)")
                 try db.execute(sql: "PRAGMA \(pragma) = \(value.flatMap(String.fromDatabaseValue)?.quotedIdentifier ?? value?.description ?? "0")")
             }
