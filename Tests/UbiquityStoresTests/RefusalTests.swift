@@ -281,9 +281,7 @@ extension RefusalTests {
             try await reopened.close()
         }
     }
-}
 
-extension RefusalTests {
     @Test("a log that this store's schema refuses is quarantined with the reason, and other peers' logs go on")
     func refusedByConstraint() async throws {
         let strict = SyncedSchema(

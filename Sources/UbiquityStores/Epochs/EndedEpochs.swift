@@ -39,20 +39,16 @@ struct EndedEpochs {
         let directory = layout.logs(of: peer, epoch: epoch)
         guard try files.kind(of: directory) == .directory else { return }
         let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
-        if let knowledge {
-            let unread = knowledge.unread(among: logs, of: peer) { log in
-                let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
-                return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
-            }
-            // Of several branches those that are known stay with the others, for by them it is told which is which.
-            let isForked = Set(logs.map(\.sequence)).count < logs.count
-            guard unread.isEmpty || !isForked else { return }
-            let last = knowledge.passed(peer)
-            for log in logs where log.sequence <= last { removeFile(directory.appending(log.description)) }
-            guard logs.allSatisfy({ $0.sequence <= last }) else { return }
-        } else {
-            for log in logs { removeFile(directory.appending(log.description)) }
+        let unread = knowledge?.unread(among: logs, of: peer) { log in
+            let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
+            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
         }
+        // Of several branches those that are known stay with the others, for by them it is told which is which.
+        let isForked = Set(logs.map(\.sequence)).count < logs.count
+        guard !isForked || unread?.isEmpty != false else { return }
+        let last = knowledge?.passed(peer) ?? .max
+        for log in logs where log.sequence <= last { removeFile(directory.appending(log.description)) }
+        guard logs.allSatisfy({ $0.sequence <= last }) else { return }
         for (folder, isOurs) in Self.folders { removeFolder(directory.appending(folder), isOurs) }
         try? files.removeDirectory(directory)
     }
