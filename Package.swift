@@ -124,7 +124,9 @@ let package = Package(
             dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ToolProcesses", arguments, grdb, system], path: "Tools/Wipes",
             swiftSettings: settings),
         .target(name: "BareInotify", path: "Tools/Reference", exclude: ["main.c"]),
-        .target(name: "ToolProcesses", dependencies: [subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
+        // How a test, or a tool that runs other programs, waits: with a limit, and saying for what.
+        .target(name: "Waiting", path: "Tools/Waiting", swiftSettings: settings),
+        .target(name: "ToolProcesses", dependencies: ["Waiting", subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-bench",
             dependencies: [
@@ -143,32 +145,40 @@ let package = Package(
             name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),
         .testTarget(
             name: "TreeWatchingTests",
-            dependencies: ["TreeWatching", "UbiquityTesting", "ToolProcesses", "ubwatch", "inotifytools-source", "CLinux", logging, system],
+            dependencies: [
+                "TreeWatching", "UbiquityTesting", "ToolProcesses", "Waiting", "ubwatch", "inotifytools-source", "CLinux", logging, system,
+            ],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
-            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", system, logging], swiftSettings: settings),
+            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", "Waiting", system, logging],
+            swiftSettings: settings),
         .testTarget(
-            name: "UbiquityContainersTests", dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityTesting", system],
+            name: "UbiquityContainersTests",
+            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityTesting", "Waiting", system],
             swiftSettings: settings
         ),
         .testTarget(
             name: "UbiquityStoresTests",
-            dependencies: ["TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", grdb, sqlite, system, logging],
+            dependencies: [
+                "TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
+            ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
-            name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", grdb, system],
+            name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "Waiting", grdb, system],
             swiftSettings: settings),
         .testTarget(
-            name: "PeopleTests", dependencies: ["PeopleStore", "Ubiquity", "UbiquityTesting", grdb, system], path: "Examples/People/Tests",
+            name: "PeopleTests", dependencies: ["PeopleStore", "Ubiquity", "UbiquityTesting", "Waiting", grdb, system], path: "Examples/People/Tests",
             swiftSettings: settings),
         .testTarget(
             name: "SyncthingTests",
-            dependencies: ["ToolProcesses", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system], swiftSettings: settings
+            dependencies: ["ToolProcesses", "Waiting", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch", "ubcontrol", "ubiquityd", "ubiquity-torture",
+                "ToolProcesses", "Waiting", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch", "ubcontrol", "ubiquityd",
+                "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],

@@ -55,7 +55,7 @@ actor Device {
 
     /// Starts `notes run`, and waits until it is ready.
     func start() async throws {
-        let tool = try await RunningTool("notes", ["run", "--json", "--home", home])
+        let tool = try await RunningTool("notes", ["run", "--json", "--home", home], limit: nil)
         running = tool
         lines = []
         reading = Task {

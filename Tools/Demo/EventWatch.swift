@@ -17,7 +17,7 @@ actor EventWatch {
 
     /// Starts watching, and waits until everything is watched.
     init(_ directory: FilePath) async throws {
-        tool = try await RunningTool("ubwatch", ["events", directory.string, "--json"])
+        tool = try await RunningTool("ubwatch", ["events", directory.string, "--json"], limit: nil)
         reading = Task { [tool] in
             for await line in tool.lines {
                 if let event = try? JSONDecoder().decode(Event.self, from: Data(line.utf8)) { self.take(event) }

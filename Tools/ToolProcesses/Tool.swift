@@ -2,6 +2,7 @@ internal import Foundation
 internal import Subprocess
 internal import Synchronization
 public import SystemPackage
+internal import Waiting
 
 /// The package's programs, which lie beside the program that asks.
 public enum Tool {
@@ -30,10 +31,13 @@ public enum Tool {
     ///   - name: one of the package's programs, or an absolute path.
     ///   - arguments: its arguments.
     ///   - environment: added to this process's.
+    ///   - limit: how long it may run, in the time of a quiet machine; nil for ever. It is killed then.
     /// - Returns: status and output.
-    /// - Throws: an error where the program cannot be started.
-    public static func run(_ name: String, _ arguments: [String], environment: [String: String] = [:]) async throws -> Outcome {
-        let running = try await RunningTool(name, arguments, environment: environment)
+    /// - Throws: an error where the program cannot be started, or has not ended within its limit.
+    public static func run(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], limit: Duration? = RunningTool.usualLimit
+    ) async throws -> Outcome {
+        let running = try await RunningTool(name, arguments, environment: environment, limit: limit)
         var output = ""
         for await line in running.lines { output += line + "\n" }
         var outcome = try await running.end()
@@ -50,6 +54,9 @@ public final class RunningTool: Sendable {
     public let identifier: Int32
     private let running: Task<Tool.Outcome, any Error>
 
+    /// How long a program may run that has no reason to run longer, in the time of a quiet machine.
+    public static let usualLimit = Duration.seconds(600)
+
     /// The most that is kept of standard error, and the longest line.
     private static let limit = 64 << 20
 
@@ -59,11 +66,15 @@ public final class RunningTool: Sendable {
     ///   - name: one of the package's programs, or an absolute path.
     ///   - arguments: its arguments.
     ///   - environment: added to this process's.
+    ///   - limit: how long it may run, in the time of a quiet machine; nil for ever. It is killed then, its lines end, and ``end()`` says so.
     /// - Throws: an error where the program cannot be started.
-    public init(_ name: String, _ arguments: [String], environment: [String: String] = [:]) async throws {
+    public init(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], limit: Duration? = RunningTool.usualLimit
+    ) async throws {
         let (lines, printed) = AsyncStream.makeStream(of: String.self)
         let (started, starting) = AsyncStream.makeStream(of: Int32.self)
         let values = Dictionary(uniqueKeysWithValues: environment.map { (Environment.Key(stringLiteral: $0.key), Optional($0.value)) })
+        let alarm = Alarm("\(name) \(arguments.joined(separator: " "))")
         let running = Task {
             defer {
                 printed.finish()
@@ -75,8 +86,14 @@ public final class RunningTool: Sendable {
             ) { execution in
                 starting.yield(execution.processIdentifier.value)
                 starting.finish()
-                for try await line in execution.standardOutput.strings() { printed.yield(line) }
+                let timer = limit.map { alarm.set($0, execution.processIdentifier.value) }
+                defer { timer?.cancel() }
+                for try await line in execution.standardOutput.strings() {
+                    printed.yield(line)
+                    alarm.hear(line)
+                }
             }
+            try alarm.check()
             let errors = result.standardError
             return switch result.terminationStatus {
             case .exited(let status): Tool.Outcome(status: status, signal: nil, errors: errors)
@@ -105,5 +122,31 @@ public final class RunningTool: Sendable {
     public func stop() async throws -> Tool.Outcome {
         signal(SIGTERM)
         return try await end()
+    }
+}
+
+/// Kills a program that runs too long.
+private final class Alarm: Sendable {
+    private let program: String
+    private let last = Mutex("")
+    private let overdue = Mutex<Overdue?>(nil)
+
+    init(_ program: String) { self.program = program }
+
+    func hear(_ line: String) { last.withLock { $0 = line } }
+
+    func set(_ limit: Duration, _ process: Int32) -> Task<Void, any Error> {
+        Task {
+            let time = try await QuietTime.sleep(limit)
+            let line = last.withLock { $0 }
+            let seen = line.isEmpty ? "" : "as its last line “\(line)”"
+            overdue.withLock { $0 = Overdue("the end of \(program)", limit: limit, time: time, seen: seen, place: "A test") }
+            kill(process, SIGKILL)
+        }
+    }
+
+    /// - Throws: ``Overdue`` where it has been killed.
+    func check() throws {
+        if let error = overdue.withLock({ $0 }) { throw error }
     }
 }

@@ -18,7 +18,7 @@ final class Device: Sendable {
 
     init(_ name: String, home: FilePath, pace: Int) async throws {
         self.name = name
-        tool = try await RunningTool("ubiquity-wipes", ["device", "--home", home.string, "--name", name, "--pace", String(pace)])
+        tool = try await RunningTool("ubiquity-wipes", ["device", "--home", home.string, "--name", name, "--pace", String(pace)], limit: nil)
         let task = Task { [tool, weak self] in
             for await line in tool.lines { self?.heard(line) }
             self?.heard(nil)
