@@ -151,18 +151,29 @@ public struct DeviceHome: Sendable, Hashable {
     }
 
     /// The signed-in account's name and record.
-    package var signedIn: (name: AccountName, record: AccountRecord)? {
+    package typealias SignedInAccount = (name: AccountName, record: AccountRecord)
+
+    /// The signed-in account.
+    ///
+    /// Where the process watches the home, all who watch are told what this call has found: nobody acts upon an account that others never hear of.
+    package var signedIn: SignedInAccount? {
         get throws(ContainerError) {
-            let files = HomeFiles(home: self)
-            guard let signedIn = try files.read(SignedIn.self, from: files.accountFile) else { return nil }
-            let name = try AccountName(signedIn.account)
-            guard let record = try files.record(of: name) else {
-                throw ContainerError(
-                    .malformed, "\(files.recordFile(of: name)) is missing although \(name) is signed in; sign in again.",
-                    path: files.recordFile(of: name))
-            }
-            return (name, record)
+            if let monitor = IdentityMonitor.existing(for: self) { return try monitor.read() }
+            return try readSignedIn()
         }
+    }
+
+    /// Reads `account.json`, and tells nobody.
+    func readSignedIn() throws(ContainerError) -> SignedInAccount? {
+        let files = HomeFiles(home: self)
+        guard let signedIn = try files.read(SignedIn.self, from: files.accountFile) else { return nil }
+        let name = try AccountName(signedIn.account)
+        guard let record = try files.record(of: name) else {
+            throw ContainerError(
+                .malformed, "\(files.recordFile(of: name)) is missing although \(name) is signed in; sign in again.",
+                path: files.recordFile(of: name))
+        }
+        return (name, record)
     }
 
     /// Where what was set aside is kept, with reasons.

@@ -11,7 +11,8 @@ extension Notification.Name {
 
 /// The token of the signed-in account, as it changes; nil while signed out.
 ///
-/// An iteration begins with the present token, ends with its task, and misses nothing in between that lasted.
+/// An iteration begins with the present token, ends with its task, and misses nothing in between that lasted, or that a read of the account in this process has
+/// found: if ``DeviceHome/ubiquityIdentityToken`` was nil once, the sequence has said so too.
 public struct IdentityChanges: AsyncSequence, Sendable {
     /// A token, or nil.
     public typealias Element = UbiquityIdentityToken?
@@ -52,9 +53,9 @@ extension DeviceHome {
         get throws(ContainerError) { IdentityChanges(monitor: try IdentityMonitor.shared(for: self)) }
     }
 
-    /// Looks whether the account is another than before, such as after the app has resumed; tells the same as if it had been noticed.
+    /// Looks whether the account is another than was told last, such as after the app has resumed; tells everybody, as if it had been noticed.
     ///
-    /// - Returns: whether it is another.
+    /// - Returns: whether this call has found another.
     /// - Throws: `ContainerError` where the home cannot be read.
     @discardableResult
     public func recheckIdentity() throws(ContainerError) -> Bool { try IdentityMonitor.shared(for: self).check() }

@@ -4,6 +4,9 @@ internal import SystemPackage
 internal import TreeWatching
 
 /// Notices when another account is signed in, or none: one for each device home that a process uses, for as long as somebody wants to know.
+///
+/// While there is one, every read of the signed-in account in the process goes through ``read()``: what anybody in the process has seen is told to everybody.
+/// A sign-out and a sign-in in quick succession are therefore told unless nobody has seen the time between.
 final class IdentityMonitor: Sendable {
     /// A token, or that there is none.
     typealias State = UbiquityIdentityToken?
@@ -14,6 +17,9 @@ final class IdentityMonitor: Sendable {
     let suspensions = Broadcast<Void>(buffering: .bufferingNewest(1))
     private let last: Mutex<State>
     private let watcher: TreeWatcher
+    /// Posts notifications, in order.
+    private let poster: DispatchQueue
+    private static let posting = DispatchSpecificKey<ObjectIdentifier>()
 
     /// Those that are in use, by home.
     private static let monitors = Mutex<[DeviceHome: Weak]>([:])
@@ -22,11 +28,14 @@ final class IdentityMonitor: Sendable {
         weak let monitor: IdentityMonitor?
     }
 
+    /// The home's monitor, if the process has one.
+    static func existing(for home: DeviceHome) -> IdentityMonitor? { monitors.withLock { $0[home]?.monitor } }
+
     /// The home's monitor.
     ///
     /// - Throws: `ContainerError` where the home cannot be made, read or watched.
     static func shared(for home: DeviceHome) throws(ContainerError) -> IdentityMonitor {
-        if let monitor = monitors.withLock({ $0[home]?.monitor }) { return monitor }
+        if let monitor = existing(for: home) { return monitor }
         let new = try IdentityMonitor(home)
         return monitors.withLock { monitors in
             if let other = monitors[home]?.monitor { return other }
@@ -47,7 +56,8 @@ final class IdentityMonitor: Sendable {
         } catch {
             throw ContainerError(.fileSystem, "The device home \(home.path) cannot be watched: \(error)", path: home.path, cause: error)
         }
-        let token = try home.ubiquityIdentityToken
+        poster = DispatchQueue(label: "ubiquity.identity")
+        let token = try home.readSignedIn()?.record.token
         last = Mutex(token)
         states = Broadcast(present: token)
         let watched = home.path.appending("account.json")
@@ -61,9 +71,9 @@ final class IdentityMonitor: Sendable {
             }
             let suspended = home.path.appending(HomeFiles.suspendedDirectoryName)
             if batch.contains(where: { $0.path.starts(with: suspended) || $0.kind == .rescanned }) { self?.suspensions.post { _ in () } }
-            // A file that is damaged is another's to report: who asks for the token is told.
-            if concerns { DispatchQueue.global().async { [weak self] in _ = try? self?.check() } }
+            if concerns { self?.checkSoon(after: .zero) }
         }
+        poster.setSpecific(key: Self.posting, value: ObjectIdentifier(self))
     }
 
     deinit {
@@ -72,29 +82,59 @@ final class IdentityMonitor: Sendable {
         suspensions.close()
     }
 
-    /// Looks whether the account is another than before, and tells everybody.
+    /// Reads who is signed in, and tells everybody where that is another than was told last.
     ///
-    /// - Returns: whether it is.
+    /// Notifications are posted behind the call, so that it waits for nobody.
+    ///
+    /// - Throws: `ContainerError` where the home cannot be read.
+    func read() throws(ContainerError) -> DeviceHome.SignedInAccount? { try look().account }
+
+    /// Looks whether the account is another than was told last, and returns when everybody has been told.
+    ///
+    /// - Returns: whether this call has found another.
     /// - Throws: `ContainerError` where the home cannot be read.
     @discardableResult
     func check() throws(ContainerError) -> Bool {
+        let isOther = try look().isOther
+        // An observer that asks is called by the queue itself.
+        if DispatchQueue.getSpecific(key: Self.posting) != ObjectIdentifier(self) { poster.sync {} }
+        return isOther
+    }
+
+    private func look() throws(ContainerError) -> (account: DeviceHome.SignedInAccount?, isOther: Bool) {
         // One look at a time: what is told last is what was read last.
-        let result: Result<Bool, ContainerError> = last.withLock { last in
+        let result: Result<(DeviceHome.SignedInAccount?, Bool), ContainerError> = last.withLock { last in
             do throws(ContainerError) {
-                let token = try home.ubiquityIdentityToken
-                guard token != last else { return .success(false) }
+                let account = try home.readSignedIn()
+                let token = account?.record.token
+                guard token != last else { return .success((account, false)) }
                 last = token
                 states.post { present in
                     present = [token]
                     return token
                 }
-                return .success(true)
+                poster.async { [path = home.path.string] in
+                    NotificationCenter.default.post(name: .ubiquityIdentityDidChange, object: nil, userInfo: ["home": path])
+                }
+                return .success((account, true))
             } catch {
                 return .failure(error)
             }
         }
-        let isOther = try result.get()
-        if isOther { NotificationCenter.default.post(name: .ubiquityIdentityDidChange, object: nil, userInfo: ["home": home.path.string]) }
-        return isOther
+        return try result.get()
+    }
+
+    /// Looks in a while, and where the home cannot be read, again and again: nothing tells when it can be.
+    ///
+    /// A file that is damaged is told to whoever asks for the account.
+    private func checkSoon(after pause: Duration) {
+        let seconds = Double(pause.components.seconds)
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
+            do {
+                try self?.check()
+            } catch {
+                self?.checkSoon(after: min(max(pause * 2, .seconds(1)), .seconds(60)))
+            }
+        }
     }
 }

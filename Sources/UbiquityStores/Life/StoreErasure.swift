@@ -75,7 +75,7 @@ extension StoreFiles {
     ///   - isStopped: asked after what may last.
     /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
     func eraseGone(_ account: AccountName, _ base: StoreBase? = nil, unless isStopped: () async -> Bool) async throws {
-        await base?.runner?.stop()
+        await base?.stop()
         // Somebody may be reading still: then it goes when the store is opened again.
         if let base, (try? base.pool.close()) == nil { return }
         guard try await exists(.account(account)), try !hasFormer(account) else { return }

@@ -46,7 +46,7 @@ extension StoreKeeper {
 
     /// Lets go of a file that is being filled.
     func dropGathered() {
-        gathered?.base.runner?.cancel()
+        gathered?.base.halt()
         gathered = nil
     }
 

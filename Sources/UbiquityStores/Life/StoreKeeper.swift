@@ -8,7 +8,7 @@ internal import UbiquityContainers
 actor StoreKeeper {
     let files: StoreFiles
     var life: StoreLife
-    private weak var store: UbiquitousStore?
+    private(set) weak var store: UbiquitousStore?
     /// The account's file that is being filled while another is in use.
     var gathered: (account: AccountName, base: StoreBase)?
     /// The file that the passage under way leads to, and where it comes from.
@@ -22,9 +22,11 @@ actor StoreKeeper {
     private var questions = 0
     /// Tells who waits that a step has been done, or an answer has come.
     private let answers = Broadcast<Void>()
-    private var retrying: Task<Void, Never>?
+    var retrying: Task<Void, Never>?
     var rechecking: Task<Void, Never>?
-    private var watching: Task<Void, Never>?
+    var watching: Task<Void, Never>?
+    /// Why the home is not watched.
+    var unwatched: (any Error)?
     var failure: (any Error)?
     /// Why the account's file has not been made anew, though that was asked for.
     var refusal: (any Error)?
@@ -48,16 +50,7 @@ actor StoreKeeper {
         tellBeginning(store)
         report(store.current)
         if options.removesFilesOfGoneAccounts { erase { files, isStopped in try await files.eraseGone(unless: isStopped) } }
-        watching = Task { [weak self, home = files.home] in
-            do {
-                for await _ in try home.identityChanges {
-                    guard let self else { return }
-                    await self.identify()
-                }
-            } catch {
-                await self?.note(error)
-            }
-        }
+        watch()
         gatherIfNeeded()
         _ = drive()
     }
@@ -98,43 +91,12 @@ actor StoreKeeper {
 
     // MARK: What is so
 
-    /// Looks who is signed in, and whether another process has read that account's content.
-    func identify() async {
-        do {
-            let account = try files.home.account
-            if let account, account != rebuilding, !life.gathered.contains(account), try await files.isGathered(account),
-                try !files.hasFormer(account)
-            {
-                learn { $0.gather(account) }
-            }
-            // It may be another by now.
-            let now = try files.home.account
-            learn { $0.identify(now) }
-        } catch {
-            note(error)
-        }
-    }
-
-    /// Notes what stands in the way; a home that cannot be read says nothing else.
-    private func note(_ error: any Error) {
-        failure = error
-        logger.error("\(files.path.lastComponent!.string): \(error)")
-    }
-
     func learn(_ what: (inout StoreLife) -> Void) {
         what(&life)
         if let asking, life.step != .ask(asking.passage) { endAsking() }
         gatherIfNeeded()
         _ = drive()
         resume()
-    }
-
-    /// Exchanges again where that was ended for an account that is back.
-    private func resume() {
-        guard options.exchangesAutomatically, !isStopped, life.step == nil, life.place.account == life.account, let base = store?.current,
-            base.isHalted
-        else { return }
-        Task { try? await base.run() }
     }
 
     /// Looks at everything now, and goes as far as that leads.
@@ -179,7 +141,7 @@ actor StoreKeeper {
     var gatheringEngine: StoreEngine? { gathered?.base.engine }
 
     /// What stood in the way last, in words; nil where nothing does.
-    var obstacle: String? { (failure ?? refusal).map { String(describing: $0) } }
+    var obstacle: String? { (failure ?? refusal ?? unwatched).map { String(describing: $0) } }
 
     // MARK: Going
 
@@ -206,10 +168,12 @@ actor StoreKeeper {
             // Nobody has the store any more.
             guard store != nil else { return halt() }
             if case .ask = step, asking != nil { return }
+            await files.context.moments?(.begins(step.kind))
             do {
                 try await carryOut(step)
                 failure = nil
             } catch {
+                await files.context.moments?(.failed(step.kind))
                 failure = error
                 logger.error("\(files.path.lastComponent!.string): \(error)")
                 life.fail()
@@ -220,33 +184,19 @@ actor StoreKeeper {
         }
     }
 
-    /// Sets out again after a while; who calls `settled()` does not wait for that.
-    private func retryLater() {
-        guard options.exchangesAutomatically, retrying == nil else { return }
-        retrying = Task { [weak self] in
-            guard (try? await Task.sleep(for: .seconds(5))) != nil else { return }
-            await self?.retry()
-        }
-    }
-
-    private func retry() {
-        retrying = nil
-        learn { $0.retry() }
-    }
-
     private func carryOut(_ step: StoreLife.Step) async throws {
         guard let store else { return }
         switch step {
         case .ask(let passage): await ask(passage, store)
         case .prepare(let passage):
             try await prepare(passage, store)
-            life.complete(step)
+            await complete(step)
         case .tellWillChange(let passage):
             await tellWillChange(passage, store)
-            life.complete(step)
+            await complete(step)
         case .swap(let passage):
             try await swap(passage, store)
-            life.complete(step)
+            await complete(step)
             gatherIfNeeded()
         case .tellDidChange(let passage):
             tell(passage, store, isDone: true)
@@ -258,8 +208,13 @@ actor StoreKeeper {
             eraseIfGone(passage)
             // The file that has been left is closed once nobody reads from it.
             origin = nil
-            life.complete(step)
+            await complete(step)
         }
+    }
+
+    private func complete(_ step: StoreLife.Step) async {
+        await files.context.moments?(.done(step.kind))
+        life.complete(step)
     }
 
     private func ask(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async {
@@ -331,6 +286,12 @@ actor StoreKeeper {
             throw UbiquitousStoreError(
                 .notADatabase, "The file of \(account) cannot be read; a new one is made from the container.", path: files.path)
         }
+        guard try await StoreFiles.isGathered(base) else {
+            // It has been removed since it was looked at, as that of an account that was gone.
+            learn { $0.scatter(account) }
+            throw UbiquitousStoreError(
+                .contentIncomplete, "The file of \(account) has been removed; a new one is made from the container.", path: files.path)
+        }
         return base
     }
 
@@ -367,11 +328,10 @@ actor StoreKeeper {
         } else {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }
         }
-        old.runner?.cancel()
+        old.halt()
         if options.exchangesAutomatically {
             Task {
-                try? await new.engine.start()
-                try? await new.run()
+                await new.begin()
                 new.runner?.wake()
             }
         }

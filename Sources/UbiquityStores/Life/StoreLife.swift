@@ -66,6 +66,9 @@ struct StoreLife: Equatable, Sendable {
         return gathered.contains(account) ? .account(account) : .fallback(account)
     }
 
+    /// Whether nothing is to be done: the store is where it is to be, and the account's content has been read.
+    var isAtRest: Bool { step == nil && place == goal && gathering == nil }
+
     /// The account whose content is to be gathered; nil where there is none, or its content has been.
     var gathering: AccountName? { account.flatMap { gathered.contains($0) ? nil : $0 } }
 

@@ -26,11 +26,12 @@ extension UbiquitousStore {
         try await open(at: path, options: options, container: container, home: home, schema: schema, now: { Date() })
     }
 
-    /// The same with a clock, files and a log of the caller's.
+    /// Opens a store that follows the account, with the given clock, files and log, and calls `moments` at each moment of its way from file to file.
     @concurrent
     package static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
-        now: @escaping @Sendable () -> Date, files: any FileLayer = LinuxFileLayer(), logger: Logger = .ubiquity
+        now: @escaping @Sendable () -> Date, files: any FileLayer = LinuxFileLayer(), logger: Logger = .ubiquity,
+        moments: (@Sendable (KeeperMoment) async -> Void)? = nil
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options)
         let home = try home ?? DeviceHome.standard()
@@ -38,17 +39,15 @@ extension UbiquitousStore {
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
             try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))
         }
-        let context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
+        var context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
+        context.moments = moments
         let places = StoreFiles(path: path, identifier: identifier, home: home, context: context)
         let (base, life) = try await places.begin()
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
         if options.exchangesAutomatically {
             // A file system that does not answer holds up nobody.
-            Task { [weak base] in
-                try? await base?.engine.start()
-                try? await base?.run()
-            }
+            Task { [weak base] in await base?.begin() }
         }
         await keeper.start(store)
         return store

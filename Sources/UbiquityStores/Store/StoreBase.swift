@@ -17,6 +17,8 @@ struct StoreContext: Sendable {
     var isReadOnly = false
     var notices = Broadcast<StoreNotice>()
     let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
+    /// Is called at each moment of the keeper's work; nil outside of tests.
+    var moments: (@Sendable (KeeperMoment) async -> Void)?
 }
 
 /// One SQLite file in use beneath a store, and what moves logs between it and the container.
@@ -24,12 +26,17 @@ final class StoreBase: Sendable {
     let file: StoreFile
     let sealer: Sealer
     let engine: StoreEngine
-    /// What runs the engine, once it does.
-    private let running = Mutex<StoreRunner?>(nil)
-    private let halted = Mutex(false)
-    var runner: StoreRunner? { running.withLock { $0 } }
-    /// Whether it has run, and does no longer.
-    var isHalted: Bool { halted.withLock { $0 } }
+    /// What runs the engine, and whether anything is to.
+    private struct Running {
+        var runner: StoreRunner?
+        /// Nil until somebody has said.
+        var isWanted: Bool?
+        var isStarting = false
+    }
+    private let running = Mutex(Running())
+    var runner: StoreRunner? { running.withLock { $0.runner } }
+    /// Whether it was told to exchange no longer.
+    var isHalted: Bool { running.withLock { $0.isWanted == false } }
     var pool: any DatabaseWriter { file.pool }
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
@@ -73,34 +80,57 @@ final class StoreBase: Sendable {
         return StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
     }
 
+    /// Exchanges by itself from now on, unless it has been halted before.
+    func begin() async {
+        try? await engine.start()
+        try? await run(unlessHalted: true)
+    }
+
     /// Exchanges by itself from now on.
     ///
-    /// It looks at the container's file system, which may be a slow one.
-    func run(onExchange: (@Sendable () async -> Void)? = nil) async throws {
-        guard runner == nil else { return }
-        halted.withLock { $0 = false }
-        engine.isStopping.withLock { $0 = false }
+    /// It looks at the container's file system, which may be a slow one; ``halt()`` meanwhile is heeded.
+    func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
         let (engine, directory) = (engine, file.path.removingLastComponent())
-        let runner = try await blocking {
-            StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
-        }
-        let isFirst = running.withLock { running in
-            guard running == nil else { return false }
-            running = runner
+        let starts = running.withLock { running in
+            if unlessHalted, running.isWanted == false { return false }
+            running.isWanted = true
+            guard running.runner == nil, !running.isStarting else { return false }
+            running.isStarting = true
+            engine.isStopping.withLock { $0 = false }
             return true
         }
-        if !isFirst { runner.cancel() }
+        guard starts else { return }
+        let runner: StoreRunner?
+        var failure: (any Error)?
+        do {
+            runner = try await blocking {
+                StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
+            }
+        } catch {
+            (runner, failure) = (nil, error)
+        }
+        running.withLock { running in
+            running.isStarting = false
+            if running.isWanted == true { running.runner = runner } else { runner?.cancel() }
+            if failure != nil { running.isWanted = false }
+        }
+        if let failure { throw failure }
     }
 
     /// Exchanges no longer by itself, until it is run again.
     func halt() {
-        let runner = running.withLock { running in
-            defer { running = nil }
-            return running
+        running.withLock { running in
+            running.isWanted = false
+            running.runner?.cancel()
+            running.runner = nil
         }
-        guard let runner else { return }
-        halted.withLock { $0 = true }
-        runner.cancel()
+    }
+
+    /// Halts, and returns when nothing runs any more.
+    func stop() async {
+        let runner = runner
+        halt()
+        await runner?.stop()
     }
 
     /// Makes what is committed durable.

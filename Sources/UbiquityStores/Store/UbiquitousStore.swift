@@ -134,7 +134,7 @@ public final class UbiquitousStore: Sendable {
         let old = current
         let new = try await Self.open(path, in: old.engine.container!, context)
         try await old.pool.writeWithoutTransaction { _ in use(new) }
-        await old.runner?.stop()
+        await old.stop()
         try await old.engine.publishOnly()
         new.runner?.wake()
     }
@@ -324,7 +324,7 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: GRDB's error where statements are still running.
     public func close() async throws {
         await keeper?.stop()
-        await current.runner?.stop()
+        await current.stop()
         notices.broadcast.close()
         importProgress.broadcast.close()
         try current.pool.close()
