@@ -106,7 +106,14 @@ extension StoreEngine {
             headers[id] = .some(try reader.header(of: id, clock: clock))
         } catch let fault as LogFault {
             try quarantine(id, fault)
-        } catch is Errno {
+        } catch Errno.noSuchFileOrDirectory {
+            return nil
+        } catch let error as Errno {
+            try quarantine([
+                QuarantinedLog(
+                    peer: id.peer.description, file: id.name.description, kind: .unreadable, reason: "it cannot be read (\(error))", record: nil,
+                    since: now())
+            ])
             return nil
         }
         return headers[id] ?? nil
@@ -124,7 +131,14 @@ extension StoreEngine {
         if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
         let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
             .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
-        if !holes.isEmpty, try reader.lacking(holes, id, header).count < holes.count { return (logs, false) }
+        if !holes.isEmpty {
+            // One that cannot be read any more is looked at again from its header on.
+            guard let lacking = try? reader.lacking(holes, id, header) else {
+                headers[id] = nil
+                return nil
+            }
+            if lacking.count < holes.count { return (logs, false) }
+        }
         contained.insert(id)
         later[id] = nil
         return nil
@@ -202,7 +216,9 @@ extension StoreEngine {
         var bytes = 0
         for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             let directory = layout.logs(of: author, epoch: epoch)
-            let loose = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+            let names: [String]
+            do { names = try directories.names(in: directory) } catch is PeerFault { continue }
+            let loose = names.compactMap { LogFileName($0) }
                 .filter { log in !usable.contains { $0.covers(log.sequence, of: author) } }
             let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: loose, of: author) })
             for log in loose where !unknown.contains(log) {

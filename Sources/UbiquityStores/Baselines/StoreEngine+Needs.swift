@@ -18,9 +18,9 @@ extension StoreEngine {
                     isHere = knowledge.covers(need.sequence, of: need.author)
                 }
                 guard isHere, need.isDamaged || !isInFile(need) else { return false }
-                return try !usable.contains { id, header in
+                return !usable.contains { id, header in
                     guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
-                    return try reader.lacking([(need.author, position)], id, header).isEmpty
+                    return (try? reader.lacking([(need.author, position)], id, header))?.isEmpty == true
                 }
             }
         }
@@ -81,8 +81,9 @@ extension StoreEngine {
                 return (author, LogFileName(sequence: row["sequence"], hash: hash))
             }
         }
-        let missing = try unread.filter { author, log in
-            try files.kind(of: layout.logs(of: author, epoch: epoch).appending(log.description)) != .file
+        // One that cannot be looked at here may be nowhere.
+        let missing = unread.filter { author, log in
+            (try? files.kind(of: layout.logs(of: author, epoch: epoch).appending(log.description))) != .file
         }
         guard !missing.isEmpty else { return false }
         let usable = try containedBaselines(inventory)

@@ -76,7 +76,7 @@ extension StoreEngine {
             }
         } catch is LogFault {
             return false
-        } catch Errno.noSuchFileOrDirectory {
+        } catch let error as Errno where !error.isOfProcess {
             return false
         }
     }

@@ -40,6 +40,10 @@ struct ContentInventory {
     }
 
     private var files: [PeerIdentifier: Files] = [:]
+    /// The directories of other peers that could not be listed.
+    private(set) var faults: [PeerIdentifier: [PeerFault]] = [:]
+    /// Those of the peers whose logs nobody here can see.
+    private(set) var hidden: Set<PeerIdentifier> = []
     /// The baselines that are there, this store's own among them.
     var baselines: Set<BaselineID> = []
 
@@ -102,17 +106,45 @@ struct ContentInventory {
 
 extension ContentInventory {
     /// Lists all logs of an epoch that have not been taken in, or all that there are.
+    ///
+    /// A directory of a peer that cannot be listed is a fault of that peer's.
     init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer, isWhole: Bool = false) throws {
-        for directory in try layer.names(in: layout.directory) {
-            guard let peer = PeerIdentifier(directory) else { continue }
-            for name in try layer.namesIfThere(in: layout.baselines(of: peer, epoch: epoch)) {
-                if let name = BaselineName(name) { baselines.insert(BaselineID(peer: peer, name: name)) }
+        for name in try layer.names(in: layout.directory) {
+            if let peer = PeerIdentifier(name) {
+                try list(peer, PeerDirectories(layout: layout, files: layer), epoch: epoch, register, isWhole: isWhole)
             }
-            guard isWhole || peer != register.own else { continue }
-            let names = try layer.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).compactMap { LogFileName($0) }
-            let unknown = isWhole ? names.sorted() : try register.unknown(among: names, of: peer)
-            if !unknown.isEmpty { files[peer] = Files(names: unknown) }
         }
+    }
+
+    /// Lists the peers again of which a directory could not be listed.
+    mutating func listFaulty(_ directories: PeerDirectories, epoch: Int64, _ register: LogRegister) throws {
+        for peer in faults.keys.sorted() { try list(peer, directories, epoch: epoch, register, isWhole: false) }
+    }
+
+    private mutating func list(
+        _ peer: PeerIdentifier, _ directories: PeerDirectories, epoch: Int64, _ register: LogRegister, isWhole: Bool
+    ) throws {
+        let layout = directories.layout
+        var found: [PeerFault] = []
+        func unlessFaulty<Result>(_ body: () throws -> Result) throws -> Result? {
+            do {
+                return try body()
+            } catch let fault as PeerFault {
+                if !found.contains(fault) { found.append(fault) }
+                return nil
+            }
+        }
+        for name in try unlessFaulty({ try directories.names(in: layout.baselines(of: peer, epoch: epoch)) }) ?? [] {
+            if let name = BaselineName(name) { baselines.insert(BaselineID(peer: peer, name: name)) }
+        }
+        guard isWhole || peer != register.own else { return }
+        let logs = try unlessFaulty { try directories.names(in: layout.logs(of: peer, epoch: epoch)).compactMap { LogFileName($0) } }
+        let unknown = isWhole ? (logs ?? []).sorted() : try register.unknown(among: logs ?? [], of: peer)
+        files[peer] = unknown.isEmpty ? nil : Files(names: unknown)
+        if logs == nil { hidden.insert(peer) } else { hidden.remove(peer) }
+        // What lies there is looked at when it is needed; that it cannot be is told before.
+        for folder in [layout.receipts, layout.values] { _ = try unlessFaulty { try directories.isThere(folder(peer, epoch)) } }
+        faults[peer] = found.isEmpty ? nil : found
     }
 }
 

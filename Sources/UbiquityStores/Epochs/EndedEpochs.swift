@@ -14,18 +14,26 @@ struct EndedEpochs {
     /// Removes what can be removed below an epoch.
     ///
     /// - Parameter present: the epoch that goes on.
-    /// - Throws: `Errno` where a directory cannot be read; a file that cannot be removed is passed over, for it may be another time.
-    func remove(below present: Int64) throws(Errno) {
+    /// - Throws: `Errno` where the content's own directories cannot be read; what cannot be read or removed of a peer is passed over, for it may be another time.
+    func remove(below present: Int64) throws {
         let marks = try EpochMarks(of: layout, files: files)
+        let directories = PeerDirectories(layout: layout, files: files)
         // The last epoch that every peer has reached.
         var reached = present
         for name in try files.namesIfThere(in: layout.directory) {
-            guard let peer = PeerIdentifier(name), try files.kind(of: layout.peer(peer)) == .directory else { continue }
-            let epochs = try files.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
+            guard let peer = PeerIdentifier(name) else { continue }
+            let epochs: [Int64]
+            do {
+                epochs = try directories.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
+            } catch is PeerFault {
+                // Nobody here can tell how far it is.
+                reached = 0
+                continue
+            }
             let last = peer == own ? present : epochs.max() ?? 0
             reached = min(reached, last)
             for epoch in epochs where epoch < present {
-                try remove(of: peer, epoch: epoch, knownBy: epoch < last ? nil : marks.knowledge(of: epoch))
+                try? remove(of: peer, epoch: epoch, knownBy: epoch < last ? nil : marks.knowledge(of: epoch))
             }
         }
         // A mark tells a peer that returns what had been read of its logs; the last says which epoch it is.

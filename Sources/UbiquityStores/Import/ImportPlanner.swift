@@ -209,6 +209,6 @@ extension AwaitedFile {
     fileprivate init(_ peer: PeerIdentifier, _ sequence: Int64, _ hash: ContentHash?, _ inventory: ContentInventory) {
         self.init(
             peer: peer.description, sequence: sequence, hash: hash?.description,
-            isDamaged: inventory.isFaulty(sequence, hash: hash, of: peer))
+            isDamaged: inventory.isFaulty(sequence, hash: hash, of: peer) || inventory.hidden.contains(peer))
     }
 }

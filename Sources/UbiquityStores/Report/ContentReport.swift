@@ -91,40 +91,54 @@ extension ContentReport {
             epochs = try files.namesIfThere(in: layout.epochs).filter { ContentLayout.epoch(ofMark: $0) != nil }.sorted().map { name in
                 Mark(file: name, mark: (try? files.read(layout.epochs.appending(name), limit: 16 << 20)).flatMap { EpochMark(decoding: $0) })
             }
-            for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }).sorted() {
-                for epoch in try files.namesIfThere(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:)).sorted() {
-                    parts.append(try Self.part(of: peer, epoch, layout, name, files))
-                }
+            for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }).sorted() { add(peer, layout, name, files) }
+        } catch {
+            faults.append("\(error)")
+        }
+    }
+
+    private mutating func add(_ peer: PeerIdentifier, _ layout: ContentLayout, _ name: String, _ files: LinuxFileLayer) {
+        let directories = PeerDirectories(layout: layout, files: files)
+        do {
+            for epoch in try directories.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:)).sorted() {
+                parts.append(part(of: peer, epoch, name, directories))
             }
         } catch {
             faults.append("\(error)")
         }
     }
 
-    private static func part(
-        of peer: PeerIdentifier, _ epoch: Int64, _ layout: ContentLayout, _ name: String, _ files: LinuxFileLayer
-    ) throws -> Part {
+    private mutating func part(of peer: PeerIdentifier, _ epoch: Int64, _ name: String, _ directories: PeerDirectories) -> Part {
+        let (layout, files) = (directories.layout, directories.files)
+        func names(in directory: FilePath) -> [String] {
+            do {
+                return try directories.names(in: directory)
+            } catch {
+                if !faults.contains("\(error)") { faults.append("\(error)") }
+                return []
+            }
+        }
         var part = Part(peer: peer.description, epoch: epoch)
         let directory = layout.logs(of: peer, epoch: epoch)
-        part.logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }.sorted().map { log(directory, $0, files) }
+        part.logs = names(in: directory).compactMap { LogFileName($0) }.sorted().map { Self.log(directory, $0, files) }
         let receipts = layout.receipts(of: peer, epoch: epoch)
-        part.receipts = try files.namesIfThere(in: receipts).compactMap(Receipt.number(ofFile:)).sorted().map { number in
+        part.receipts = names(in: receipts).compactMap(Receipt.number(ofFile:)).sorted().map { number in
             let bytes = try? files.read(receipts.appending(String(number)), limit: 16 << 20)
             return ReceiptFile(file: String(number), receipt: bytes.flatMap { Receipt(decoding: $0) })
         }
         let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
         let baselines = layout.baselines(of: peer, epoch: epoch)
-        part.baselines = try files.namesIfThere(in: baselines).compactMap { BaselineName($0) }.sorted().map { name in
-            baseline(BaselineID(peer: peer, name: name), reader, bytes: (try? files.size(of: baselines.appending(name.description))) ?? 0)
+        part.baselines = names(in: baselines).compactMap { BaselineName($0) }.sorted().map { name in
+            Self.baseline(BaselineID(peer: peer, name: name), reader, bytes: (try? files.size(of: baselines.appending(name.description))) ?? 0)
         }
-        for value in try files.namesIfThere(in: layout.values(of: peer, epoch: epoch)) where ContentHash(hexadecimal: value) != nil {
+        for value in names(in: layout.values(of: peer, epoch: epoch)) where ContentHash(hexadecimal: value) != nil {
             part.values += 1
             part.valueBytes += (try? files.size(of: layout.values(of: peer, epoch: epoch).appending(value))) ?? 0
         }
         return part
     }
 
-    private static func log(_ directory: FilePath, _ name: LogFileName, _ files: LinuxFileLayer) -> Log {
+    private static func log(_ directory: FilePath, _ name: LogFileName, _ files: any FileLayer) -> Log {
         var log = Log(file: name.description, bytes: 0)
         do {
             let bytes = try files.read(directory.appending(name.description), limit: LogFile.limit)

@@ -22,10 +22,19 @@ extension ContentLayout {
     /// - Throws: `Errno`.
     func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
+        let directories = PeerDirectories(layout: self, files: files)
         for name in try files.namesIfThere(in: directory) {
-            guard let other = PeerIdentifier(name), other != own, try files.kind(of: logs(of: other, epoch: epoch)) == .directory else { continue }
+            guard let other = PeerIdentifier(name), other != own else { continue }
             let directory = self.receipts(of: other, epoch: epoch)
-            let numbers = try files.namesIfThere(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+            let numbers: [Int64]
+            do {
+                guard try directories.isThere(logs(of: other, epoch: epoch)) else { continue }
+                numbers = try directories.names(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+            } catch is PeerFault {
+                // It may have written, and may be read elsewhere: it counts as one that has said nothing yet.
+                receipts[other] = PeerReceipt(number: 0, receipt: nil)
+                continue
+            }
             var newest: Receipt?
             // Each once: its owner may remove it meanwhile, and what is lazy reads what it finds a second time.
             for number in numbers where newest == nil {

@@ -34,10 +34,14 @@ extension StoreEngine {
     func hasGathered() throws -> Bool {
         if try isCaughtUp(to: nil) { return true }
         let limit = now().addingTimeInterval(-60)
-        let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }.filter { $0.kind != .damaged || $0.since < limit }
+        let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }
+            .filter { ![.damaged, .unreadable].contains($0.kind) || $0.since < limit }
         var stuck = Set(unusable.map(\.peer))
         for peer in waiting {
-            if case .schema = peer.reason { stuck.insert(peer.peer) }
+            switch peer.reason {
+            case .schema, .unreadable: stuck.insert(peer.peer)
+            case .files: break
+            }
         }
         while let more = waiting.first(where: { peer in
             !stuck.contains(peer.peer) && !peer.awaited.isEmpty && peer.awaited.allSatisfy { stuck.contains($0.peer) }
@@ -80,7 +84,13 @@ extension StoreEngine {
 
     private func holdsNewest(of peer: PeerIdentifier, _ held: HeldLogs) throws -> Bool {
         // Its logs come before the receipt that names them.
-        let newest = try files.namesIfThere(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
+        let newest: LogFileName?
+        do {
+            newest = try directories.names(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
+        } catch is PeerFault {
+            // Nobody here can tell.
+            return false
+        }
         return try newest.map { try held.contains($0.position, of: peer) } ?? true
     }
 }

@@ -136,32 +136,63 @@ extension StoreEngine {
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
         }
         log.detail("listed \(counted(inventory.count, "new log")) and \(counted(inventory.baselines.count, "baseline"))")
-        try forgetQuarantined()
+        try note(inventory.faults)
+        try forgetQuarantined(besides: inventory.faults)
         return inventory
+    }
+
+    var directories: PeerDirectories { PeerDirectories(layout: layout, files: files) }
+
+    /// Looks again at the directories of peers that could not be listed: nothing need tell that they can be now.
+    func listFaulty() throws {
+        guard var current = inventory, !current.faults.isEmpty else { return }
+        try file.pool.read { db in try current.listFaulty(directories, epoch: epoch, LogRegister(own: peer, db)) }
+        try note(current.faults)
+        try forgetQuarantined(besides: current.faults)
+        inventory = current
+    }
+
+    /// Puts directories that cannot be listed on the list of what cannot be used.
+    private func note(_ faults: [PeerIdentifier: [PeerFault]]) throws {
+        try quarantine(
+            faults.flatMap { peer, faults in
+                faults.map { QuarantinedLog($0, of: peer, in: layout, epoch: epoch, since: now()) }
+            })
     }
 
     func quarantine(_ logs: [QuarantinedLog]) throws {
         for log in logs where try file.pool.write({ db in try log.enter(db) }) { post(.didQuarantine(log)) }
     }
 
-    /// Takes files off the list of the unusable that are no longer there, and baselines that have arrived whole since.
-    private func forgetQuarantined() throws {
-        let listed = try file.pool.read { db in
-            try Row.fetchAll(db, sql: "SELECT peer, file FROM ubiquity_quarantine").map { ($0["peer"] as String, $0["file"] as String) }
-        }
-        for (peer, name) in listed {
-            guard let identifier = PeerIdentifier(peer) else { continue }
+    /// Takes files off the list of the unusable that are no longer there, baselines that have arrived whole since, and directories that can be listed.
+    private func forgetQuarantined(besides faults: [PeerIdentifier: [PeerFault]]) throws {
+        let present = Set(
+            faults.flatMap { peer, faults in
+                faults.map { QuarantinedLog($0, of: peer, in: layout, epoch: epoch, since: now()) }.map { [$0.peer, $0.file] }
+            })
+        for entry in try file.pool.read({ db in try QuarantinedLog.list(db) }) {
+            let name = entry.file
+            guard let identifier = PeerIdentifier(entry.peer) else { continue }
             if let baseline = BaselineName(name) {
                 let id = BaselineID(peer: identifier, name: baseline)
-                if try files.kind(of: layout.baseline(id, epoch: epoch)) != nil {
+                if isThere(layout.baseline(id, epoch: epoch)) {
                     guard !refused.contains(id), let header = try header(of: id), try verify(id, header) else { continue }
                 }
-            } else if try files.kind(of: layout.logs(of: identifier, epoch: epoch).appending(name)) != nil {
+            } else if entry.kind == .unreadable {
+                if present.contains([entry.peer, name]) { continue }
+            } else if isThere(layout.logs(of: identifier, epoch: epoch).appending(name)) {
                 continue
             }
-            log.exchange("\(name) of \(peer) is no longer in the way")
-            try file.pool.write { db in try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [peer, name]) }
+            log.exchange("\(name) of \(entry.peer) is no longer in the way")
+            try file.pool.write { db in
+                try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [entry.peer, name])
+            }
         }
+    }
+
+    /// Whether something is at a path, or nobody can tell.
+    private func isThere(_ path: FilePath) -> Bool {
+        do { return try files.kind(of: path) != nil } catch { return true }
     }
 
     func publishReceipt() throws {

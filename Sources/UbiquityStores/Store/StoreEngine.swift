@@ -211,6 +211,7 @@ actor StoreEngine {
             try publishMakingRoom(all: all)
             try recheck()
             if inventory == nil { removeEnded() }
+            try listFaulty()
             try importAll(isEager: all)
             try publishReceipt()
             try maintain(all: all)

@@ -70,7 +70,7 @@ extension ImportNotice {
     enum Kind { case insert, update, delete }
 }
 
-/// A log that could not be used, and why.
+/// A log, a baseline or a directory of another peer that could not be used, and why.
 public struct QuarantinedLog: Sendable, Hashable, Codable {
     /// What is the matter with a log.
     public enum Kind: String, Sendable, Codable {
@@ -80,11 +80,13 @@ public struct QuarantinedLog: Sendable, Hashable, Codable {
         case newer
         /// This store cannot hold what it says: its schema refuses it, or no honest writer made it.
         case refused
+        /// It may not be read, or, in the place of a directory, is none: nothing that lies there can be looked at.
+        case unreadable
     }
 
     /// The peer in whose directory it lies.
     public var peer: String
-    /// The file's name.
+    /// The file's name; of a directory its path in the peer's directory of the epoch, and `.` for that one.
     public var file: String
     /// What is the matter.
     public var kind: Kind

@@ -58,7 +58,8 @@ extension ContainerSurvey {
             storage.marks.add(entry)
         }
         try DirectoryScan.forEachIfThere(in: layout.directory, sizes: true) { entry in
-            guard entry.kind == .directory, let name = entry.text else { return storage.other.add(entry) }
+            // What lies in the place of a peer's directory is told of with the peers.
+            guard let name = entry.text, entry.kind == .directory || PeerIdentifier(name) != nil else { return storage.other.add(entry) }
             names.append(name)
         }
         var peers: [SurveyedPeer] = []
@@ -110,7 +111,8 @@ enum BaselineKnowledge {
     static func all(in layout: ContentLayout, _ name: String, epoch: Int64, of peers: [PeerIdentifier]) -> [Knowledge] {
         let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
         return peers.flatMap { peer in
-            let names = (try? LinuxFileLayer().namesIfThere(in: layout.baselines(of: peer, epoch: epoch)))?.compactMap { BaselineName($0) } ?? []
+            let directories = PeerDirectories(layout: layout, files: LinuxFileLayer())
+            let names = (try? directories.names(in: layout.baselines(of: peer, epoch: epoch)))?.compactMap { BaselineName($0) } ?? []
             return names.compactMap { try? reader.header(of: BaselineID(peer: peer, name: $0), clock: .latest).knowledge }
         }
     }

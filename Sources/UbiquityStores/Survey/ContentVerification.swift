@@ -71,6 +71,8 @@ extension [ContentVerification.Finding] {
     mutating func entries(of directory: FilePath, _ files: any FileLayer, expecting kind: (String) -> FileKind?) -> [String] {
         var entries: [String] = []
         do {
+            // What lies in its place has been reported where it is listed, and no link is followed.
+            guard try files.kind(of: directory) == .directory else { return [] }
             for name in try files.namesIfThere(in: directory).sorted() {
                 let path = directory.appending(name)
                 if let expected = kind(name) {

@@ -164,8 +164,10 @@ extension StoreCheck {
     private func trimmed(_ state: StoreState, _ layout: ContentLayout, _ register: LogRegister, _ files: LinuxFileLayer) throws -> Int64 {
         let reader = BaselineReader(layout: layout, contentName: state.content, epoch: state.epoch)
         var last: Int64 = 0
+        let directories = PeerDirectories(layout: layout, files: files)
         for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
-            for name in try files.namesIfThere(in: layout.baselines(of: peer, epoch: state.epoch)).compactMap({ BaselineName($0) }) {
+            // A baseline that nobody here can read is none.
+            for name in ((try? directories.names(in: layout.baselines(of: peer, epoch: state.epoch))) ?? []).compactMap({ BaselineName($0) }) {
                 guard let header = try? reader.header(of: BaselineID(peer: peer, name: name), clock: state.clock) else { continue }
                 last = max(last, try header.knowledge.passed(state.peer) { try register.contains($0, of: state.peer) })
             }

@@ -9,7 +9,7 @@ package struct StoreExchange: Sendable, Codable, Equatable {
         package var peer: String
         /// The first of them.
         package var sequence: Int64
-        /// How many there are.
+        /// How many there are; 0 where nobody can tell, for a directory of the peer's cannot be listed.
         package var logs: Int
         /// When the first was written, by its author's clock; nil where it cannot be read.
         package var since: Date?
@@ -35,6 +35,8 @@ package struct StoreExchange: Sendable, Codable, Equatable {
     package var awaited: [AwaitedFile] = []
     /// How many of these there are.
     package var awaitedCount = 0
+    /// Of how many peers a directory cannot be listed.
+    package var faults = 0
     /// How many baselines here hold what the store does not.
     package var unjoinedBaselines = 0
 
@@ -47,4 +49,11 @@ package struct StoreExchange: Sendable, Codable, Equatable {
 
     /// How many awaited files are named.
     package static let limit = 100
+}
+
+extension StoreExchange.Waiting {
+    /// What waits, in words.
+    package var subject: String {
+        logs > 0 ? "\(logs) \(logs == 1 ? "log" : "logs") of \(peer) from log \(sequence) on" : "what \(peer) has written"
+    }
 }

@@ -30,6 +30,8 @@ private struct ExchangeReader {
     private let unusable: [String: QuarantinedLog]
     /// The logs that are there, and have not been taken in.
     private var unread: [PeerIdentifier: [LogFileName]] = [:]
+    /// What cannot be listed of a peer.
+    private var faults: [PeerIdentifier: String] = [:]
     private var awaited: Set<AwaitedFile> = []
 
     init(_ container: FilePath, _ db: Database) throws {
@@ -52,10 +54,11 @@ private struct ExchangeReader {
         try readReceipts(peers)
         found.unjoinedBaselines = try readBaselines(peers)
         for peer in peers { if let waiting = try waiting(of: peer) { found.waiting.append(waiting) } }
+        found.faults = faults.count
         found.awaited = Array(awaited.sorted { ($0.peer, $0.sequence ?? .max) < ($1.peer, $1.sequence ?? .max) }.prefix(StoreExchange.limit))
         found.awaitedCount = awaited.count
         found.unread = found.waiting.reduce(0) { $0 + $1.logs }
-        found.isImported = found.hindrance == nil && found.unread == 0 && found.unjoinedBaselines == 0
+        found.isImported = found.hindrance == nil && found.unread == 0 && found.unjoinedBaselines == 0 && found.faults == 0
         found.isCurrent = found.isImported && awaited.isEmpty && found.unpublished == 0 && !found.isNoted
         return found
     }
@@ -73,10 +76,20 @@ private struct ExchangeReader {
     }
 
     private mutating func list(_ peers: [PeerIdentifier]) throws {
+        let directories = PeerDirectories(layout: layout, files: files)
         for peer in peers {
             var names: [LogFileName] = []
-            try DirectoryScan.forEachIfThere(in: layout.logs(of: peer, epoch: state.epoch)) { entry in
-                if entry.kind == .file, let name = LogFileName(bytes: entry.name) { names.append(name) }
+            do {
+                if try directories.isThere(layout.logs(of: peer, epoch: state.epoch)) {
+                    try DirectoryScan.forEachIfThere(in: layout.logs(of: peer, epoch: state.epoch)) { entry in
+                        if entry.kind == .file, let name = LogFileName(bytes: entry.name) { names.append(name) }
+                    }
+                }
+                for folder in [layout.values, layout.baselines, layout.receipts] { _ = try directories.isThere(folder(peer, state.epoch)) }
+            } catch let fault as PeerFault {
+                faults[peer] = fault.description
+            } catch let error as UbiquitousStoreError {
+                faults[peer] = "\(error)"
             }
             let unknown = try register.unknown(among: names, of: peer)
             if !unknown.isEmpty { unread[peer] = unknown }
@@ -99,7 +112,7 @@ private struct ExchangeReader {
             guard let peer = PeerIdentifier(file.peer), let hash = file.hash.flatMap({ ContentHash(hexadecimal: $0) }) else { continue }
             if let sequence = file.sequence {
                 try note((peer, .init(sequence: sequence, hash: hash)))
-            } else if try files.kind(of: layout.values(of: peer, epoch: state.epoch).appending(hash.description)) == nil {
+            } else if (try? files.kind(of: layout.values(of: peer, epoch: state.epoch).appending(hash.description))) != .file {
                 awaited.insert(file)
             }
         }
@@ -126,7 +139,12 @@ private struct ExchangeReader {
 
     /// The logs of a peer that wait, and what the first of them waits for.
     private mutating func waiting(of peer: PeerIdentifier) throws -> StoreExchange.Waiting? {
-        guard let names = unread[peer], let first = names.first else { return nil }
+        guard let names = unread[peer], let first = names.first else {
+            return faults[peer].map {
+                .init(
+                    peer: peer.description, sequence: knowledge.sequence(of: peer) + 1, logs: 0, reason: "what lies there cannot be looked at: \($0)")
+            }
+        }
         let header = LogHeader(inFileAt: layout.logs(of: peer, epoch: state.epoch).appending(first.description))
         var waiting = StoreExchange.Waiting(
             peer: peer.description, sequence: first.sequence, logs: names.count, since: header?.created,

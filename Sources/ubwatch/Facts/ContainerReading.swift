@@ -40,6 +40,7 @@ struct ContainerReading: Sendable {
         for file in facts.localStores.flatMap(\.files) where file.isInUse || file.summary.place == "account" {
             addTroubles(of: file.summary, to: &facts.troubles)
         }
+        for fault in facts.stores.flatMap(\.peers).compactMap(\.fault) { facts.troubles.failures.append(.init(path: path.string, reason: fault)) }
         for store in facts.localStores {
             if let failure = store.failure { facts.troubles.failures.append(.init(path: store.path, reason: failure)) }
             if store.isGone, store.isNamed { facts.troubles.failures.append(.init(path: store.path, reason: "there is no such store")) }

@@ -34,7 +34,8 @@ extension WatchFacts {
             }
         }
         // Of a store of which nothing has told yet that it cannot be read.
-        for failure in troubles.failures where !localStores.contains(where: { $0.path == failure.path && ($0.isGone || $0.failure != nil) }) {
+        for failure in troubles.failures
+        where !reasons.contains(failure.text) && !localStores.contains(where: { $0.path == failure.path && ($0.isGone || $0.failure != nil) }) {
             reasons.append(failure.text)
         }
         return reasons
@@ -95,9 +96,7 @@ extension WatchFacts {
         }
         for (store, file) in exchanging {
             for waiting in file.exchange?.waiting ?? [] {
-                reasons.append(
-                    "not read: \(Self.amount(waiting.logs, "log")) of \(waiting.peer) from log \(waiting.sequence) on, in the store \(store.content): \(waiting.reason)"
-                )
+                reasons.append("not read: \(waiting.subject), in the store \(store.content): \(waiting.reason)")
             }
             guard let exchange = file.exchange else { continue }
             for awaited in exchange.awaited.prefix(5) { reasons.append("the store \(store.content) waits for \(awaited)") }

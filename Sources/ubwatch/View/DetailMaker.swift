@@ -119,7 +119,8 @@ struct DetailMaker {
         }
         for waiting in exchange.waiting {
             let since = waiting.since.map { ", since \(Age.text(of: $0, at: now))" } ?? ""
-            lines.append(.init("waiting: \(view.names[waiting.peer]) from log \(waiting.sequence) on, \(waiting.logs) logs\(since)", .yellow))
+            let logs = waiting.logs > 0 ? " from log \(waiting.sequence) on, \(waiting.logs) logs\(since)" : ""
+            lines.append(.init("waiting: \(view.names[waiting.peer])\(logs)", .yellow))
             lines.append(.init("  \(waiting.reason)"))
         }
         for file in exchange.awaited {

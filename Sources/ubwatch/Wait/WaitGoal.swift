@@ -56,8 +56,7 @@ extension WatchFacts {
             }
             if let hindrance = exchange.hindrance { reasons.append("\(name): \(hindrance)") }
             for waiting in exchange.waiting {
-                reasons.append(
-                    "not read: \(Self.amount(waiting.logs, "log")) of \(waiting.peer) from log \(waiting.sequence) on, in \(name): \(waiting.reason)")
+                reasons.append("not read: \(waiting.subject), in \(name): \(waiting.reason)")
             }
             if exchange.unjoinedBaselines > 0 {
                 reasons.append("not read: \(Self.amount(exchange.unjoinedBaselines, "baseline")), which hold what \(name) does not")
