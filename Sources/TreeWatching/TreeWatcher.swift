@@ -127,6 +127,14 @@ public final class TreeWatcher: Sendable {
         try await ask { runner, answer in answer(.success(runner.entries())) }
     }
 
+    /// Why the root is not at its path, by all that was raised before the call; nil while it is there.
+    ///
+    /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
+    package func rootLoss() async throws(TreeWatchingError) -> TreeChange.RootLoss? {
+        try await settled()
+        return try await ask { runner, answer in answer(.success(runner.rootLoss)) }
+    }
+
     /// Asks the runner on its thread.
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (TreeRunner, @escaping @Sendable (Result<Answer, TreeWatchingError>) -> Void) -> Void

@@ -48,6 +48,9 @@ final class RawClient: Sendable {
 
     init(_ place: BrokerPlace) throws {
         socket = try place.open().connect()
+        // An answer that does not come is none: no wait without an end.
+        var limit = timeval(tv_sec: 600, tv_usec: 0)
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     deinit { close() }

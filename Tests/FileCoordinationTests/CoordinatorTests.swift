@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 import UbiquityTesting
+import Waiting
 
 @testable import FileCoordination
 
@@ -118,7 +119,7 @@ import UbiquityTesting
             let presenter = RecordingPresenter(url) { if $0 == "save" { await gate.wait() } }
             world.client.add(presenter)
             let read = Task { try await world.coordinator().read(url, deadline: .after(.seconds(5))) { _ in } }
-            await world.clock.sleepers(1)
+            try await within("a sleeper") { await world.clock.sleepers(1) }
             _ = await presenter.told(2)
             await world.until { $0.presenters[0].unanswered.map(\.name) == ["savePresentedItemChanges"] }
             world.clock.advance(by: .seconds(5))

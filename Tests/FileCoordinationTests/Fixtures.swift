@@ -1,7 +1,9 @@
 import Foundation
 import Synchronization
 import SystemPackage
+import Testing
 import UbiquityTesting
+import Waiting
 
 @testable import FileCoordination
 
@@ -39,14 +41,25 @@ final class World: Sendable {
     }
 
     /// Returns once so many claims wait, in whatever state.
-    func waiting(_ count: Int) async {
-        await events.wait { [client] in client.snapshot().claims.count { $0.state != .held } == count }
+    func waiting(_ count: Int, file: String = #fileID, line: Int = #line) async {
+        await until(file: file, line: line) { $0.claims.count { $0.state != .held } == count }
     }
 
     /// Returns once a condition holds that can change with events only.
-    func until(_ condition: @escaping @Sendable (CoordinationSnapshot) -> Bool) async {
-        await events.wait { [client] in condition(client.snapshot()) }
+    func until(file: String = #fileID, line: Int = #line, _ condition: @escaping @Sendable (CoordinationSnapshot) -> Bool) async {
+        await awaited("the claims", seen: { [client] in "\(client.snapshot().claims)" }, file: file, line: line) { [client, events] in
+            await events.wait { condition(client.snapshot()) }
+        }
     }
+}
+
+/// Awaits something that may never come.
+///
+/// Where it does not, that is recorded, and the test goes on.
+func awaited(
+    _ what: String, seen: @escaping @Sendable () -> String = { "" }, file: String, line: Int, _ body: @escaping @Sendable () async -> Void
+) async {
+    do { try await within(what, seen: seen, file: file, line: line) { await body() } } catch { Issue.record(error) }
 }
 
 /// Wakes those who wait for a condition after each event.
@@ -96,13 +109,15 @@ final class Gate: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
-                return state.isOpen
+    func wait(file: String = #fileID, line: Int = #line) async {
+        await awaited("a gate", file: file, line: line) { [self] in
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isOpen { state.waiters.append(continuation) }
+                    return state.isOpen
+                }
+                if isOpen { continuation.resume() }
             }
-            if isOpen { continuation.resume() }
         }
     }
 }
@@ -135,14 +150,16 @@ final class RecordingPresenter: FilePresenter {
     var log: [String] { state.withLock { $0.log } }
 
     /// Returns once it was told so many things.
-    func told(_ count: Int) async -> [String] {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.log.count >= count { return true }
-                state.watchers.append((count, continuation))
-                return false
+    func told(_ count: Int, file: String = #fileID, line: Int = #line) async -> [String] {
+        await awaited("\(count) messages to a presenter", seen: { [self] in "\(log)" }, file: file, line: line) { [self] in
+            await withCheckedContinuation { continuation in
+                let isThere = state.withLock { state in
+                    if state.log.count >= count { return true }
+                    state.watchers.append((count, continuation))
+                    return false
+                }
+                if isThere { continuation.resume() }
             }
-            if isThere { continuation.resume() }
         }
         return log
     }

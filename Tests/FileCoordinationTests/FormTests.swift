@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import SystemPackage
 import Testing
+import Waiting
 
 @testable import FileCoordination
 
@@ -9,8 +10,10 @@ import Testing
 @Suite struct FormTests {
     /// Runs blocking code on a thread of its own.
     private func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result { try body() }) }.start()
+        try await within("a thread") {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread { continuation.resume(with: Result { try body() }) }.start()
+            }
         }
     }
 
@@ -183,7 +186,7 @@ import Testing
             let spelled = SpellingPresenter(world.url("link/d"))
             world.client.add(spelled)
             try await world.coordinator().write(new) { _ in }
-            #expect(await spelled.changes.next() == world.url("link/d/b.txt"))
+            #expect(try await spelled.changes.next() == world.url("link/d/b.txt"))
         }
     }
 
@@ -406,7 +409,11 @@ private final class SpellingPresenter: FilePresenter {
             waiter = nil
         }
 
-        func next() async -> URL {
+        func next() async throws -> URL {
+            try await within("a change of a subitem") { await self.url() }
+        }
+
+        private func url() async -> URL {
             if !urls.isEmpty { return urls.removeFirst() }
             return await withCheckedContinuation { waiter = $0 }
         }

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Synchronization
 import Testing
+import Waiting
 
 @testable import FileCoordination
 
@@ -39,12 +40,12 @@ import Testing
                 // A message that both implement shows where the ones before it have ended.
                 try await world.coordinator().prepare(reading: [world.url(old).deletingLastPathComponent()]) {}
             }
-            var iterator = package.told.stream.makeAsyncIterator()
+            let iterator = package.told.stream.limited().makeAsyncIterator()
             var heard: [String] = []
-            while heard.last != "save", let next = await iterator.next() { heard.append(next) }
+            while heard.last != "save", let next = try await iterator.next() { heard.append(next) }
             #expect(heard == ["didChange", "didChange", "didChange", "save"])
-            var plainIterator = plain.told.stream.makeAsyncIterator()
-            #expect(await plainIterator.next() == "save")
+            let plainIterator = plain.told.stream.limited().makeAsyncIterator()
+            #expect(try await plainIterator.next() == "save")
         }
     }
 

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityContainers
+import Waiting
 
 extension Member {
     struct Diagnosis: Decodable {
@@ -72,7 +73,7 @@ extension PairTests {
         try Data("*.bak\n".utf8).write(to: URL(filePath: ignores.string))
         #expect(try await a.examine().findings.contains { $0.area == .root && $0.severity == .fault && $0.what.contains("*.nosync is missing") })
         try Data(before.utf8).write(to: URL(filePath: ignores.string))
-        try await until("all is well again") { try await a.examine().findings.allSatisfy { $0.severity == .remark } }
+        try await until("all is well again", limit: patience) { try await a.examine().findings.allSatisfy { $0.severity == .remark } }
     }
 
     @Test("F-29: the doctor tells a Syncthing that does not answer from a wrong key, and from one that keeps no such folder")
@@ -102,21 +103,21 @@ extension PairTests {
         try a.write("text", to: "Documents/Letter.txt")
         let letter = a.container.appending("Documents/Letter.txt").string
         let following = try await RunningTool("ubcontrol", ["container", "status", "--follow", letter, "--home", a.home.string])
-        var lines = following.lines.makeAsyncIterator()
+        let lines = following.lines.limited("a line", limit: patience).makeAsyncIterator()
         var statuses: [String] = []
-        while let line = await lines.next() {
+        while let line = try await lines.next() {
             statuses.append(String(line.prefix { $0 != " " }))
             if statuses.last == "current" { break }
         }
         #expect(statuses.last == "current" && b.read("Documents/Letter.txt") == "text", "\(statuses)")
         try FileManager.default.removeItem(atPath: letter)
         try await a.device.post("db/scan?folder=ubiquity")
-        #expect(await lines.next()?.hasPrefix("unknown ") == true)
+        #expect(try await lines.next()?.hasPrefix("unknown ") == true)
         _ = try await following.stop()
         try a.write("more", to: "Documents/More.txt")
         let watching = try await RunningTool("ubwatch", ["items", a.container.string, "--follow", "--json", "--home", a.home.string])
-        var items = watching.lines.makeAsyncIterator()
-        while let line = await items.next() {
+        let items = watching.lines.limited("a line", limit: patience).makeAsyncIterator()
+        while let line = try await items.next() {
             let item = try JSONDecoder().decode(ItemListing.Line.self, from: Data(line.utf8))
             if item.path.hasSuffix("/Documents/More.txt"), item.status == .current { break }
         }
@@ -156,7 +157,7 @@ struct CertificateTests {
             try FileManager.default.copyItem(atPath: own.string, toPath: a.home.appending("syncthing.pem").string)
             try a.configure(certificate: "syncthing.pem")
             #expect(try await a.examine().syncthing.isEmpty)
-            try await until("the container is current") {
+            try await until("the container is current", limit: patience) {
                 try await a.tool("ubcontrol", "container", "status").output.hasPrefix("current ")
             }
             try a.configure(certificate: b.device.home.appending("https-cert.pem").string)

@@ -5,6 +5,10 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityContainers
+import Waiting
+
+/// How long a wait for Syncthing may take, in the time of a quiet machine: it looks, and connects, by its own clocks.
+let patience = Duration.seconds(300)
 
 /// Two devices whose Syncthings share a folder; each test takes an account of its own in it.
 struct SyncthingPair: Sendable {
@@ -48,7 +52,7 @@ struct SyncthingPair: Sendable {
     /// Cuts the devices off from each other, or lets them meet again.
     func pause(_ isPaused: Bool) async throws {
         try await a.post("system/\(isPaused ? "pause" : "resume")?device=\(b.identifier)")
-        try await until("the devices are \(isPaused ? "apart" : "connected")") {
+        try await until("the devices are \(isPaused ? "apart" : "connected")", limit: patience) {
             for (one, other) in [(a, b), (b, a)] where try await one.client.connections().connected.contains(other.identifier) == isPaused {
                 return false
             }
@@ -90,7 +94,7 @@ struct PairDevice: Sendable {
     func shutDown() async throws {
         try await post("system/shutdown")
         // Of a process that nobody has waited for, the command line is empty.
-        try await until("it has ended") { (try? Data(contentsOf: URL(filePath: "/proc/\(process)/cmdline")))?.isEmpty ?? true }
+        try await until("it has ended", limit: patience) { (try? Data(contentsOf: URL(filePath: "/proc/\(process)/cmdline")))?.isEmpty ?? true }
     }
 
     func post(_ path: String) async throws { try await send("POST", path, "") }
@@ -186,35 +190,6 @@ struct PairTrait: SuiteTrait, TestScoping {
 
 extension Trait where Self == PairTrait {
     static var pair: Self { PairTrait() }
-}
-
-struct Overdue: Error, CustomStringConvertible {
-    var description: String
-}
-
-/// Waits for what another program does without saying so.
-func until(
-    _ what: String, within limit: Duration = .seconds(600), _ found: () throws -> String = { "" }, _ condition: () async throws -> Bool
-) async throws {
-    let clock = ContinuousClock()
-    let deadline = clock.now + limit
-    while try await !condition() {
-        guard clock.now < deadline else { throw Overdue(description: "After \(limit) it is not so that \(what). \(try found())") }
-        try await clock.sleep(for: .milliseconds(100))
-    }
-}
-
-/// Ends a body that awaits what never comes.
-func within<Value: Sendable>(_ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    try await withThrowingTaskGroup { group in
-        group.addTask { try await body() }
-        group.addTask {
-            try await ContinuousClock().sleep(for: limit)
-            throw Overdue(description: "After \(limit) it is not so that \(what).")
-        }
-        defer { group.cancelAll() }
-        return try await group.next()!
-    }
 }
 
 extension Result where Failure == any Error {

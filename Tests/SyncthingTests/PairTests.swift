@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityContainers
+import Waiting
 
 /// Two devices, real Syncthings between them, and the notes example on both.
 @Suite("with two Syncthings", .serialized, .pair)
@@ -18,10 +19,10 @@ struct PairTests {
         let (a, b) = (both.a, both.b)
         let milk = try await a.add("Milk")
         let bread = try await b.add("Bread")
-        try await until("both hold both notes") { try await both.hold(["Bread", "Milk"]) }
+        try await until("both hold both notes", limit: patience) { try await both.hold(["Bread", "Milk"]) }
         try await b.tool("notes", "edit", milk, "--title", "Oat milk")
         try await a.tool("notes", "rm", bread)
-        try await until("both hold the one that is left") { try await both.hold(["Oat milk"]) }
+        try await until("both hold the one that is left", limit: patience) { try await both.hold(["Oat milk"]) }
     }
 
     @Test("S-004: a .nosync folder never arrives, nor anything below it, from the container's first moment on")
@@ -31,7 +32,7 @@ struct PairTests {
         try await a.add("Milk")
         try a.write("secret", to: "Drafts.nosync/deep/secret.txt")
         try a.write("public", to: "Documents/public.txt")
-        try await until("the file beside it has arrived") { b.read("Documents/public.txt") == "public" }
+        try await until("the file beside it has arrived", limit: patience) { b.read("Documents/public.txt") == "public" }
         // What was written with it was looked at with it, at the latest in this scan.
         try await a.device.post("db/scan?folder=ubiquity")
         for path in ["Drafts.nosync", "Drafts.nosync/deep/secret.txt"] {
@@ -39,7 +40,7 @@ struct PairTests {
             #expect(!FileManager.default.fileExists(atPath: b.container.appending(path).string))
             #expect(try await a.status(path) == .excluded)
         }
-        try await until("the file beside it is current") { try await a.status("Documents/public.txt") == .current }
+        try await until("the file beside it is current", limit: patience) { try await a.status("Documents/public.txt") == .current }
         #expect(try String(contentsOfFile: a.device.folder.appending(".stignore").string, encoding: .utf8).hasPrefix("*.nosync\n"))
     }
 
@@ -48,25 +49,25 @@ struct PairTests {
         let both = try await pair.members()
         let (a, b) = (both.a, both.b)
         try a.write("first", to: "Documents/Letter.txt")
-        try await until("the letter is current on both") {
+        try await until("the letter is current on both", limit: patience) {
             try await both.are(.current, "Documents/Letter.txt")
         }
         try await pair.pause(true)
         try a.write("from a", to: "Documents/Letter.txt")
         try b.write("from b, longer", to: "Documents/Letter.txt")
         for member in [a, b] {
-            try await until("the edit waits") { try await member.status("Documents/Letter.txt") == .waitingToUpload }
+            try await until("the edit waits", limit: patience) { try await member.status("Documents/Letter.txt") == .waitingToUpload }
             try await member.device.post("db/scan?folder=ubiquity")
         }
         try await pair.pause(false)
-        try await until("both show the conflict") {
+        try await until("both show the conflict", limit: patience) {
             try await both.are(.conflicted, "Documents/Letter.txt")
         }
         let documents = a.container.appending("Documents")
         let copy = try #require(
             FileManager.default.contentsOfDirectory(atPath: documents.string).first { $0.contains(".sync-conflict-") })
         try FileManager.default.removeItem(atPath: documents.appending(copy).string)
-        try await until("both are current again") {
+        try await until("both are current again", limit: patience) {
             try await both.are(.current, "Documents/Letter.txt")
         }
         #expect(a.read("Documents/Letter.txt") == b.read("Documents/Letter.txt"))
@@ -78,14 +79,14 @@ struct PairTests {
         let (a, b) = (both.a, both.b)
         try await a.add("Milk")
         try await b.add("Bread")
-        try await until("both hold both notes") { try await both.hold(["Bread", "Milk"]) }
+        try await until("both hold both notes", limit: patience) { try await both.hold(["Bread", "Milk"]) }
         // A receipt that is on its way would survive: what is new beats a removal.
-        try await until("nothing is on its way", within: .seconds(600), { "\(Set(try a.files()).symmetricDifference(try b.files()))" }) {
+        try await until("nothing is on its way", limit: patience, seen: { "\(Set(try a.files()).symmetricDifference(try b.files()))" }) {
             try a.files() == b.files()
         }
         try FileManager.default.removeItem(atPath: a.container.string)
         // Directories with something in them that is ignored, such as tmp.nosync, are left standing.
-        try await until("the removal has arrived", { "\(try b.files())" }) { try b.files() == [] }
+        try await until("the removal has arrived", limit: patience, seen: { "\(try b.files())" }) { try b.files() == [] }
         for member in [a, b] {
             let listed = try await member.tool("notes", "list", "--json")
             #expect(listed.errors.contains("gone"), "\(listed.errors)")
@@ -105,14 +106,14 @@ struct PairTests {
         let both = try await pair.members()
         let (a, b) = (both.a, both.b)
         try await a.add("Milk")
-        try await until("both hold the note") { try await b.titles() == ["Milk"] }
+        try await until("both hold the note", limit: patience) { try await b.titles() == ["Milk"] }
         try await pair.pause(true)
         for number in 1...5 { try await a.add("Note \(number)") }
         try await b.add("Bread")
         #expect(try await b.titles() == ["Bread", "Milk"])
         try await pair.pause(false)
         let all = ["Bread", "Milk"] + (1...5).map { "Note \($0)" }
-        try await until("both hold all") { try await both.hold(all) }
+        try await until("both hold all", limit: patience) { try await both.hold(all) }
     }
 
     @Test("two devices that made the same container apart end with one container and the union of the notes")
@@ -125,7 +126,7 @@ struct PairTests {
         #expect(try await a.titles() == ["Milk"])
         #expect(try await b.titles() == ["Bread"])
         try await pair.pause(false)
-        try await until("both hold both notes") { try await both.hold(["Bread", "Milk"]) }
+        try await until("both hold both notes", limit: patience) { try await both.hold(["Bread", "Milk"]) }
         for member in [a, b] {
             let root = member.device.folder.appending(member.account)
             #expect(try FileManager.default.contentsOfDirectory(atPath: root.string) == ["org.example.notes"])

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityContainers
+import Waiting
 
 extension PairTests {
     @Test("an item waits while nobody is there, goes out while another lacks it, and is current once another has it")
@@ -13,14 +14,14 @@ extension PairTests {
         try a.write("first", to: "Documents/Letter.txt")
         #expect(try await a.status("Documents/Letter.txt") == .waitingToUpload)
         #expect(try await a.status("Documents/Missing.txt") == .unknown)
-        try await until("the letter and its directory are current on both") {
+        try await until("the letter and its directory are current on both", limit: patience) {
             try await both.are(.current, "Documents/Letter.txt", "Documents")
         }
         // A device that does not fetch.
         try await b.device.patch("config/folders/ubiquity", #"{"type": "sendonly"}"#)
         try a.write("second, longer", to: "Documents/Letter.txt")
         try a.write("new", to: "Documents/New.txt")
-        try await until("what is newer there is known here, and not fetched") {
+        try await until("what is newer there is known here, and not fetched", limit: patience) {
             guard try await b.status("Documents/Letter.txt") == .downloaded else { return false }
             return try await b.status("Documents/New.txt") == .notDownloaded
         }
@@ -29,7 +30,9 @@ extension PairTests {
         #expect(try await a.status("Documents/New.txt") == .uploading)
         #expect(try await a.status("Documents") == .uploading)
         try await b.device.patch("config/folders/ubiquity", #"{"type": "sendreceive"}"#)
-        try await until("all is current on both") { try await both.are(.current, "Documents", "Documents/Letter.txt", "Documents/New.txt") }
+        try await until("all is current on both", limit: patience) {
+            try await both.are(.current, "Documents", "Documents/Letter.txt", "Documents/New.txt")
+        }
         // Known from its last index while it is away.
         try await pair.pause(true)
         try a.write("newest", to: "Documents/Newest.txt")
@@ -51,11 +54,11 @@ extension PairTests {
         try await a.device.post("db/scan?folder=ubiquity")
         #expect(try await a.status("Documents/Letter.BAK") == .excluded)
         try Data(before.utf8).write(to: URL(filePath: ignores.string))
-        try await until("the letter is current") { try await a.status("Documents/Letter.txt") == .current }
+        try await until("the letter is current", limit: patience) { try await a.status("Documents/Letter.txt") == .current }
         try await a.device.patch("config/folders/ubiquity", #"{"paused": true}"#)
         #expect(try await a.status("Documents/Letter.txt") == .unknown)
         try await a.device.patch("config/folders/ubiquity", #"{"paused": false}"#)
-        try await until("the letter is current again") { try await a.status("Documents/Letter.txt") == .current }
+        try await until("the letter is current again", limit: patience) { try await a.status("Documents/Letter.txt") == .current }
     }
 
     @Test("a file that arrives is a change, and by events alone a reader sees it being fetched and become current")
@@ -63,14 +66,14 @@ extension PairTests {
         let both = try await pair.members()
         let (a, b) = (both.a, both.b)
         try await a.add("Milk")
-        try await until("the container has arrived") { FileManager.default.fileExists(atPath: b.container.string) }
+        try await until("the container has arrived", limit: patience) { FileManager.default.fileExists(atPath: b.container.string) }
         // Slow enough to be seen; loopback counts as the local network.
         try await b.device.patch("config/options", #"{"maxRecvKbps": 300, "limitBandwidthInLan": true}"#)
         let film = b.container.appending("Documents/Film.bin")
         let source = try b.source
         let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
         let seen = Task {
-            try await within(.seconds(600), "the film has arrived") {
+            try await within("the film has arrived", limit: patience) {
                 var statuses: [ItemStatus] = []
                 for await change in source.changes() {
                     isReady.yield()
@@ -82,7 +85,7 @@ extension PairTests {
                 return statuses
             }
         }
-        for await _ in ready { break }
+        for try await _ in ready.limited("the first change", limit: patience) { break }
         // Beyond the burst of half a mebibyte that is let through at once.
         try a.write((0..<300_000).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined(), to: "Documents/Film.bin")
         let statuses = try await seen.value
@@ -112,9 +115,9 @@ extension PairTests {
         let source = try a.source
         let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
         let reading = Task { for await _ in source.changes() { isReady.yield() } }
-        for await _ in ready { break }
+        for try await _ in ready.limited("the first change", limit: patience) { break }
         reading.cancel()
-        try await within(.seconds(600), "the sequence has ended") { await reading.value }
+        try await within("the sequence has ended", limit: patience) { await reading.value }
         let asking = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await source.status(of: a.container.appending("x"))
@@ -130,7 +133,7 @@ struct AbsenceTests {
             let both = try await pair.members()
             let (a, b) = (both.a, both.b)
             try a.write("text", to: "Documents/Letter.txt")
-            try await until("the letter is current") { try await b.status("Documents/Letter.txt") == .current }
+            try await until("the letter is current", limit: patience) { try await b.status("Documents/Letter.txt") == .current }
             let source = try b.source
             let letter = b.container.appending("Documents/Letter.txt")
             let (statuses, told) = AsyncStream.makeStream(of: ItemStatus.self)
@@ -140,13 +143,13 @@ struct AbsenceTests {
                 }
             }
             defer { reading.cancel() }
-            try await within(.seconds(600), "the status is current") { for await status in statuses where status == .current { break } }
+            try await within("the status is current", limit: patience) { for await status in statuses where status == .current { break } }
             try await b.device.shutDown()
-            try await within(.seconds(600), "the status is unknown") { for await status in statuses where status == .unknown { break } }
+            try await within("the status is unknown", limit: patience) { for await status in statuses where status == .unknown { break } }
             let again = try await RunningTool(
                 "/usr/bin/syncthing", ["serve", "--home=\(b.device.home)", "--no-browser", "--no-restart", "--no-upgrade"])
             let result = await Result {
-                try await within(.seconds(600), "the status is current again") { for await status in statuses where status == .current { break } }
+                try await within("the status is current again", limit: patience) { for await status in statuses where status == .current { break } }
             }
             try await again.stop()
             try result.get()

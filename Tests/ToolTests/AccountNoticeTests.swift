@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityContainers
+import Waiting
 
 /// What a running process hears of accounts.
 struct AccountNoticeTests {
@@ -20,15 +21,15 @@ struct AccountNoticeTests {
                 if notification.userInfo?["home"] as? String == home.path.string { continuation.yield(try? home.ubiquityIdentityToken) }
             }
             defer { NotificationCenter.default.removeObserver(observer) }
-            var (notifications, changes) = (posted.makeAsyncIterator(), try home.identityChanges.makeAsyncIterator())
+            let (notifications, changes) = (posted.limited().makeAsyncIterator(), try home.identityChanges.limited().makeAsyncIterator())
             let alice = try home.ubiquityIdentityToken
-            #expect(await changes.next() == .some(alice))
+            #expect(try await changes.next() == .some(alice))
             for arguments in [["sign-in", "bob"], ["sign-out"], ["sign-in", "alice"]] {
                 #expect(try await Tool.run("ubcontrol", arguments + ["--home", home.path.string]).status == 0)
                 let token = try home.ubiquityIdentityToken
                 #expect((token == nil) == (arguments == ["sign-out"]))
-                #expect(await changes.next() == .some(token))
-                #expect(await notifications.next() == .some(token), "the token is the new one when the notice comes")
+                #expect(try await changes.next() == .some(token))
+                #expect(try await notifications.next() == .some(token), "the token is the new one when the notice comes")
             }
             #expect(try home.ubiquityIdentityToken == alice)
             withExtendedLifetime(container) {}

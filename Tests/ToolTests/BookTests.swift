@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// What the pages of the book say, held against the code and the files.
 struct BookTests {
@@ -106,13 +107,13 @@ struct BookTests {
             // As on a terminal, where each line is written at once.
             let watching = try await RunningTool(
                 "/usr/bin/stdbuf", ["-oL", Tool.path("groceries").string, "watch"], environment: environment("desk"))
-            var lines = watching.lines.makeAsyncIterator()
-            #expect(await lines.next(isolation: nil) == "nothing to buy")
+            let lines = watching.lines.limited().makeAsyncIterator()
+            #expect(try await lines.next() == "nothing to buy")
             let added = try await Tool.run("groceries", ["add", "Milk"], environment: environment("phone"))
             #expect(added.status == 0, "\(added.errors)")
             // A change of files may show the list once more as it was.
-            var line = await lines.next(isolation: nil)
-            while line == "nothing to buy" { line = await lines.next(isolation: nil) }
+            var line = try await lines.next()
+            while line == "nothing to buy" { line = try await lines.next() }
             #expect(line == "[ ] Milk")
             try await watching.stop()
         }

@@ -3,6 +3,7 @@ import Glibc
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// Every line of the failure table, with real processes and real signals.
 @Suite(.timeLimit(.minutes(40))) struct BrokerFailureTests {
@@ -58,7 +59,7 @@ import ToolProcesses
             let old = try await scene.broker()
             kill(old.process, SIGKILL)
             // Both are back once the new one lists them.
-            while try await scene.status().map({ $0.clients.count != 2 }) ?? true {}
+            try await until("both are connected") { try await scene.status()?.clients.count == 2 }
             #expect(try await !writer.saidSoFar().contains { $0.hasPrefix("granted") })
             try await presenter.say("answer p")
             try await writer.hears("granted a")

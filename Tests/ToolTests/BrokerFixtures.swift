@@ -3,6 +3,7 @@ import Glibc
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// Processes that coordinate, with a broker of their own and some files.
 final class BrokerScene: Sendable {
@@ -73,7 +74,7 @@ final class BrokerScene: Sendable {
 
     /// Returns once a claim waits: that a participant has been asked for one does not say that the broker has heard of it.
     func isQueued() async throws {
-        while try await !control("claims", "--json").output.contains("queued") {}
+        try await until("a claim waits") { try await control("claims", "--json").output.contains("queued") }
     }
 
     func control(_ arguments: String...) async throws -> Tool.Outcome { try await Tool.run("ubcontrol", arguments, environment: environment) }
@@ -83,14 +84,14 @@ final class BrokerScene: Sendable {
 actor Player {
     nonisolated let tool: RunningTool
     private let pipe: FileDescriptor
-    private var iterator: AsyncStream<String>.AsyncIterator
+    private let iterator: LimitedSequence<AsyncStream<String>>.AsyncIterator
     private var unheard: [String] = []
 
     init(_ tool: RunningTool, _ path: FilePath) {
         self.tool = tool
         // Open at both ends, so that nobody waits for the other.
         pipe = FileDescriptor(rawValue: open(path.string, O_RDWR | O_CLOEXEC))
-        iterator = tool.lines.makeAsyncIterator()
+        iterator = tool.lines.limited("a line of a participant").makeAsyncIterator()
     }
 
     nonisolated var process: Int32 { tool.identifier }
@@ -101,9 +102,7 @@ actor Player {
     @discardableResult
     func hears(_ beginning: String) async throws -> String {
         if let index = unheard.firstIndex(where: { $0.hasPrefix(beginning) }) { return unheard.remove(at: index) }
-        var iterator = iterator
-        defer { self.iterator = iterator }
-        while let line = await iterator.next(isolation: self) {
+        while let line = try await iterator.next() {
             if line.hasPrefix(beginning) { return line }
             unheard.append(line)
         }

@@ -3,6 +3,7 @@ import Glibc
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// Other users, and other ways to start the broker.
 @Suite(.timeLimit(.minutes(40))) struct BrokerStrangerTests {
@@ -71,7 +72,7 @@ import ToolProcesses
                 """
             let activated = try await RunningTool(
                 "/usr/bin/python3", ["-c", code, Tool.path("ubiquityd").string, scene.runtime.string], environment: scene.environment)
-            while !FileManager.default.fileExists(atPath: scene.runtime.appending("broker.socket").string) { await Task.yield() }
+            try await until("the socket is there") { FileManager.default.fileExists(atPath: scene.runtime.appending("broker.socket").string) }
             try await players[0].say("write a \(scene.path("f"))")
             try await players[0].hears("granted a")
             #expect(try await scene.broker().process == activated.identifier)

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// The programs as a person meets them: what they print, how they end, what they say of bad input.
 struct CommandTests {
@@ -79,10 +80,10 @@ struct CommandTests {
     func rest() async throws {
         try await withDevices(2) { devices in
             let running = try await RunningTool("notes", ["run", "--home", devices[0].home.string])
-            var lines = running.lines.makeAsyncIterator()
-            #expect(await lines.next(isolation: nil) == "ready")
+            let lines = running.lines.limited().makeAsyncIterator()
+            #expect(try await lines.next() == "ready")
             try await devices[1].run("notes", "add", "Milk")
-            #expect(await lines.next(isolation: nil) == "imported 1 inserted, 0 updated, 0 deleted")
+            #expect(try await lines.next() == "imported 1 inserted, 0 updated, 0 deleted")
             let store = try devices[0].storeFile()
             let lock = store.string + "-exchange"
             func exchanged() throws -> Date { try #require(FileManager.default.attributesOfItem(atPath: lock)[.modificationDate] as? Date) }
@@ -103,10 +104,10 @@ struct CommandTests {
     func run() async throws {
         try await withDevices(2) { devices in
             let running = try await RunningTool("notes", ["run", "--home", devices[0].home.string])
-            var lines = running.lines.makeAsyncIterator()
-            #expect(await lines.next(isolation: nil) == "ready")
+            let lines = running.lines.limited().makeAsyncIterator()
+            #expect(try await lines.next() == "ready")
             try await devices[1].run("notes", "add", "Milk")
-            #expect(await lines.next(isolation: nil) == "imported 1 inserted, 0 updated, 0 deleted")
+            #expect(try await lines.next() == "imported 1 inserted, 0 updated, 0 deleted")
             #expect(try await running.stop().status == 0)
         }
     }
@@ -116,9 +117,9 @@ struct CommandTests {
         try await withDevices(1) { devices in
             let directory = devices[0].root
             let watching = try await RunningTool("ubwatch", ["events", directory.string, "--json"])
-            var lines = watching.lines.makeAsyncIterator()
+            let lines = watching.lines.limited().makeAsyncIterator()
             func next() async throws -> [String: Any] {
-                let line = try #require(await lines.next(isolation: nil))
+                let line = try #require(try await lines.next())
                 return try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
             }
             #expect(try await next()["kind"] as? String == "ready")

@@ -82,14 +82,15 @@ struct EpochKillTests {
             let sql = """
                 CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY); INSERT INTO grdb_migrations VALUES ('v1');
                 CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
-                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
                 INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
                 """
             #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", plain.string, sql]).status == 0)
-            let killed = try await writer.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point])
+            // So few rows are a batch that the first of two is taken over before the kill.
+            let killed = try await writer.run("notes", "list", environment: ["UBIQUITY_KILL_AT": point, "UBIQUITY_BATCH_ROWS": "100"])
             #expect(killed.signal == SIGKILL, "\(killed)")
             #expect(try await other.run("notes", "clear", "--yes").status == 0)
-            for device in [writer, other, writer] { #expect(try await device.list().count == 12_000) }
+            for device in [writer, other, writer] { #expect(try await device.list().count == 120) }
             #expect(try await writer.kept().isEmpty)
             let check = try await writer.run("ubcontrol", "store", "check", try writer.storeFile().string)
             #expect(check.status == 0, "\(check)")

@@ -5,6 +5,11 @@ import ToolProcesses
 
 /// Real processes, killed with SIGKILL at marked points.
 struct KillTests {
+    /// So few rows are a batch that a hundred times fewer rows than in use are as many batches.
+    private static let batches = ["UBIQUITY_BATCH_ROWS": "100"]
+
+    private func killing(at point: String) -> [String: String] { Self.batches.merging(["UBIQUITY_KILL_AT": point]) { $1 } }
+
     /// The points at which `notes add` can be killed, and whether its note is saved by then.
     static let savePoints: [(point: String, isSaved: Bool)] = [
         ("save.sealed", false), ("save.committed", true), ("publish.coalesced", true),
@@ -83,14 +88,14 @@ struct KillTests {
             let sql = """
                 CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY); INSERT INTO grdb_migrations VALUES ('v1');
                 CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
-                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
                 INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
                 """
             #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", plain.string, sql]).status == 0)
-            let killed = try await writer.run("notes", "add", "new", environment: ["UBIQUITY_KILL_AT": point])
+            let killed = try await writer.run("notes", "add", "new", environment: killing(at: point))
             #expect(killed.signal == SIGKILL, "\(killed)")
-            #expect(try await writer.run("notes", "add", "after").status == 0)
-            let expected = Set((1...12_000).map { "note \($0)" })
+            #expect(try await writer.run("notes", "add", "after", environment: Self.batches).status == 0)
+            let expected = Set((1...120).map { "note \($0)" })
             for device in [reader, writer] {
                 let titles = try await device.list().map(\.title)
                 #expect(titles.count == Set(titles).count && Set(titles).isSuperset(of: expected) && titles.contains("after"))
@@ -112,22 +117,22 @@ struct KillTests {
             let seed = writer.home.appending("Seed.sqlite")
             let sql = """
                 CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
-                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20007)
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 207)
                 INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
                 """
             #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", seed.string, sql]).status == 0)
             let command = ["seed", seed.string, "--token", "notes", "--remove", "--home", writer.home.string]
-            let killed = try await Tool.run("notes", command, environment: ["UBIQUITY_KILL_AT": point])
+            let killed = try await Tool.run("notes", command, environment: killing(at: point))
             #expect(killed.signal == SIGKILL, "\(killed)")
             let isComplete = ["seed.committed:3", "seed.wal-synced", "seed.file-removed:3", "seed.file-removed:4"].contains(point)
             #expect(FileManager.default.fileExists(atPath: seed.string) == (point != "seed.file-removed:4"))
-            let again = try await Tool.run("notes", command, environment: [:])
+            let again = try await Tool.run("notes", command, environment: Self.batches)
             // What had been taken in before counts, for the file is the same.
-            #expect(again.output == (isComplete ? "“notes” has been seeded before.\n" : "Seeded 20007 notes, passed over 0.\n"), "\(again)")
+            #expect(again.output == (isComplete ? "“notes” has been seeded before.\n" : "Seeded 207 notes, passed over 0.\n"), "\(again)")
             #expect(!FileManager.default.fileExists(atPath: seed.string))
             for device in [writer, reader] {
                 let titles = try await device.list().map(\.title)
-                #expect(titles.count == 20_007 && Set(titles).count == 20_007)
+                #expect(titles.count == 207 && Set(titles).count == 207)
             }
             #expect(try writer.logs().count == 3)
         }
@@ -142,23 +147,23 @@ struct KillTests {
             let seed = writer.home.appending("Seed.sqlite")
             let sql = """
                 CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, title TEXT NOT NULL, body TEXT, created TEXT NOT NULL);
-                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20007)
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 207)
                 INSERT INTO note SELECT printf('%05d', i), 'note ' || i, NULL, '2014' FROM n;
                 """
             #expect(try await Tool.run("/usr/bin/sqlite3", ["-bail", seed.string, sql]).status == 0)
-            #expect(try await writer.run("notes", "seed", seed.string, "--token", "notes").status == 0)
+            #expect(try await writer.run("notes", "seed", seed.string, "--token", "notes", environment: Self.batches).status == 0)
             let copy = writer.home.appending("Copy.sqlite")
             let command = ["store", "strip", try writer.storeFile().string, copy.string]
-            let killed = try await Tool.run("ubcontrol", command, environment: ["UBIQUITY_KILL_AT": point])
+            let killed = try await Tool.run("ubcontrol", command, environment: killing(at: point))
             #expect(killed.signal == SIGKILL, "\(killed)")
             #expect(!FileManager.default.fileExists(atPath: copy.string))
             let draft = copy.string + "-draft"
-            #expect(try Data(contentsOf: URL(filePath: draft)).count > (point == "copy.batch:1" ? 0 : 200_000))
-            #expect(try await Tool.run("ubcontrol", command, environment: [:]).status == 0)
+            #expect(try Data(contentsOf: URL(filePath: draft)).count > (point == "copy.batch:1" ? 0 : 2_000))
+            #expect(try await Tool.run("ubcontrol", command, environment: Self.batches).status == 0)
             #expect(!FileManager.default.fileExists(atPath: draft))
             let count = try await Tool.run("/usr/bin/sqlite3", [copy.string, "SELECT count(*), count(DISTINCT title) FROM note"]).output
-            #expect(count == "20007|20007\n")
-            #expect(try await writer.list().count == 20_007)
+            #expect(count == "207|207\n")
+            #expect(try await writer.list().count == 207)
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// Readers beside a writer that does not come to its end.
 struct ReaderTests {
@@ -14,7 +15,7 @@ struct ReaderTests {
             #expect(try await reader.run("notes", "add", "own").status == 0)
             #expect(try await writer.run("notes", "add", "other").status == 0)
             let stopped = try await RunningTool("notes", command + ["--home", reader.home.string], environment: ["UBIQUITY_STOP_AT": point])
-            while try state(of: stopped.identifier) != "T" { await Task.yield() }
+            try await until("it is stopped") { try state(of: stopped.identifier) == "T" }
             let seen = try await titles(reader)
             #expect(seen.contains("own") && !seen.contains(unseen), "\(seen)")
             #expect(try state(of: stopped.identifier) == "T")

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// A shell in a terminal of its own: tmux(1), with a server of its own.
 ///
@@ -83,11 +84,11 @@ struct TestTerminal: Sendable {
     @discardableResult
     func shows(_ what: String, _ condition: ([String]) -> Bool) async throws -> [String] {
         var rows: [String] = []
-        var looks = drawn.makeAsyncIterator()
+        let looks = drawn.limited().makeAsyncIterator()
         repeat {
             rows = try await screen()
             if condition(rows) { return rows }
-        } while await looks.next() != nil
+        } while (try? await looks.next()) != nil
         try #require(Bool(false), "no \(what) on this screen:\n\(rows.joined(separator: "\n"))")
         return rows
     }

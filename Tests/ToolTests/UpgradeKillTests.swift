@@ -5,7 +5,8 @@ import ToolProcesses
 
 /// Real processes, killed with SIGKILL while they take a store to a newer version of its schema.
 struct UpgradeKillTests {
-    private static let count = 12_000
+    private static let count = 120
+    private static let batches = ["UBIQUITY_BATCH_ROWS": "100"]
 
     @Test(
         "S-110: a kill at any point of an upgrade leaves the old store or the new one, whole; the next start completes it, and nothing is lost or told twice",
@@ -24,7 +25,8 @@ struct UpgradeKillTests {
             _ = try await lines(writer, 1, "SELECT 1", execute: "DELETE FROM thing WHERE id = '00009'", offline: true)
 
             let killed = try await writer.run(
-                "ubiquity-simulate", "upgrade", "--schema", "2", "--query", "SELECT 1", environment: ["UBIQUITY_KILL_AT": point])
+                "ubiquity-simulate", "upgrade", "--schema", "2", "--query", "SELECT 1",
+                environment: Self.batches.merging(["UBIQUITY_KILL_AT": point]) { $1 })
             #expect(killed.signal == SIGKILL, "\(killed)")
             let store = try storeFile(of: writer)
             let tables = try await Tool.run("/usr/bin/sqlite3", [store.string, "SELECT name FROM sqlite_master WHERE name IN ('thing', 'item')"])
@@ -89,7 +91,7 @@ struct UpgradeKillTests {
         var arguments = ["upgrade", "--schema", "\(schema)", "--query", query, "--home", device.home.string]
         if let execute { arguments += ["--execute", execute] }
         if offline { arguments.append("--offline") }
-        let outcome = try await Tool.run("ubiquity-simulate", arguments)
+        let outcome = try await Tool.run("ubiquity-simulate", arguments, environment: Self.batches)
         try #require(outcome.status == 0, "\(outcome.errors)")
         return outcome.output.split(separator: "\n").map(String.init)
     }

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// `ubwatch wait`, on real containers and with apps that are processes of their own.
 @Suite(.timeLimit(.minutes(40)))
@@ -46,8 +47,8 @@ struct WatchWaitTests {
                 #expect(unread.status == 4 && unread.errors.contains("not read: 1 log of \(author) from log 2 on"), "\(unread)")
             }
             #expect(try await device.list().count == 2)
-            var lines = waiting.lines.makeAsyncIterator()
-            let line = try #require(await lines.next(isolation: nil))
+            let lines = waiting.lines.limited().makeAsyncIterator()
+            let line = try #require(try await lines.next())
             #expect(try JSONDecoder().decode(Waited.self, from: Data(line.utf8)).outcome == "reached")
             #expect(try await waiting.end().status == 0)
             #expect(try await device.wait(until: "current", "--timeout", "0.2").output == "current\n")

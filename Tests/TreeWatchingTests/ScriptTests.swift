@@ -48,12 +48,19 @@ struct ScriptTests {
     func removedTrees(_ script: WatchScript) async throws { try await runEverywhere(script) }
 
     /// A script of a row without a test of its own, or of no row, is run here, so that adding a case is adding a file.
-    @Test("Other scripts: exclusion, attributes and whatever is added", arguments: try WatchScript.all().filter { !rows.contains($0.row) })
+    @Test("Other scripts: exclusion, attributes and whatever is added", arguments: try WatchScript.all(besides: rows))
     func others(_ script: WatchScript) async throws { try await runEverywhere(script) }
 
     @Test("W-19: the whole suite of scripts passes over libinotifytools as over the kernel", arguments: Stage.places)
     func bothSources(_ place: FilePath) async throws {
         for script in try WatchScript.all() { try await script.run(in: place, source: .inotifytools(helper: Tool.path("inotifytools-source"))) }
+    }
+
+    @Test("A row without a script is an error, and no row passes with nothing to run")
+    func noScript() throws {
+        #expect(throws: ScriptError.self) { try WatchScript.all("W-99") }
+        #expect(throws: ScriptError.self) { try WatchScript.all(besides: Set(try WatchScript.all().map(\.row))) }
+        for row in Self.rows { #expect(try !WatchScript.all(String(row)).isEmpty) }
     }
 
     private func runEverywhere(_ script: WatchScript) async throws {

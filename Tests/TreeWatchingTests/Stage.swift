@@ -149,7 +149,8 @@ extension TreeWatcher {
         await withCheckedContinuation { continuation in
             hub.post { _ in
                 continuation.resume()
-                gate.wait()
+                // Nobody who fails before he lets go holds up the other watchers of the process for ever.
+                _ = gate.wait(timeout: .now() + 600)
             }
         }
         return gate

@@ -131,6 +131,16 @@ final class MachineFixture {
 
 @Suite("The state machine")
 struct TreeStateMachineTests {
+    @Test("W-07: a root that is gone was moved if that was told, and else deleted, though somebody has it open", arguments: [true, false])
+    func rootLoss(isTold: Bool) {
+        let fixture = MachineFixture()
+        if isTold { fixture.machine.rootHasMoved = true }
+        fixture.machine.rootChecked(nil, isSame: false, isAlive: true)
+        #expect(fixture.machine.phase == .lost(isTold ? .moved : .deleted))
+        // A later loss is judged by what is told then.
+        #expect(!fixture.machine.rootHasMoved)
+    }
+
     @Test("W-01: a file written in directories created a moment before is reported, however deep")
     func deepCreation() {
         let fixture = MachineFixture()

@@ -6,6 +6,7 @@ import SystemPackage
 import Testing
 import ToolProcesses
 import UbiquityTesting
+import Waiting
 
 @testable import TreeWatching
 
@@ -38,12 +39,12 @@ struct TreeWatcherTests {
         options.source = source
         let watcher = try TreeWatcher(stage.root, options: options)
         defer { watcher.close() }
-        let reader = watcher.changes.makeAsyncIterator()
-        #expect(await reader.next()?.map(\.kind) == [.ready])
+        let reader = watcher.changes.limited().makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.ready])
         // The arrival comes first, then a departure without a second half: that something stands there is seen by looking.
         try stage.perform(["exchange", "/y", "x"])
         var kinds: [TreeChange.Kind] = []
-        while kinds.last != .created, let batch = await reader.next() { kinds += batch.map(\.kind) }
+        while kinds.last != .created, let batch = try await reader.next() { kinds += batch.map(\.kind) }
         #expect(kinds.suffix(2) == [.removed, .created])
     }
 
@@ -116,6 +117,31 @@ struct TreeWatcherTests {
         watcher.close()
     }
 
+    @Test(
+        "W-07, W-08: a root, and a directory, that is deleted and made again in one breath is watched again, and what stays in it is told",
+        arguments: Stage.places, ["", "wiped/sub"])
+    func recreated(place: FilePath, below: String) async throws {
+        let stage = try Stage(in: place)
+        defer { stage.remove() }
+        let root = stage.root.appending("root"), directory = root.pushing(FilePath(below))
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        let watcher = try TreeWatcher(root)
+        defer { watcher.close() }
+        let reader = watcher.changes.limited("a file that stays").makeAsyncIterator()
+        for round in 0..<60 {
+            for time in 0...(round % 3) {
+                try FileManager.default.removeItem(atPath: below.isEmpty ? root.string : root.appending("wiped").string)
+                try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+                try Data().write(to: URL(filePath: directory.appending("\(round)-\(time)").string))
+            }
+            // It stays until it is told: one that goes before its directory could be watched nobody can tell.
+            let name = "\(round)-\(round % 3)"
+            while let batch = try await reader.next(), !batch.contains(where: { $0.kind == .created && $0.path.lastComponent?.string == name }) {}
+        }
+        try await watcher.settled()
+        #expect(try await watcher.knownPaths().contains(below.isEmpty ? "59-2" : "\(below)/59-2"))
+    }
+
     @Test("W-07: where the root is not to be followed, a link in its place counts as its loss, and is refused at first")
     func linkInPlaceOfRoot() async throws {
         let stage = try Stage()
@@ -127,18 +153,18 @@ struct TreeWatcherTests {
         options.followsRoot = false
         let watcher = try TreeWatcher(root, options: options)
         defer { watcher.close() }
-        let reader = watcher.changes.makeAsyncIterator()
-        #expect(await reader.next()?.map(\.kind) == [.ready])
+        let reader = watcher.changes.limited().makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.ready])
         try FileManager.default.moveItem(atPath: root.string, toPath: aside.string)
         try FileManager.default.createSymbolicLink(atPath: root.string, withDestinationPath: aside.string)
         #expect(throws: TreeWatchingError.self) { try TreeWatcher(root, options: options) }
-        #expect(await reader.next()?.map(\.kind) == [.rootLost(.moved)])
+        #expect(try await reader.next()?.map(\.kind) == [.rootLost(.moved)])
         try stage.perform(["write", "aside/y", "behind the link"])
         try FileManager.default.removeItem(atPath: root.string)
         try FileManager.default.moveItem(atPath: aside.string, toPath: root.string)
         // What came behind the link is told as part of what is there now.
         var changes: [TreeChange] = []
-        while !changes.contains(where: { $0.kind == .rootBack }), let batch = await reader.next() { changes += batch }
+        while !changes.contains(where: { $0.kind == .rootBack }), let batch = try await reader.next() { changes += batch }
         #expect(!changes.prefix { $0.kind != .rootBack }.contains { $0.path.lastComponent == "y" })
     }
 
@@ -169,10 +195,10 @@ struct TreeWatcherTests {
         let watcher = try TreeWatcher("/t", options: options)
         let recorder = ChangeRecorder()
         watcher.tap { recorder.take($0) }
-        let reader = watcher.changes.makeAsyncIterator()
-        #expect(await reader.next()?.map(\.kind) == [.rootLost(.deleted)])
+        let reader = watcher.changes.limited().makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.rootLost(.deleted)])
         tree.write("f")
-        #expect(await reader.next()?.map(\.kind) == [.rootBack, .ready])
+        #expect(try await reader.next()?.map(\.kind) == [.rootBack, .ready])
         #expect(try await watcher.knownPaths() == ["f"])
         watcher.close()
     }
@@ -194,12 +220,15 @@ struct TreeWatcherTests {
         // Found by a sweep where no watch is.
         for number in 0..<10 { tree.write(FilePath("d\(number)/swept")) }
         var found: Set<String> = []
-        for await batch in watcher.changes {
+        for try await batch in watcher.changes.limited("what a sweep finds") {
             for change in batch where change.path.lastComponent?.string == "swept" { found.insert(change.path.string) }
             if try await watcher.knownPaths().count == 30 { break }
         }
         tree.limitWatches(to: 1000)
-        while tree.watchCount < 11 { try await watcher.settled() }
+        try await until("all is watched", seen: { "\(tree.watchCount) watches" }) {
+            try await watcher.settled()
+            return tree.watchCount >= 11
+        }
         tree.write("d9/late")
         try await watcher.settled()
         #expect(try await watcher.knownPaths().contains("d9/late"))
@@ -223,7 +252,10 @@ struct TreeWatcherTests {
         #expect(told.all.first?.path == "/t/closed")
         #expect(try await watcher.knownPaths() == ["closed/", "open/", "open/f"])
         tree.setReadable("closed", true)
-        while try await watcher.knownPaths().count < 4 { try await watcher.settled() }
+        try await until("what is in it is known") {
+            try await watcher.settled()
+            return try await watcher.knownPaths().count >= 4
+        }
         watcher.close()
     }
 

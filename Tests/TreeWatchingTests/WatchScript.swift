@@ -27,9 +27,13 @@ struct WatchScript: CustomTestStringConvertible, Sendable {
     static let folder = FilePath(#filePath).removingLastComponent().appending("Scripts")
 
     /// The scripts of a row of the requirements.
-    static func all(_ prefix: String = "") throws -> [WatchScript] {
-        try FileManager.default.contentsOfDirectory(atPath: folder.string).filter { $0.hasPrefix(prefix) && $0.hasSuffix(".txt") }.sorted().map(
-            WatchScript.init)
+    ///
+    /// - Throws: an error where there is none: what nothing shows is not shown.
+    static func all(_ row: String = "", besides rows: Set<Substring> = []) throws -> [WatchScript] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.string).filter { $0.hasPrefix(row) && $0.hasSuffix(".txt") }
+        let scripts = try names.sorted().map(WatchScript.init).filter { !rows.contains($0.row) }
+        guard !scripts.isEmpty else { throw ScriptError("no script in \(folder) shows \(row.isEmpty ? "anything else" : row)") }
+        return scripts
     }
 
     init(_ name: String) throws {

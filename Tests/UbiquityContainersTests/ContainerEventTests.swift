@@ -3,6 +3,7 @@ import Foundation
 import Synchronization
 import SystemPackage
 import Testing
+import Waiting
 
 @testable import UbiquityContainers
 
@@ -10,7 +11,8 @@ import Testing
 struct ContainerEventTests {
     /// A container in use, with items, and somebody who listens.
     private func withContainer(
-        items: Int = 3, in folder: String = "Documents", _ body: (UbiquityContainer, inout ContainerEvents.Iterator) async throws -> Void
+        items: Int = 3, in folder: String = "Documents",
+        _ body: (UbiquityContainer, LimitedSequence<ContainerEvents>.AsyncIterator) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let home = DeviceHome(directory.appending("home"))
@@ -23,8 +25,7 @@ struct ContainerEventTests {
             for index in 0..<items { try write(place.appending("\(index).txt")) }
             let events = try container.events
             try await events.ready()
-            var iterator = events.makeAsyncIterator()
-            try await body(container, &iterator)
+            try await body(container, events.limited("an event").makeAsyncIterator())
         }
     }
 
@@ -37,15 +38,15 @@ struct ContainerEventTests {
         try await withContainer { container, events in
             let aside = container.path.removingLastComponent().appending("aside")
             try move(container.path, aside)
-            let moved = try #require(await events.next())
+            let moved = try #require(try await events.next())
             #expect(moved.kind == .containerMoved)
             #expect(moved.held == .init())
             try move(aside, container.path)
-            let back = try #require(await events.next())
+            let back = try #require(try await events.next())
             #expect(back.kind == .restored)
             #expect(back.held == .init(items: 3, stores: [], hasMark: true))
             try remove(container.path)
-            #expect(await events.next()?.kind == .containerRemoved)
+            #expect(try await events.next()?.kind == .containerRemoved)
             #expect(!FileManager.default.fileExists(atPath: container.path.string))
         }
     }
@@ -60,7 +61,7 @@ struct ContainerEventTests {
             let monitor = try ContainerMonitor.shared(for: container)
             await monitor.lookNow()
             try remove(local)
-            let event = try #require(await events.next())
+            let event = try #require(try await events.next())
             #expect(event.kind == .contentsRemoved)
             #expect(event.held == .init(items: 0, stores: [], hasMark: true))
             #expect(event.isSuspended)
@@ -73,7 +74,7 @@ struct ContainerEventTests {
     func massDeletion() async throws {
         try await withContainer(items: 300) { container, events in
             for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
-            let event = try #require(await events.next())
+            let event = try #require(try await events.next())
             #expect(event.kind == .massDeletion(removed: 200, of: 300))
             #expect(event.held.items == 100)
             #expect(event.isSuspended)
@@ -95,7 +96,7 @@ struct ContainerEventTests {
             }
             // The next event is of what comes next.
             try remove(container.path.appending(".ubiquity"))
-            let event = try #require(await events.next())
+            let event = try #require(try await events.next())
             #expect(event.kind == .markGone)
             #expect(event.held.items == 100)
             #expect(!event.isSuspended)
@@ -111,11 +112,11 @@ struct ContainerEventTests {
             let monitor = try ContainerMonitor.shared(for: container)
             await monitor.lookNow()
             try write(content.appending("epochs/2.alice~x"))
-            #expect(await events.next()?.kind == .storeContentRemoved(store: "Notes", epoch: 2))
+            #expect(try await events.next()?.kind == .storeContentRemoved(store: "Notes", epoch: 2))
             try remove(content)
-            #expect(await events.next()?.kind == .storeContentGone(["Notes"]))
+            #expect(try await events.next()?.kind == .storeContentGone(["Notes"]))
             try remove(container.markDirectory.appending(container.peer.description))
-            #expect(await events.next()?.kind == .markGone)
+            #expect(try await events.next()?.kind == .markGone)
         }
     }
 
@@ -124,14 +125,14 @@ struct ContainerEventTests {
         try await withContainer(items: 300) { container, events in
             let root = container.path.removingLastComponent().removingLastComponent()
             try await container.home.signOut(tellingWithin: .seconds(30))
-            #expect(await events.next()?.kind == .signedOut)
+            #expect(try await events.next()?.kind == .signedOut)
             try await container.home.signIn(container.account, containers: root, tellingWithin: .seconds(30))
-            #expect(await events.next()?.kind == .restored)
+            #expect(try await events.next()?.kind == .restored)
             for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
             await (try ContainerMonitor.shared(for: container)).lookNow()
             // Else this is the next to be told.
             try remove(container.markDirectory)
-            #expect(await events.next()?.kind == .massDeletion(removed: 200, of: 300))
+            #expect(try await events.next()?.kind == .massDeletion(removed: 200, of: 300))
         }
     }
 
@@ -140,13 +141,13 @@ struct ContainerEventTests {
         try await withContainer { container, events in
             let before = try tree(below: container.path)
             try container.home.signOut()
-            let event = try #require(await events.next())
+            let event = try #require(try await events.next())
             #expect(event.kind == .signedOut)
             #expect(event.held.items == 3)
             #expect(try tree(below: container.path) == before)
             try container.home.signIn(AccountName("bob"))
             try container.home.signIn(AccountName("alice"))
-            #expect(await events.next()?.kind == .restored)
+            #expect(try await events.next()?.kind == .restored)
         }
     }
 
@@ -158,13 +159,13 @@ struct ContainerEventTests {
             let container = try await UbiquityContainer("org.example.notes", home: home)
             try remove(container.path)
             let events = try container.events
-            var first = events.makeAsyncIterator()
-            #expect(await first.next()?.kind == .containerRemoved)
-            var second = events.makeAsyncIterator()
-            #expect(await second.next()?.kind == .containerRemoved)
+            let first = events.limited().makeAsyncIterator()
+            #expect(try await first.next()?.kind == .containerRemoved)
+            let second = events.limited().makeAsyncIterator()
+            #expect(try await second.next()?.kind == .containerRemoved)
             // It is watched for above its place.
             try FileManager.default.createDirectory(atPath: container.path.string, withIntermediateDirectories: false)
-            #expect(await first.next()?.kind == .markGone)
+            #expect(try await first.next()?.kind == .markGone)
         }
     }
 
@@ -174,7 +175,7 @@ struct ContainerEventTests {
             try remove(container.path)
             try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: true)
             try write(container.documents.appending("new.txt"))
-            #expect(await events.next()?.kind == .markGone)
+            #expect(try await events.next()?.kind == .markGone)
             #expect(container.attachment() == .detached(.markGone))
         }
     }

@@ -3,6 +3,7 @@ import Foundation
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 /// The versions of files that synchronisers left beside them.
 @Suite(.timeLimit(.minutes(40))) struct FileVersionTests {
@@ -250,20 +251,20 @@ import UbiquityContainers
             let presenter = RecordingPresenter(letter)
             FileCoordinator.addFilePresenter(presenter)
             defer { FileCoordinator.removeFilePresenter(presenter) }
-            var messages = presenter.messages
-            #expect(await messages.next() == "gained \(mark)")
+            let messages = presenter.messages
+            #expect(try await messages.next() == "gained \(mark)")
             try write("", to: directory.appending("Letter.\(other).txt"))
-            #expect(await messages.next() == "gained \(other)")
+            #expect(try await messages.next() == "gained \(other)")
             let versions = try #require(await FileVersion.unresolvedConflictVersions(ofItemAt: letter))
             for version in versions {
                 try await version.setResolved(true)
-                #expect(await messages.next() == "resolved \(version.persistentIdentifier.rawValue)")
+                #expect(try await messages.next() == "resolved \(version.persistentIdentifier.rawValue)")
             }
             try await versions[0].remove()
-            #expect(await messages.next() == "lost \(versions[0].persistentIdentifier.rawValue)")
+            #expect(try await messages.next() == "lost \(versions[0].persistentIdentifier.rawValue)")
             // By a program that does not coordinate.
             try FileManager.default.removeItem(at: versions[1].url)
-            #expect(await messages.next() == "lost \(versions[1].persistentIdentifier.rawValue)")
+            #expect(try await messages.next() == "lost \(versions[1].persistentIdentifier.rawValue)")
         }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 struct ItemStatusTests {
     private func withContainer(_ body: (UbiquityContainer) async throws -> Void) async throws {
@@ -87,17 +88,17 @@ struct ItemStatusTests {
     @Test("a conflict copy that comes and goes is a change of the item that it is a copy of")
     func changes() async throws {
         try await withContainer { container in
-            var changes = LocalItemStatus(container).changes().makeAsyncIterator()
-            #expect(await changes.next() == .below(container.path))
+            let changes = LocalItemStatus(container).changes().limited().makeAsyncIterator()
+            #expect(try await changes.next() == .below(container.path))
             let copy = URL(filePath: container.documents.appending("Letter.sync-conflict-20260102-030405-ABCDEFG.txt").string)
             try Data("text".utf8).write(to: copy)
             let letter = ItemStatusChange.item(container.documents.appending("Letter.txt"))
-            #expect(await changes.next() == letter)
+            #expect(try await changes.next() == letter)
             // That it was written may be another.
             try ConflictCopy.markResolved(FilePath(copy.path))
-            #expect(await changes.next() == letter)
+            #expect(try await changes.next() == letter)
             try FileManager.default.removeItem(at: copy)
-            #expect(await changes.next() == letter)
+            #expect(try await changes.next() == letter)
         }
     }
 

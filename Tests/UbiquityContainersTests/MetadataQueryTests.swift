@@ -5,6 +5,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 /// Queries over real files, with a clock that stands still: what comes by itself came at once.
 @Suite(.timeLimit(.minutes(40))) struct MetadataQueryTests {
@@ -45,22 +46,22 @@ import UbiquityTesting
         }
 
         /// Starts a query, and reads on until it has gathered.
-        func gather(_ query: MetadataQuery) async throws -> (updates: MetadataQueryUpdates.Iterator, results: [String]) {
+        func gather(_ query: MetadataQuery) async throws -> (updates: LimitedSequence<MetadataQueryUpdates>.AsyncIterator, results: [String]) {
             query.start()
-            var updates = query.updates.makeAsyncIterator()
-            while let update = await updates.next() {
+            let updates = query.updates.limited("an update").makeAsyncIterator()
+            while let update = try await updates.next() {
                 if update.kind == .gatheringFinished { return (updates, names(update.results)) }
             }
             throw CancellationError()
         }
 
         /// Reads on, letting time pass, until the results are these.
-        func until(_ expected: [String], _ updates: inout MetadataQueryUpdates.Iterator) async -> [MetadataItem] {
-            await until(&updates) { $0 == expected }
+        func until(_ expected: [String], _ updates: LimitedSequence<MetadataQueryUpdates>.AsyncIterator) async throws -> [MetadataItem] {
+            try await until(updates) { $0 == expected }
         }
 
         /// Reads on, letting time pass, until somebody is content with the results.
-        func until(_ updates: inout MetadataQueryUpdates.Iterator, _ isEnough: ([String]) -> Bool) async -> [MetadataItem] {
+        func until(_ updates: LimitedSequence<MetadataQueryUpdates>.AsyncIterator, _ isEnough: ([String]) -> Bool) async throws -> [MetadataItem] {
             while true {
                 let ticking = Task { [clock] in
                     while !Task.isCancelled {
@@ -69,7 +70,7 @@ import UbiquityTesting
                     }
                 }
                 defer { ticking.cancel() }
-                guard let update = await updates.next() else { return [] }
+                guard let update = try await updates.next() else { return [] }
                 if isEnough(names(update.results)) { return update.results }
             }
         }
@@ -90,23 +91,23 @@ import UbiquityTesting
             try stage.write("Documents/folder/b.txt", "Documents/c.md")
             let query = stage.query(where: { $0.name.hasSuffix(".txt") })
             #expect(!query.isStarted && query.results.isEmpty)
-            var updates = query.updates.makeAsyncIterator()
+            let updates = query.updates.limited("an update").makeAsyncIterator()
             #expect(query.start() && !query.start())
-            let began = try #require(await updates.next())
+            let began = try #require(try await updates.next())
             #expect(began.kind == .gatheringBegan && began.results.isEmpty)
-            let progress = try #require(await updates.next())
+            let progress = try #require(try await updates.next())
             #expect(progress.kind == .gatheringProgressed && stage.names(progress.added) == ["Documents/a.txt", "Documents/folder/b.txt"])
-            let finish = try #require(await updates.next())
+            let finish = try #require(try await updates.next())
             #expect(finish.kind == .gatheringFinished && finish.results == progress.results && query.results == finish.results)
             #expect(finish.results[0].size == 4 && finish.results[0].contentModificationDate > Date(timeIntervalSinceNow: -3600))
             #expect(query.isStarted && !query.isGathering)
 
             try stage.write("Documents/folder/d.txt")
             // Nothing comes before the interval has passed.
-            await stage.clock.sleepers(1)
+            try await within("a sleeper") { [clock = stage.clock] in await clock.sleepers(1) }
             #expect(query.results == finish.results)
             try stage.remove("Documents/a.txt")
-            #expect(await stage.until(["Documents/folder/b.txt", "Documents/folder/d.txt"], &updates).count == 2)
+            #expect(try await stage.until(["Documents/folder/b.txt", "Documents/folder/d.txt"], updates).count == 2)
             query.stop()
             #expect(!query.isStarted && query.results.count == 2)
         }
@@ -134,9 +135,9 @@ import UbiquityTesting
     func packages() async throws {
         try await withStage { stage in
             try stage.write("Documents/Book.pages/index.xml", text: "12345")
-            var (updates, _) = try await stage.gather(stage.query())
+            let (updates, _) = try await stage.gather(stage.query())
             try stage.write("Documents/Book.pages/new.xml", text: "12345")
-            while await stage.until(["Documents/Book.pages"], &updates).first?.size != 10 {}
+            while try await stage.until(["Documents/Book.pages"], updates).first?.size != 10 {}
         }
     }
 
@@ -144,12 +145,12 @@ import UbiquityTesting
     func hidden() async throws {
         try await withStage { stage in
             try stage.write("Documents/.secret", "Documents/.folder/a.txt", "Documents/b.txt", "Documents/.stversions/b.txt", "Documents/.stignore")
-            var (updates, found) = try await stage.gather(stage.query())
+            let (updates, found) = try await stage.gather(stage.query())
             #expect(found == ["Documents/b.txt"])
             let all = ["Documents/.folder", "Documents/.folder/a.txt", "Documents/.secret", "Documents/b.txt"]
             #expect(try await stage.gather(stage.query(includesHidden: true)).results == all)
             try stage.write("Documents/.later", "Documents/.folder/later.txt", "Documents/later.txt")
-            #expect(await stage.until(["Documents/b.txt", "Documents/later.txt"], &updates).count == 2)
+            #expect(try await stage.until(["Documents/b.txt", "Documents/later.txt"], updates).count == 2)
         }
     }
 
@@ -159,18 +160,18 @@ import UbiquityTesting
             let copy = "Documents/a.sync-conflict-20260102-030405-ABCDEFG.txt"
             try stage.write("Documents/a.txt", "Documents/b.txt", copy)
             let query = stage.query()
-            var (updates, found) = try await stage.gather(query)
+            let (updates, found) = try await stage.gather(query)
             #expect(found == ["Documents/a.txt", "Documents/b.txt"])
             #expect(query.results.map(\.hasUnresolvedConflicts) == [true, false])
             let version = try #require(await FileVersion.unresolvedConflictVersions(ofItemAt: stage.url("Documents/a.txt"))?.first)
             try await version.setResolved(true)
-            while await stage.until(found, &updates)[0].hasUnresolvedConflicts {}
+            while try await stage.until(found, updates)[0].hasUnresolvedConflicts {}
             try stage.remove("Documents/a.txt")
-            _ = await stage.until([copy, "Documents/b.txt"], &updates)
+            _ = try await stage.until([copy, "Documents/b.txt"], updates)
             try stage.write("Documents/a.txt")
-            _ = await stage.until(found, &updates)
+            _ = try await stage.until(found, updates)
             try stage.write("Documents/b.sync-conflict-20260102-030405-ABCDEFG.txt")
-            while await !stage.until(found, &updates)[1].hasUnresolvedConflicts {}
+            while try await !stage.until(found, updates)[1].hasUnresolvedConflicts {}
         }
     }
 
@@ -178,19 +179,19 @@ import UbiquityTesting
     func directories() async throws {
         try await withStage { stage in
             try stage.write("Documents/one/a/b.txt", "outside/new/c.txt")
-            var (updates, found) = try await stage.gather(stage.query(where: { !$0.isDirectory }))
+            let (updates, found) = try await stage.gather(stage.query(where: { !$0.isDirectory }))
             #expect(found == ["Documents/one/a/b.txt"])
             try FileManager.default.moveItem(at: stage.url("Documents/one"), to: stage.url("Documents/two"))
-            _ = await stage.until(["Documents/two/a/b.txt"], &updates)
+            _ = try await stage.until(["Documents/two/a/b.txt"], updates)
             try FileManager.default.moveItem(at: stage.url("outside/new"), to: stage.url("Documents/three"))
-            _ = await stage.until(["Documents/three/c.txt", "Documents/two/a/b.txt"], &updates)
+            _ = try await stage.until(["Documents/three/c.txt", "Documents/two/a/b.txt"], updates)
             // At once, so that nobody sees the directory gone.
             try stage.remove("Documents/two")
             try stage.write("Documents/two/d.txt")
-            _ = await stage.until(["Documents/three/c.txt", "Documents/two/d.txt"], &updates)
+            _ = try await stage.until(["Documents/three/c.txt", "Documents/two/d.txt"], updates)
             try stage.remove("Documents/three")
             try stage.remove("Documents")
-            _ = await stage.until([], &updates)
+            _ = try await stage.until([], updates)
         }
     }
 
@@ -199,20 +200,20 @@ import UbiquityTesting
         try await withStage { stage in
             try stage.write("Documents/a.txt", "Documents/b.md")
             let query = stage.query(where: { $0.name.hasSuffix(".txt") })
-            var (updates, _) = try await stage.gather(query)
+            let (updates, _) = try await stage.gather(query)
             query.predicate = { $0.name.hasSuffix(".md") }
-            let began = try #require(await updates.next())
+            let began = try #require(try await updates.next())
             #expect(began.kind == .gatheringBegan && stage.names(began.removed) == ["Documents/a.txt"])
-            _ = await stage.until(["Documents/b.md"], &updates)
+            _ = try await stage.until(["Documents/b.md"], updates)
             query.predicate = { _ in true }
             query.order = { $0.name > $1.name }
-            _ = await stage.until(["Documents/b.md", "Documents/a.txt"], &updates)
-            while query.isGathering { _ = await updates.next() }
+            _ = try await stage.until(["Documents/b.md", "Documents/a.txt"], updates)
+            while query.isGathering { _ = try await updates.next() }
             query.disableUpdates()
             try await FileCoordinator().write(stage.url("Documents/c.txt")) { try Data().write(to: $0) }
             #expect(stage.names(query.results) == ["Documents/b.md", "Documents/a.txt"])
             query.enableUpdates()
-            _ = await stage.until(["Documents/c.txt", "Documents/b.md", "Documents/a.txt"], &updates)
+            _ = try await stage.until(["Documents/c.txt", "Documents/b.md", "Documents/a.txt"], updates)
         }
     }
 
@@ -222,8 +223,8 @@ import UbiquityTesting
             try stage.write("Documents/a.txt")
             let query = stage.query()
             _ = try await stage.gather(query)
-            var late = query.updates.makeAsyncIterator()
-            let update = try #require(await late.next())
+            let late = query.updates.limited("an update").makeAsyncIterator()
+            let update = try #require(try await late.next())
             #expect(update.kind == .gatheringFinished && stage.names(update.added) == ["Documents/a.txt"] && update.results == query.results)
         }
     }
@@ -232,10 +233,10 @@ import UbiquityTesting
     func stitching() async throws {
         try await withStage { stage in
             try stage.write("Documents/a.txt", "Documents/folder/b.txt")
-            var (updates, _) = try await stage.gather(stage.query(where: { !$0.isDirectory }))
+            let (updates, _) = try await stage.gather(stage.query(where: { !$0.isDirectory }))
             let coordinator = FileCoordinator()
             try await coordinator.write(stage.url("Documents/c.txt")) { try Data("text".utf8).write(to: $0) }
-            let created = try #require(await updates.next())
+            let created = try #require(try await updates.next())
             #expect(created.kind == .updated && stage.names(created.added) == ["Documents/c.txt"])
             try await coordinator.write(
                 stage.url("Documents/folder"), options: .forMoving, writing: stage.url("Documents/moved"), writingOptions: .forReplacing
@@ -243,10 +244,10 @@ import UbiquityTesting
                 try FileManager.default.moveItem(at: source, to: target)
                 coordinator.item(at: source, didMoveTo: target)
             }
-            let moved = try #require(await updates.next())
+            let moved = try #require(try await updates.next())
             #expect(stage.names(moved.added) == ["Documents/moved/b.txt"] && stage.names(moved.removed) == ["Documents/folder/b.txt"])
             try await coordinator.write(stage.url("Documents/a.txt"), options: .forDeleting) { try FileManager.default.removeItem(at: $0) }
-            let deleted = try #require(await updates.next())
+            let deleted = try #require(try await updates.next())
             #expect(
                 stage.names(deleted.removed) == ["Documents/a.txt"] && stage.names(deleted.results) == ["Documents/c.txt", "Documents/moved/b.txt"])
         }
@@ -257,10 +258,10 @@ import UbiquityTesting
         try await withStage { stage in
             try stage.write("Documents/a.txt", "Documents/b.txt")
             let query = stage.query()
-            var (updates, _) = try await stage.gather(query)
+            let (updates, _) = try await stage.gather(query)
             query.disableUpdates()
             try stage.home.signOut()
-            let update = try #require(await updates.next())
+            let update = try #require(try await updates.next())
             #expect(update.removed.count == 2 && update.results.isEmpty && query.results.isEmpty)
             query.enableUpdates()
             // Nothing in the container was touched.
@@ -269,7 +270,7 @@ import UbiquityTesting
             try stage.home.recheckIdentity()
             try await FileCoordinator().write(stage.url("Documents/c.txt")) { try Data().write(to: $0) }
             try stage.home.signIn(AccountName("alice"))
-            #expect(await stage.until(["Documents/a.txt", "Documents/b.txt", "Documents/c.txt"], &updates).count == 3)
+            #expect(try await stage.until(["Documents/a.txt", "Documents/b.txt", "Documents/c.txt"], updates).count == 3)
         }
     }
 
@@ -280,15 +281,15 @@ import UbiquityTesting
             let (root, away) = (stage.home.path.appending("containers"), stage.home.path.appending("away"))
             try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
             let query = stage.query()
-            var (updates, found) = try await stage.gather(query)
+            let (updates, found) = try await stage.gather(query)
             #expect(found == [])
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
-            _ = await stage.until(["Documents/a.txt"], &updates)
+            _ = try await stage.until(["Documents/a.txt"], updates)
             try FileManager.default.moveItem(atPath: root.string, toPath: away.string)
-            let gone = try #require(await updates.next())
+            let gone = try #require(try await updates.next())
             #expect(stage.names(gone.removed) == ["Documents/a.txt"] && gone.results.isEmpty)
             try FileManager.default.moveItem(atPath: away.string, toPath: root.string)
-            _ = await stage.until(["Documents/a.txt"], &updates)
+            _ = try await stage.until(["Documents/a.txt"], updates)
         }
     }
 
@@ -303,11 +304,11 @@ import UbiquityTesting
                 try FileManager.default.createSymbolicLink(atPath: stage.container.path.string, withDestinationPath: aside.string)
             }
             if isFirst { try replace() }
-            var (updates, results) = try await stage.gather(query)
+            let (updates, results) = try await stage.gather(query)
             #expect(results == (isFirst ? [] : ["Documents/a"]))
             if !isFirst {
                 try replace()
-                _ = await stage.until([], &updates)
+                _ = try await stage.until([], updates)
             }
             // What is behind the link for a while is nobody's.
             try Data().write(to: URL(filePath: aside.appending("Documents/b").string))
@@ -316,7 +317,7 @@ import UbiquityTesting
             // The container is back, with what came to it meanwhile: that is the next to be told.
             try FileManager.default.removeItem(atPath: stage.container.path.string)
             try FileManager.default.moveItem(atPath: aside.string, toPath: stage.container.path.string)
-            _ = await stage.until(&updates) { names in
+            _ = try await stage.until(updates) { names in
                 #expect(names.isEmpty || names == ["Documents/c"])
                 return !names.isEmpty
             }
@@ -327,10 +328,10 @@ import UbiquityTesting
     func statuses() async throws {
         try await withStage { stage in
             try stage.write("Documents/a.txt")
-            var (updates, found) = try await stage.gather(stage.query(statusSource: { LocalItemStatus($0) }))
-            while await stage.until(found, &updates).first?.status != .unknown {}
+            let (updates, found) = try await stage.gather(stage.query(statusSource: { LocalItemStatus($0) }))
+            while try await stage.until(found, updates).first?.status != .unknown {}
             try stage.write("Documents/a.sync-conflict-20260102-030405-ABCDEFG.txt")
-            while await stage.until(found, &updates).first?.status != .conflicted {}
+            while try await stage.until(found, updates).first?.status != .conflicted {}
         }
     }
 
@@ -342,10 +343,10 @@ import UbiquityTesting
             for name in names { try Data().write(to: URL(filePath: stage.path("Documents").appending(name).string)) }
             let query = stage.query(where: { !$0.isDirectory })
             var steps = 0
-            var updates = query.updates.makeAsyncIterator()
+            let updates = query.updates.limited("an update").makeAsyncIterator()
             query.start()
             var known: Set<FilePath> = []
-            while let update = await updates.next(), update.kind != .gatheringFinished {
+            while let update = try await updates.next(), update.kind != .gatheringFinished {
                 steps += 1
                 known.formUnion(update.added.map(\.path))
                 #expect(Set(update.results.map(\.path)) == known)

@@ -1,6 +1,7 @@
 import FileCoordination
 import Foundation
 import Synchronization
+import Waiting
 
 /// A presenter that notes what it is told of versions.
 final class RecordingPresenter: FilePresenter {
@@ -14,7 +15,7 @@ final class RecordingPresenter: FilePresenter {
     }
 
     /// What it was told, in order; for one reader.
-    var messages: AsyncStream<String>.Iterator { stream.makeAsyncIterator() }
+    var messages: LimitedSequence<AsyncStream<String>>.AsyncIterator { stream.limited("a message").makeAsyncIterator() }
 
     func presentedItemDidGain(_ version: FileVersionIdentifier) async { continuation.yield("gained \(version.rawValue)") }
     func presentedItemDidLose(_ version: FileVersionIdentifier) async { continuation.yield("lost \(version.rawValue)") }

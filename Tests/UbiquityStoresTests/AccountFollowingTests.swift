@@ -7,6 +7,7 @@ import Testing
 import TreeWatching
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -144,7 +145,7 @@ struct AccountFollowingTests {
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
             let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-            var values = observation.values(in: store).makeAsyncIterator()
+            let values = observation.values(in: store).limited().makeAsyncIterator()
             #expect(try await values.next() == [])
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
@@ -201,7 +202,7 @@ struct AccountFollowingTests {
             try devices[0].home.signOut()
             try await store.settled()
             try await store.close()
-            let all = await lines.waiting(for: 3)
+            let all = try await lines.waiting(for: 3)
             let ends = all.filter { $0.contains("Using local storage") }.map { $0.suffix(22) }
             #expect(ends == ["Using local storage: 1", "Using local storage: 0", "Using local storage: 1"])
             #expect(all.allSatisfy { $0.hasPrefix("Ubiquity: ") })
@@ -280,7 +281,7 @@ struct AccountFollowingTests {
             try devices[0].home.signOut()
             let store = try await devices[0].follow { $0.exchangesAutomatically = true }
             let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-            var values = observation.values(in: store).makeAsyncIterator()
+            let values = observation.values(in: store).limited().makeAsyncIterator()
             try await store.insert("l")
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             while let value = try await values.next(), value != ["l", "o"] {}
@@ -340,8 +341,8 @@ private final class LineCollector: Sendable {
     }
 
     /// The lines once there are so many that say which file is in use.
-    func waiting(for count: Int) async -> [String] {
-        for await _ in stream.stream where lines.withLock({ $0.count { $0.contains("Using") } }) >= count { break }
+    func waiting(for count: Int) async throws -> [String] {
+        for try await _ in stream.stream.limited("a line") where lines.withLock({ $0.count { $0.contains("Using") } }) >= count { break }
         return lines.withLock { $0.filter { $0.contains("Using") } }
     }
 }

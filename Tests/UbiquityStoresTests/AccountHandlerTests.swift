@@ -5,6 +5,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -45,13 +46,13 @@ struct AccountHandlerTests {
                 }
             }
             try await store.insert("l")
-            var questions = asked.makeAsyncIterator()
+            let questions = asked.limited().makeAsyncIterator()
             try devices[0].home.signIn(AccountName("alice"), containers: root)
-            #expect(await questions.next() == "alice")
+            #expect(try await questions.next() == "alice")
             try devices[0].home.signIn(AccountName("bob"), containers: root)
-            #expect(await questions.next() == "bob")
+            #expect(try await questions.next() == "bob")
             release.yield()
-            for await notice in store.notices {
+            for try await notice in store.notices.limited("bob's file") {
                 if case .didChange(let transition) = notice, transition.added.place == .account(try AccountName("bob")) { break }
             }
             #expect(try await store.keys() == ["l"])
@@ -106,7 +107,10 @@ struct AccountHandlerTests {
             }
             defer { handler.cancel() }
             try home.signIn(AccountName("alice"), containers: root)
-            while moments.withLock({ $0 }) == 0 { try await store.settled() }
+            try await until("a moment has come") {
+                try await store.settled()
+                return moments.withLock { $0 } != 0
+            }
             try await store.settled()
             #expect(await store.place == .local)
             #expect(try await store.keys().contains("x"))
@@ -127,7 +131,7 @@ struct AccountHandlerTests {
             defer { handler.cancel() }
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             let settling = Task { try await store.settled() }
-            _ = await begun.stream.first { _ in true }
+            _ = try await begun.stream.limited("the handler").first { _ in true }
             let closing = Task { try await store.close() }
             _ = await settling.result
             end.continuation.yield()
@@ -164,7 +168,7 @@ struct AccountHandlerTests {
             try await store.settled()
             let alice = try AccountName("alice")
             #expect(await store.place == .account(alice))
-            #expect(await wasCancelled.stream.first { _ in true } == true)
+            #expect(try await wasCancelled.stream.limited("the end of the handler").first { _ in true } == true)
         }
     }
 
@@ -178,7 +182,7 @@ struct AccountHandlerTests {
             let local = store.file
             let heard = Mutex<[String]>([])
             let observing = Task { () -> StoreTransition? in
-                for await notice in store.notices {
+                for try await notice in store.notices.limited("a notice") {
                     switch notice {
                     case .willChange(let transition): heard.withLock { $0.append("will \(transition.kind)") }
                     case .didChange(let transition):
@@ -203,7 +207,7 @@ struct AccountHandlerTests {
             #expect(try await store.keys() == ["accountAdded", "initialImportCompleted"])
             try devices[0].home.signOut()
             try await store.settled()
-            let last = await observing.value
+            let last = try await observing.value
             #expect(last?.added == StoreLocation(place: .local, file: local) && last?.removed.place == .account(alice))
             #expect(
                 heard.withLock { $0.filter { !$0.hasPrefix("will") } } == [

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -123,7 +124,7 @@ struct AccountJoinTests {
             try await store.settled()
             handler.cancel()
             release.yield()
-            #expect(await ended.first { _ in true } == .suspended)
+            #expect(try await ended.limited("the end of the handler").first { _ in true } == .suspended)
             #expect(try await store.keys() == [])
         }
     }
@@ -177,7 +178,7 @@ struct AccountJoinTests {
     func failedPassage() async throws {
         try await withDevices(2) { devices, root in
             let store = try await devices[0].follow { $0.exchangesAutomatically = true }
-            for await notice in store.notices {
+            for try await notice in store.notices.limited("the account's file") {
                 if case .didChange = notice { break }
             }
             // A directory stands where the local file would be.
@@ -193,7 +194,7 @@ struct AccountJoinTests {
             // It arrives without a call.
             let other = try await devices[1].open(automatically: true)
             let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person") }
-            for try await keys in observation.values(in: other) where keys == ["a"] { break }
+            for try await keys in observation.values(in: other).limited("the record") where keys == ["a"] { break }
             try await store.close()
             try await other.close()
         }

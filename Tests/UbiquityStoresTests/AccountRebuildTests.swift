@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -168,12 +169,12 @@ struct AccountRebuildTests {
             try await begun.close()
             try FileManager.default.moveItem(atPath: elsewhere.string, toPath: former.string)
             let again = try await devices[0].follow()
-            var notices = again.notices.makeAsyncIterator()
+            let notices = again.notices.limited().makeAsyncIterator()
             try await again.settled()
             #expect(try await keys(again) == [])
             #expect(!FileManager.default.fileExists(atPath: former.string))
             var aside: FilePath?
-            while aside == nil, let notice = await notices.next() {
+            while aside == nil, let notice = try await notices.next() {
                 if case .didSetAside(let path) = notice { aside = path }
             }
             #expect(try sqlite3(#require(aside), "SELECT id FROM person") == "a\n")
@@ -251,8 +252,8 @@ struct AccountRebuildTests {
                 .write(to: URL(filePath: file.string))
             for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.string + suffix) }
             let again = try await devices[0].follow()
-            var notices = again.notices.makeAsyncIterator()
-            guard case .didSetAside(let aside) = await notices.next() else {
+            let notices = again.notices.limited().makeAsyncIterator()
+            guard case .didSetAside(let aside) = try await notices.next() else {
                 Issue.record("it is not told")
                 return
             }

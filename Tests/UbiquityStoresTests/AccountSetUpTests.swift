@@ -5,6 +5,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -52,7 +53,7 @@ struct AccountSetUpTests {
             let store = try await devices[0].follow()
             let heard = Mutex<[String]>([])
             let observing = Task {
-                for await notice in store.notices {
+                for try await notice in store.notices.limited("a notice") {
                     switch notice {
                     case .willChange(let transition): heard.withLock { $0.append("will \(transition.added.place.account?.description ?? "-")") }
                     case .didChange(let transition):
@@ -67,7 +68,7 @@ struct AccountSetUpTests {
             try await store.settled()
             try devices[0].home.signOut()
             try await store.settled()
-            await observing.value
+            try await observing.value
             #expect(
                 heard.withLock { $0 } == [
                     "will alice", "did alice initialImportCompleted", "will bob", "did bob accountAdded", "will bob",
@@ -167,7 +168,7 @@ struct AccountSetUpTests {
         try await withDevices(1) { devices, _ in
             let store = try await devices[0].follow { $0.exchangesAutomatically = true }
             let changes = store.notices
-            for await notice in changes {
+            for try await notice in changes.limited("the account's file") {
                 if case .didChange = notice { break }
             }
             try await store.insert("a")

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -50,10 +51,10 @@ struct AdoptionTests {
         try await withDevices(2) { devices, _ in
             let left = try await open(devices[0], existing: plain(in: devices[0].directory, rows: 12_000))
             let right = try await open(devices[1], existing: nil)
-            var notices = left.notices.makeAsyncIterator()
+            let notices = left.notices.limited().makeAsyncIterator()
             try await settle(left, right)
             var counts: [Int] = []
-            while case .didAdopt(let count, let total, let isDone)? = await notices.next(isolation: nil) {
+            while case .didAdopt(let count, let total, let isDone)? = try await notices.next() {
                 #expect(total == 24_000)
                 counts.append(count)
                 if isDone { break }

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -60,7 +61,7 @@ struct AttachedDatabaseTests {
             try FileManager.default.createDirectory(atPath: devices[0].directory.string, withIntermediateDirectories: true)
             let store = try await open(devices[0], [.local(at: devices[0].directory.appending("Local.sqlite"), migrator: local)])
             let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM local.draft")! }
-            var counts = observation.values(in: store).makeAsyncIterator()
+            let counts = observation.values(in: store).limited().makeAsyncIterator()
             #expect(try await counts.next() == 0)
             try await store.execute("INSERT INTO local.draft VALUES ('p', 'x')")
             while let count = try await counts.next(), count != 1 {}

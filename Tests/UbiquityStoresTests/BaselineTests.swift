@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -196,9 +197,9 @@ struct BaselineTests {
             let log = try #require(try await files(root, first, ".ublog").last)
             try FileManager.default.removeItem(atPath: log.string)
             let running = try await devices[1].open(automatically: true)
-            var notices = running.notices.makeAsyncIterator()
+            let notices = running.notices.limited().makeAsyncIterator()
             // It may have come before anybody listened.
-            while try await running.rows(rows) != first.rows(rows) { _ = await notices.next(isolation: nil) }
+            while try await running.rows(rows) != first.rows(rows) { _ = try await notices.next() }
             try await running.close()
         }
     }

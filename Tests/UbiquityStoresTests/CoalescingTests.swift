@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -63,12 +64,12 @@ struct CoalescingTests {
             for coalescing in [Coalescing(maximumDelay: .seconds(3600), maximumSize: 3000), Coalescing(maximumDelay: .milliseconds(20))] {
                 let left = try await open(devices[0], coalescing, automatically: true)
                 let right = try await devices[1].open(automatically: true)
-                var notices = right.notices.makeAsyncIterator()
+                let notices = right.notices.limited().makeAsyncIterator()
                 try await left.execute("INSERT OR REPLACE INTO person (id, first) VALUES ('a', ?)", [String(repeating: "x", count: 4000)])
                 try await left.execute("DELETE FROM person")
                 try await left.execute("INSERT INTO person (id, first) VALUES ('last', ?)", [String(repeating: "x", count: 4000)])
                 var hasArrived = false
-                while !hasArrived, let notice = await notices.next(isolation: nil) {
+                while !hasArrived, let notice = try await notices.next() {
                     if case .didImport(let changes) = notice {
                         hasArrived = changes.inserted.contains(ObjectID(table: "person", key: [.text("last")]))
                     }
@@ -87,11 +88,11 @@ struct CoalescingTests {
         try await withDevices(2) { devices, _ in
             let left = try await open(devices[0], Coalescing(maximumDelay: .seconds(3600)), automatically: true)
             let right = try await devices[1].open()
-            var notices = left.notices.makeAsyncIterator()
+            let notices = left.notices.limited().makeAsyncIterator()
             func arrives(_ id: String) async throws {
                 try await right.execute("INSERT INTO person (id) VALUES (?)", [id])
                 try await right.publish()
-                while let notice = await notices.next(isolation: nil) {
+                while let notice = try await notices.next() {
                     guard case .didImport(let changes) = notice else { continue }
                     if changes.inserted.contains(ObjectID(table: "person", key: [.text(id)])) { return }
                 }
@@ -146,7 +147,9 @@ struct CoalescingTests {
             }
             try await store.close()
             store = try await open(devices[0], coalescing, automatically: true)
-            while try await store.status().unpublished > 0 { await Task.yield() }
+            try await until("all has gone out", seen: { "\(try await store.status().unpublished) logs that have not" }) {
+                try await store.status().unpublished == 0
+            }
             let logs = try await logs(devices[0])
             #expect(logs.map(\.header.saves) == [2, 2, 1])
             #expect(logs.map(\.header.sequence) == [1, 2, 3])

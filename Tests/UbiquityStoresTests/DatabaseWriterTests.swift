@@ -1,6 +1,7 @@
 import GRDB
 import SystemPackage
 import Testing
+import Waiting
 
 @testable import UbiquityStores
 
@@ -38,7 +39,7 @@ struct DatabaseWriterTests {
             writer.asyncWriteWithoutTransaction { db in try? insert("later")(db) }
             // The writer's queue is served in order.
             writer.asyncWriteWithoutTransaction { _ in end.finish() }
-            for await _ in ends {}
+            for try await _ in ends.limited("the writer's queue") {}
             let keys = try await store.sealedLogs().map { try $0.changes.map { $0.dropFirst("person/".count).prefix { $0 != "1" } } }
             #expect(
                 keys.map { $0.joined() } == [
@@ -55,7 +56,7 @@ struct DatabaseWriterTests {
         try await withDevices(2) { devices, _ in
             let (store, other) = (try await devices[0].open(), try await devices[1].open())
             let people = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }.removeDuplicates()
-            var seen = people.values(in: store).makeAsyncIterator()
+            let seen = people.values(in: store).limited().makeAsyncIterator()
             #expect(try await seen.next() == [])
             try await store.write(insert("a"))
             #expect(try await seen.next() == ["a"])
@@ -77,8 +78,8 @@ struct DatabaseWriterTests {
             let (failures, fail) = AsyncStream.makeStream(of: String.self)
             let faulty = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT sum(x) FROM missing") }
                 .start(in: store, scheduling: .task, onError: { fail.yield("\($0)") }, onChange: { _ in })
-            var failing = failures.makeAsyncIterator()
-            _ = await failing.next()
+            let failing = failures.limited().makeAsyncIterator()
+            _ = try await failing.next()
             let writer: any DatabaseWriter = store
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<3 {
@@ -103,14 +104,14 @@ struct DatabaseWriterTests {
             try await store.settled()
             let expected = Set(["own", "grdb", "late"].flatMap { kind in (0..<100).map { "\(kind)\($0)" } })
             #expect(try await store.read { db in try String.fetchSet(db, sql: "SELECT id FROM person") } == expected)
-            for await value in values where value == expected { break }
+            for try await value in values.limited("all that was written") where value == expected { break }
             // Ended ones are not begun again.
             observation.cancel()
             try await store.change(to: first)
             try await store.write(insert("unseen"))
             try await store.settled()
             fail.finish()
-            #expect(await failing.next() == nil)
+            #expect(try await failing.next() == nil)
             saw.finish()
             for await value in values { #expect(!value.contains("unseen")) }
             faulty.cancel()

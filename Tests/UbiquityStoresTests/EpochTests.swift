@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityStores
+import Waiting
 
 /// A store's content is removed, and does not come back.
 struct EpochTests {
@@ -308,16 +309,16 @@ struct EpochTests {
             let (one, two) = try await (devices[0].open(), devices[1].open())
             try await one.execute("INSERT INTO person (id) VALUES ('p')")
             try await settle(one, two)
-            var notices = two.notices.makeAsyncIterator()
+            let notices = two.notices.limited().makeAsyncIterator()
             let people = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person") }.removeDuplicates()
-            var seen = people.values(in: two).makeAsyncIterator()
+            let seen = people.values(in: two).limited().makeAsyncIterator()
             #expect(try await seen.next() == ["p"])
             try await two.execute("UPDATE person SET age = 3")
             try await one.removeAll()
             try await settle(two)
             #expect(try await seen.next() == [])
             let entry = try #require(try devices[1].kept().list().first?.entry)
-            #expect(await notices.next(isolation: nil) == .didRemoveContent(ContentRemoval(epoch: 2, kept: entry, missing: 0)))
+            #expect(try await notices.next() == .didRemoveContent(ContentRemoval(epoch: 2, kept: entry, missing: 0)))
             #expect(entry.changes == 1)
         }
     }

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -25,10 +26,10 @@ struct ErasureTests {
             #expect(!exists(file))
             // A new one is no gathered one.
             try devices[0].home.signIn(AccountName("alice"), containers: root)
-            var notices = store.notices.makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
             try await store.settled()
             var kinds: [StoreTransition.Kind] = []
-            while kinds.last != .initialImportCompleted, let notice = await notices.next() {
+            while kinds.last != .initialImportCompleted, let notice = try await notices.next() {
                 if case .didChange(let transition) = notice { kinds.append(transition.kind) }
             }
             #expect(kinds == [.accountRemoved, .accountAdded, .initialImportCompleted])

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -15,11 +16,11 @@ struct ImportProgressTests {
             let value = String(repeating: "x", count: 1 << 20)
             for index in 0..<12 { try await left.execute("INSERT INTO person (id, first) VALUES (?, ?)", ["\(index)", value]) }
             try await left.publish()
-            var notices = right.notices.makeAsyncIterator()
+            let notices = right.notices.limited().makeAsyncIterator()
             try await right.settled()
             var seen: Set<ObjectID> = []
             var count = 0
-            while seen.count < 12, case .didImport(let notice) = await notices.next(isolation: nil) {
+            while seen.count < 12, case .didImport(let notice) = try await notices.next() {
                 #expect(notice.inserted.count <= 4 && notice.inserted.isDisjoint(with: seen))
                 seen.formUnion(notice.inserted)
                 count += 1
@@ -71,30 +72,30 @@ struct ImportProgressTests {
             let value = String(repeating: "x", count: 2 << 20)
             for index in 0..<6 { try await left.execute("INSERT INTO person (id, first) VALUES (?, ?)", ["\(index)", value]) }
             try await left.publish()
-            var steps = right.importProgress.makeAsyncIterator()
-            #expect(await steps.next(isolation: nil) == ImportProgress())
+            let steps = right.importProgress.limited().makeAsyncIterator()
+            #expect(try await steps.next() == ImportProgress())
             let watching = Task {
-                var iterator = right.importProgress.makeAsyncIterator()
+                let iterator = right.importProgress.limited().makeAsyncIterator()
                 var seen: [ImportProgress] = []
-                while let step = await iterator.next(isolation: nil) { seen.append(step) }
+                while let step = try await iterator.next() { seen.append(step) }
                 return seen
             }
             try await right.settled()
-            let last = await steps.next(isolation: nil)
+            let last = try await steps.next()
             #expect(last == ImportProgress(isImporting: false, logs: 6, knownLogs: 6, changes: 6, knownChanges: 6))
-            var late = right.importProgress.makeAsyncIterator()
-            #expect(await late.next(isolation: nil) == last)
+            let late = right.importProgress.limited().makeAsyncIterator()
+            #expect(try await late.next() == last)
             // Logs that wait are known, and not done; counts begin anew with the next import.
             try await left.execute("INSERT INTO person (id) VALUES ('w')")
             try await left.execute("UPDATE person SET age = 1")
             try await left.publish()
             try await right.settled()
-            #expect(await steps.next(isolation: nil) == ImportProgress(isImporting: false, logs: 2, knownLogs: 2, changes: 8, knownChanges: 8))
+            #expect(try await steps.next() == ImportProgress(isImporting: false, logs: 2, knownLogs: 2, changes: 8, knownChanges: 8))
             try await right.close()
-            let seen = await watching.value
+            let seen = try await watching.value
             #expect(seen.allSatisfy { $0.logs <= $0.knownLogs && $0.changes <= $0.knownChanges })
-            #expect(await late.next(isolation: nil) != nil)
-            #expect(await late.next(isolation: nil) == nil)
+            #expect(try await late.next() != nil)
+            #expect(try await late.next() == nil)
         }
     }
 }

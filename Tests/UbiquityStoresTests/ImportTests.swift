@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -18,7 +19,7 @@ struct ImportTests {
                 try await left.publish()
                 let right = try await devices[1].open(automatically: true)
                 let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                var counts = observation.values(in: right).makeAsyncIterator()
+                let counts = observation.values(in: right).limited().makeAsyncIterator()
                 while let count = try await counts.next(), count != round + 1 {}
                 try await right.close()
             }
@@ -98,13 +99,13 @@ struct ImportTests {
         ) { SyncedTable("person") }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
-            var notices = right.notices.makeAsyncIterator()
+            let notices = right.notices.limited().makeAsyncIterator()
             try await left.execute("INSERT INTO person (id) VALUES ('a')")
             try await settle(left, right)
             for store in [left, right] { #expect(try await store.rows("SELECT id, age FROM person") == [["a", "1"]]) }
             #expect(try await right.status().unpublished == 0)
             #expect(try await right.sealedLogs().isEmpty)
-            guard case .didImport(let notice) = await notices.next(isolation: nil) else {
+            guard case .didImport(let notice) = try await notices.next() else {
                 Issue.record("nothing was told")
                 return
             }
@@ -123,21 +124,20 @@ struct ImportTests {
             let logs = FileManager.default.enumerator(atPath: root.string)!.count { ($0 as? String)?.hasSuffix(".ublog") == true }
             #expect(logs == 3, "those before are in the baseline alone")
             let right = try await devices[1].open()
-            var steps = right.importProgress.makeAsyncIterator()
-            #expect(await steps.next(isolation: nil) == ImportProgress())
-            let watching = Task { [steps] in
-                var steps = steps
+            let steps = right.importProgress.limited().makeAsyncIterator()
+            #expect(try await steps.next() == ImportProgress())
+            let watching = Task {
                 var seen: [ImportProgress] = []
-                while let step = await steps.next(isolation: nil) { seen.append(step) }
+                while let step = try await steps.next() { seen.append(step) }
                 return seen
             }
             try await right.settled()
             #expect(try await right.rows() == left.rows())
-            var late = right.importProgress.makeAsyncIterator()
-            let last = try #require(await late.next(isolation: nil))
+            let late = right.importProgress.limited().makeAsyncIterator()
+            let last = try #require(try await late.next())
             #expect(last.logs == 23 && last.knownLogs == 23 && !last.isImporting)
             try await right.close()
-            let seen = await watching.value
+            let seen = try await watching.value
             #expect(seen.last == last)
             #expect(seen.allSatisfy { $0.logs <= $0.knownLogs })
             #expect(seen.map(\.logs) == seen.map(\.logs).sorted())

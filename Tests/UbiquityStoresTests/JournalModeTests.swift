@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -31,8 +32,8 @@ struct JournalModeTests {
             }
             try await store.insert("a")
             #expect(try files(devices[0]).isEmpty)
-            var values = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-                .values(in: store).makeAsyncIterator()
+            let values = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
+                .values(in: store).limited().makeAsyncIterator()
             #expect(try await values.next() == ["a"])
             try await store.settled()
             #expect(await store.place == .account(try AccountName("alice")))

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -111,8 +112,8 @@ struct PlainCopyTests {
             let (steps, step) = AsyncStream.makeStream(of: Double.self)
             async let copy = store.writePlainCopy(to: target) { step.yield($0) }
             // Between the first page and the last somebody writes: to one table, and to another that is copied elsewhere.
-            var parts = steps.makeAsyncIterator()
-            let first = await parts.next() ?? 1
+            let parts = steps.limited().makeAsyncIterator()
+            let first = try await parts.next() ?? 1
             for index in 100..<110 {
                 try await store.write { db in
                     try db.execute(sql: "INSERT INTO person VALUES (?, 'b', ?)", arguments: ["p\(index)", photo])

@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -122,7 +123,7 @@ struct RefusalTests {
             var altered = whole
             altered[altered.count - 1] ^= 1
             try altered.write(to: URL(filePath: log.string))
-            var notices = reader.notices.makeAsyncIterator()
+            let notices = reader.notices.limited().makeAsyncIterator()
             try await reader.settled()
             #expect(try await reader.rows().map { $0[0] } == ["'good'"])
             let quarantined = try await reader.status().quarantined
@@ -130,7 +131,7 @@ struct RefusalTests {
             #expect(quarantined.first?.reason.contains("hash") == true)
             let author = try await devices[0].container().peer.description
             #expect(quarantined.first?.peer == author)
-            guard case .didQuarantine = await notices.next(isolation: nil) else {
+            guard case .didQuarantine = try await notices.next() else {
                 Issue.record("the quarantine was not announced")
                 return
             }
@@ -240,18 +241,18 @@ struct RefusalTests {
         try await withDevices(1) { devices, _ in
             let store = try await devices[0].open(automatically: true)
             try await store.execute("INSERT INTO person (id) VALUES ('a')")
-            var notices = store.notices.makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
             let container = try await devices[0].container().path
             try FileManager.default.removeItem(atPath: container.string)
             var reasons: [StoreNotice] = []
             // The tree goes bottom up: the content or the mark may be missed before the container is.
-            while let notice = await notices.next(isolation: nil) {
+            while let notice = try await notices.next() {
                 reasons.append(notice)
                 if notice == .didSuspend(.containerGone) { break }
             }
             #expect(reasons.last == .didSuspend(.containerGone))
-            var late = store.notices.makeAsyncIterator()
-            #expect(await late.next(isolation: nil) == .didSuspend(.containerGone))
+            let late = store.notices.limited().makeAsyncIterator()
+            #expect(try await late.next() == .didSuspend(.containerGone))
             #expect(try await store.rows().count == 1)
             try await store.close()
         }
@@ -270,12 +271,12 @@ extension RefusalTests {
             let away = root.removingLastComponent().appending("away")
             try FileManager.default.moveItem(atPath: container.string, toPath: away.string)
             let reopened = try await devices[0].open(automatically: true)
-            var notices = reopened.notices.makeAsyncIterator()
-            #expect(await notices.next(isolation: nil) == .didSuspend(.containerGone))
+            let notices = reopened.notices.limited().makeAsyncIterator()
+            #expect(try await notices.next() == .didSuspend(.containerGone))
             #expect(await reopened.engine.nextTime == nil, "it waits for the container, and asks for it by no clock")
             try await reopened.execute("INSERT INTO person (id) VALUES ('b')")
             try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
-            while let notice = await notices.next(isolation: nil), notice != .didResume {}
+            while let notice = try await notices.next(), notice != .didResume {}
             try await settle(right, reopened, right)
             #expect(try await right.rows().count == 2)
             try await reopened.close()
@@ -352,10 +353,10 @@ extension RefusalTests {
             try await lax.execute("INSERT INTO person (id) VALUES ('bad')")
             try await lax.execute("INSERT INTO person (id, first) VALUES ('later', 'x')")
             try await lax.publish()
-            var notices = reader.notices.makeAsyncIterator()
+            let notices = reader.notices.limited().makeAsyncIterator()
             try await reader.settled()
             var found: QuarantinedLog?
-            while found == nil, let notice = await notices.next(isolation: nil) {
+            while found == nil, let notice = try await notices.next() {
                 if case .didQuarantine(let log) = notice { found = log }
             }
             let peer = try await lax.status().peer.description

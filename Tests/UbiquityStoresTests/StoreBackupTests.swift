@@ -4,6 +4,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 @testable import UbiquityStores
 
@@ -115,8 +116,8 @@ struct StoreBackupTests {
             let backup = devices[0].directory.appending("Backup.sqlite")
             let (steps, step) = AsyncStream.makeStream(of: Double.self)
             async let written = store.backup(to: backup) { step.yield($0) }
-            var parts = steps.makeAsyncIterator()
-            let first = await parts.next() ?? 1
+            let parts = steps.limited().makeAsyncIterator()
+            let first = try await parts.next() ?? 1
             for index in 60..<80 { try await store.execute("INSERT INTO person (id, age) VALUES (?, zeroblob(100000))", ["p\(index)"]) }
             _ = try await written
             #expect(first < 0.5)

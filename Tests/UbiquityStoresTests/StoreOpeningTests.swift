@@ -7,16 +7,19 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
 /// What opening a store does, and what it tells.
 struct StoreOpeningTests {
     /// The changes of file that an observer hears of, up to now.
-    private static func transitions(_ notices: inout StoreNotices.AsyncIterator, of store: UbiquitousStore) async -> [StoreTransition] {
+    private static func transitions(_ notices: LimitedSequence<StoreNotices>.AsyncIterator, of store: UbiquitousStore) async throws
+        -> [StoreTransition]
+    {
         store.notices.broadcast.post(.didChangeInAnotherProcess)
         var heard: [StoreTransition] = []
-        while let notice = await notices.next(), notice != .didChangeInAnotherProcess {
+        while let notice = try await notices.next(), notice != .didChangeInAnotherProcess {
             if case .didChange(let transition) = notice { heard.append(transition) }
         }
         return heard
@@ -63,14 +66,16 @@ struct StoreOpeningTests {
                 schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
             try await store.insert("a")
             #expect(await store.place == .fallback(try AccountName("alice")))
-            var notices = store.notices.makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
             files.go()
             var kinds: [StoreTransition.Kind] = []
-            while kinds.isEmpty, let notice = await notices.next() { if case .didChange(let transition) = notice { kinds.append(transition.kind) } }
+            while kinds.isEmpty, let notice = try await notices.next() {
+                if case .didChange(let transition) = notice { kinds.append(transition.kind) }
+            }
             try await store.settled()
             #expect(try await store.keys() == ["a", "o"])
             #expect(files.looks > 0 && !files.wasOnMainThread)
-            kinds += await Self.transitions(&notices, of: store).map(\.kind)
+            kinds += try await Self.transitions(notices, of: store).map(\.kind)
             #expect(kinds == [.initialImportCompleted])
             try await store.close()
         }
@@ -84,8 +89,8 @@ struct StoreOpeningTests {
             func opened() async throws -> [StoreTransition] {
                 let store = try await devices[0].follow()
                 try await store.insert(UUID().uuidString)
-                var notices = store.notices.makeAsyncIterator()
-                let heard = await Self.transitions(&notices, of: store)
+                let notices = store.notices.limited().makeAsyncIterator()
+                let heard = try await Self.transitions(notices, of: store)
                 try await store.close()
                 return heard
             }
@@ -282,7 +287,7 @@ private final class StallingFileLayer: FileLayer {
             seen.niceness.insert(clinux_nice())
             seen.levels.insert(clinux_io_level())
         }
-        gate.wait()
+        _ = gate.wait(timeout: .now() + 600)
         gate.signal()
         return files
     }

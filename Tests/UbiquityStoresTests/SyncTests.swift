@@ -5,6 +5,7 @@ import Testing
 import UbiquityContainers
 import UbiquityStores
 import UbiquityTesting
+import Waiting
 
 /// Several devices that share a container's directory.
 struct SyncTests {
@@ -84,10 +85,10 @@ struct SyncTests {
     func arrivesByItself() async throws {
         try await withDevices(3) { devices, _ in
             let stores = try await (devices[0].open(automatically: true), devices[1].open(automatically: true), devices[2].open(automatically: true))
-            var arrivals = [stores.1, stores.2].map { $0.notices.makeAsyncIterator() }
+            let arrivals = [stores.1, stores.2].map { $0.notices.limited().makeAsyncIterator() }
             try await stores.0.execute("INSERT INTO person (id, first) VALUES ('p', 'A')")
             for index in arrivals.indices {
-                guard case .didImport(let notice) = await arrivals[index].next(isolation: nil) else {
+                guard case .didImport(let notice) = try await arrivals[index].next() else {
                     Issue.record("no import was announced")
                     return
                 }
@@ -107,9 +108,9 @@ struct SyncTests {
         try await withDevices(2) { devices, _ in
             let running = try await devices[0].open(automatically: true)
             let other = try await devices[1].open(automatically: true)
-            var arrivals = other.notices.makeAsyncIterator()
+            let arrivals = other.notices.limited().makeAsyncIterator()
             try sqlite3(running.file, "INSERT INTO person (id, first) VALUES ('s', 'Shell')")
-            guard case .didImport = await arrivals.next(isolation: nil) else {
+            guard case .didImport = try await arrivals.next() else {
                 Issue.record("no import was announced")
                 return
             }
@@ -125,7 +126,7 @@ struct SyncTests {
             let (left, right) = try await (devices[0].open(), devices[1].open())
             try await left.execute("INSERT INTO person (id) VALUES ('a'), ('b'), ('c')")
             try await settle(left, right)
-            var notices = right.notices.makeAsyncIterator()
+            let notices = right.notices.limited().makeAsyncIterator()
             try await left.execute("UPDATE person SET age = 1 WHERE id = 'a'")
             try await left.execute("DELETE FROM person WHERE id = 'b'")
             try await left.execute("INSERT INTO person (id) VALUES ('d'), ('e')")
@@ -137,14 +138,14 @@ struct SyncTests {
             try await settle(left, right)
             func ids(_ keys: String...) -> Set<ObjectID> { Set(keys.map { ObjectID(table: "person", key: [.text($0)]) }) }
             var expected: [ImportNotice] = []
-            if case .didImport(let notice) = await notices.next(isolation: nil) { expected.append(notice) }
+            if case .didImport(let notice) = try await notices.next() { expected.append(notice) }
             #expect(expected.first?.inserted == ids("d"))
             #expect(expected.first?.updated == ids("a"))
             #expect(expected.first?.deleted == ids("b"))
-            #expect(await notices.next(isolation: nil) == .didFindConflicts(1))
+            #expect(try await notices.next() == .didFindConflicts(1))
             try await left.execute("UPDATE person SET age = 4 WHERE id = 'a'")
             try await settle(left, right)
-            guard case .didImport(let next) = await notices.next(isolation: nil) else {
+            guard case .didImport(let next) = try await notices.next() else {
                 Issue.record("no second notice")
                 return
             }
@@ -156,8 +157,8 @@ struct SyncTests {
     func observation() async throws {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
-            var counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                .values(in: right).makeAsyncIterator()
+            let counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
+                .values(in: right).limited().makeAsyncIterator()
             #expect(try await counts.next() == 0)
             try await left.execute("INSERT INTO person (id) VALUES ('a')")
             try await settle(left, right)
@@ -307,9 +308,9 @@ struct SyncTests {
             let indirect = FilePath(root.string + "/x/..")
             let one = try await TestDevice("one", in: directory, root: indirect).open(automatically: true)
             let two = try await TestDevice("two", in: directory, root: root).open(automatically: true)
-            var notices = one.notices.makeAsyncIterator()
+            let notices = one.notices.limited().makeAsyncIterator()
             try await two.execute("INSERT INTO person (id) VALUES ('a')")
-            while let notice = await notices.next(isolation: nil) {
+            while let notice = try await notices.next() {
                 if case .didImport = notice { break }
             }
             #expect(try await one.rows().count == 1)
@@ -324,13 +325,13 @@ struct SyncTests {
             let store = try await devices[0].open(automatically: true)
             try await store.execute("INSERT INTO person (id) VALUES ('a')")
             try await store.settled()
-            var notices = store.notices.makeAsyncIterator()
-            var counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
-                .values(in: store).makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
+            let counts = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person")! }
+                .values(in: store).limited().makeAsyncIterator()
             var count = try #require(try await counts.next())
             #expect(count == 1)
             try sqlite3(store.file, "INSERT INTO person (id) VALUES ('b')")
-            #expect(await notices.next(isolation: nil) == .didChangeInAnotherProcess)
+            #expect(try await notices.next() == .didChangeInAnotherProcess)
             while count == 1 { count = try #require(try await counts.next()) }
             #expect(count == 2)
             try await store.close()
@@ -349,7 +350,7 @@ struct SyncTests {
         ) { SyncedTable("per(son") }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
-            var notices = right.notices.makeAsyncIterator()
+            let notices = right.notices.limited().makeAsyncIterator()
             try await left.execute("INSERT INTO \"per(son\" (id) VALUES ('a'), ('b')")
             try await settle(left, right)
             try await left.execute("UPDATE \"per(son\" SET first = 'F' WHERE id = 'a'")
@@ -360,9 +361,9 @@ struct SyncTests {
                 #expect(try await store.rows("SELECT first, last FROM \"per(son\" WHERE id = 'a'") == [["F", "L"]])
                 #expect(try await store.status().broken == broken)
             }
-            _ = await notices.next(isolation: nil)
-            _ = await notices.next(isolation: nil)
-            #expect(await notices.next(isolation: nil) == .didBreakChecks(broken))
+            _ = try await notices.next()
+            _ = try await notices.next()
+            #expect(try await notices.next() == .didBreakChecks(broken))
             // Looking at the rows ran no trigger of the app's.
             #expect(try await right.rows("SELECT count(*) FROM history") == [["3"]])
             await #expect(throws: DatabaseError.self) { try await left.execute("INSERT INTO \"per(son\" VALUES ('c', 'F', 'L')") }
@@ -395,10 +396,10 @@ struct SyncTests {
     func objectIDText() async throws {
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(), devices[1].open())
-            var notices = right.notices.makeAsyncIterator()
+            let notices = right.notices.limited().makeAsyncIterator()
             try await left.execute("INSERT INTO person (id) VALUES ('a/b, %ü')")
             try await settle(left, right)
-            guard case .didImport(let notice) = await notices.next(isolation: nil), let id = notice.inserted.first else {
+            guard case .didImport(let notice) = try await notices.next(), let id = notice.inserted.first else {
                 Issue.record("nothing was imported")
                 return
             }

@@ -3,6 +3,7 @@ import GRDB
 import Testing
 import UbiquityStores
 import UbiquityTesting
+import Waiting
 
 /// Records that a uniqueness rule makes one.
 struct UniquenessTests {
@@ -188,9 +189,9 @@ struct UniquenessTests {
             try await b.execute("INSERT INTO person VALUES ('p2', 'x', 'B', NULL); INSERT INTO letter VALUES ('l', 'p2', 'hi')")
             try await b.publish()
             try await a.publish()
-            var notices = b.notices.makeAsyncIterator()
+            let notices = b.notices.limited().makeAsyncIterator()
             try await b.settled()
-            guard case .didImport(let notice) = await notices.next() else { return #expect(Bool(false), "no import") }
+            guard case .didImport(let notice) = try await notices.next() else { return #expect(Bool(false), "no import") }
             #expect(notice.inserted.map(\.text) == ["person/t:p1"])
             #expect(notice.deleted.map(\.text) == ["person/t:p2"])
             #expect(notice.updated.map(\.text) == ["letter/t:l"])

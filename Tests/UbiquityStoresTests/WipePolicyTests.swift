@@ -4,6 +4,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
 @testable import UbiquityStores
 
@@ -48,10 +49,10 @@ struct WipePolicyTests {
             let container = try await devices[0].container()
             try loss.happen(to: container)
             try await insert("b", into: store)
-            var notices = store.notices.makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
             await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
             var told: ContainerAttachment.Reason?
-            while told == nil, let notice = await notices.next() { if case .didSuspend(let reason) = notice { told = reason } }
+            while told == nil, let notice = try await notices.next() { if case .didSuspend(let reason) = notice { told = reason } }
             #expect(try await store.status().suspended == told)
             #expect(try await keys(store) == ["a", "b"])
             let left = FileManager.default.enumerator(atPath: container.path.string)?.allObjects as? [String] ?? []
@@ -149,9 +150,9 @@ struct WipePolicyTests {
             }
             try await insert("a", into: store)
             try await store.settled()
-            var notices = store.notices.makeAsyncIterator()
+            let notices = store.notices.limited().makeAsyncIterator()
             try Loss.container.happen(to: try await devices[0].container())
-            while let notice = await notices.next() { if case .didResume = notice { break } }
+            while let notice = try await notices.next() { if case .didResume = notice { break } }
             try await store.settled()
             let other = try await TestDevice("late", in: devices[0].directory, root: devices[0].home.containersRoot!).follow()
             try await other.settled()

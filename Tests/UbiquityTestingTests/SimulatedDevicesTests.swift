@@ -5,6 +5,7 @@ import Testing
 import UbiquityContainers
 import UbiquityStores
 import UbiquityTesting
+import Waiting
 
 /// Devices whose files are really carried to and fro.
 struct SimulatedDevicesTests {
@@ -230,6 +231,6 @@ extension UbiquitousStore {
     /// Returns once these are the notes.
     fileprivate func untilNotes(are keys: [String]) async throws {
         let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM note ORDER BY id") }
-        for try await notes in observation.values(in: self) where notes == keys { return }
+        for try await notes in observation.values(in: self).limited("\(keys)") where notes == keys { return }
     }
 }

@@ -15,7 +15,7 @@ package struct LimitedSequence<Base: AsyncSequence>: AsyncSequence where Base.El
     }
 
     /// Reads; for one reader, as any iterator.
-    package struct AsyncIterator: AsyncIteratorProtocol {
+    package struct AsyncIterator: AsyncIteratorProtocol, Sendable {
         fileprivate let source: Source<Element>
         fileprivate let what: String
         fileprivate let limit: Duration

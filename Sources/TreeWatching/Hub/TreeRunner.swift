@@ -219,6 +219,12 @@ final class TreeRunner {
 
     // MARK: The root
 
+    /// Why the root is not at its path; nil while it is.
+    var rootLoss: TreeChange.RootLoss? {
+        if case .lost(let loss) = machine.phase { return loss }
+        return nil
+    }
+
     /// A file system has been mounted or unmounted somewhere.
     func mountsChanged() { machine.mountsChanged() }
 

@@ -70,6 +70,7 @@ extension TreeStateMachine {
             work.append(.refresh(.root, [.recursive, .lossy]))
         } else if ancestorWatches.contains(event.watch) {
             let concernsPath = !event.mask.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount, .ignored])
+            if event.mask.contains(.moveSelf) { rootHasMoved = true }
             if case .lost = phase {
                 if concernsPath || !event.mask.isDisjoint(with: [.create, .movedTo]) { requestRootCheck() }
             } else if concernsPath {
@@ -96,6 +97,7 @@ extension TreeStateMachine {
             } else if !event.mask.isDisjoint(with: [.deleteSelf, .ignored]) {
                 loseRoot(.deleted)
             } else if event.mask.contains(.moveSelf) {
+                rootHasMoved = true
                 requestRootCheck()
             } else if event.mask.contains(.attributes), attributes {
                 emit(.attributes, node)

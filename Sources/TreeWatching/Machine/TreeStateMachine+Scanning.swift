@@ -236,7 +236,9 @@ extension TreeStateMachine {
     ///   - isAlive: Whether the watch of the directory that was watched is still in use: it is elsewhere, not deleted.
     mutating func rootChecked(_ status: EntryStatus?, isSame: Bool, isAlive: Bool) {
         let isThere = status?.isDirectory == true
-        defer { mountsHaveChanged = false }
+        defer { (mountsHaveChanged, rootHasMoved) = (false, false) }
+        // A directory that somebody has open outlives its deletion: that it is alive does not say that it has another path. After an overflow nothing else does.
+        let hasMoved = isAlive && (rootHasMoved || phase == .rescanning)
         switch phase {
         case .lost:
             guard isThere else { return }
@@ -246,7 +248,7 @@ extension TreeStateMachine {
         case .starting where index.watch(of: .root) == nil:
             if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(.deleted) }
         case .starting, .watching, .rescanning:
-            if !isThere || !isSame { loseRoot(mountsHaveChanged ? .unmounted : isAlive ? .moved : .deleted) }
+            if !isThere || !isSame { loseRoot(mountsHaveChanged ? .unmounted : hasMoved ? .moved : .deleted) }
         }
     }
 }

@@ -104,6 +104,8 @@ struct TreeStateMachine {
     var ancestorWatches: [Int32] = []
     /// Whether a file system has been mounted or unmounted since the root was looked at last.
     var mountsHaveChanged = false
+    /// Whether the root, or a directory above it, has been told to have another path since the root was checked.
+    var rootHasMoved = false
 
     let attributes: Bool
     /// Whether a reduction waits for writers to close their files.

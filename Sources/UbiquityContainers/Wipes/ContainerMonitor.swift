@@ -12,7 +12,7 @@ actor ContainerMonitor {
     private let container: UbiquityContainer
     private let own: PathPrefix
     private var detector: WipeDetector
-    private var watcher: TreeWatcher?
+    private(set) var watcher: TreeWatcher?
     private var witness: DeletionWitness?
     private var tasks: [Task<Void, Never>] = []
     private var following: Task<Void, Never>?
@@ -118,7 +118,10 @@ actor ContainerMonitor {
     // MARK: Watching
 
     /// Watches the container, or where it is not there, the place in which it will be.
+    ///
+    /// A watcher of the container waits by itself for one that has gone. It is kept: it alone knows whether the container was moved or deleted.
     private func watch() {
+        guard watcher?.root != container.path else { return }
         var place = container.path
         while !place.isEmpty, (try? container.files.kind(of: place)) != .directory { place.removeLastComponent() }
         guard watcher?.root != place else { return }
@@ -133,7 +136,15 @@ actor ContainerMonitor {
         let changes = new.changes
         following = Task { [weak self] in
             for await batch in changes { await self?.note(batch) }
+            if !Task.isCancelled { await self?.endWatching(new) }
         }
+    }
+
+    /// A watcher has failed: another is made at the next look.
+    private func endWatching(_ ended: TreeWatcher) {
+        guard watcher === ended else { return }
+        watcher = nil
+        disturb()
     }
 
     private func note(_ batch: TreeChangeBatch) {
@@ -227,17 +238,23 @@ actor ContainerMonitor {
         }
     }
 
-    private func settle() async {
+    func settle() async {
         // One look at a time; what happens while it lasts is looked at once more.
         guard !isLooking else { return disturb() }
         isLooking = true
         let seen = disturbances
         let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
+        var isExplained = true
+        if sighting?.isGone == true, detector.isUnexplained, let watcher, watcher.root == container.path {
+            // Behind all that the kernel has told by now. What it has not may come from a move whose caller has been held up half way.
+            let loss = try? await watcher.rootLoss()
+            if let loss { detector.lost(loss) }
+            isExplained = loss != nil
+        }
         isLooking = false
         guard let sighting else { return }
         if seen != disturbances, let settlesBy, settlesBy > .now { return disturb() }
-        // The watcher has still to say how it went.
-        if sighting.isGone, detector.isUnexplained, watcher?.root == container.path, patience > 0 {
+        if !isExplained, patience > 0 {
             patience -= 1
             return disturb()
         }

@@ -15,7 +15,6 @@ struct Adopter {
         var isDone: Bool
     }
 
-    private static let rowsPerBatch = 10_000
     private static let bytesPerBatch = 4 << 20
 
     let sealer: Sealer
@@ -117,7 +116,7 @@ struct Adopter {
             func list(_ names: [String]) -> String { names.joined(separator: ", ") }
             let after = last == nil ? "" : "WHERE (\(list(columns))) > (\(list(columns.map { _ in "?" })))"
             let next = try RawStatement(
-                "SELECT \(list(columns)) FROM \(shape.name.quotedIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(Self.rowsPerBatch)", db)
+                "SELECT \(list(columns)) FROM \(shape.name.quotedIdentifier) \(after) ORDER BY \(list(columns)) LIMIT \(BatchSize.rows)", db)
             if let last { try Place(packed: last, hasRowid: shape.hasRowid).bind(to: next) }
             defer { next.reset() }
             var places: [Place] = []

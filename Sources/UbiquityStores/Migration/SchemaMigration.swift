@@ -21,8 +21,6 @@ struct SchemaMigration {
     /// How long to wait for other connections to the file.
     var patience = Duration.seconds(10)
 
-    private static let pagesPerStep: CInt = 128
-
     /// Whether the file is of another version than a schema.
     ///
     /// - Throws: `UbiquitousStoreError` where the schema cannot sync, or GRDB's errors.
@@ -58,7 +56,7 @@ struct SchemaMigration {
         Waypoint.migrateUpgraded.pass()
         try migrated.writeWithoutTransaction { source in
             try store.writeWithoutTransaction { db in
-                try source.backup(to: db, pagesPerStep: Self.pagesPerStep) { _ in Waypoint.migrateReplacing.pass() }
+                try source.backup(to: db, pagesPerStep: BatchSize.pages) { _ in Waypoint.migrateReplacing.pass() }
             }
         }
         Waypoint.migrateReplaced.pass()
@@ -99,7 +97,7 @@ struct SchemaMigration {
 
     private func copy(_ db: Database, to draft: FilePath) throws {
         let copy = try DatabaseQueue(path: draft.string, configuration: Self.configuration)
-        try copy.writeWithoutTransaction { target in try db.backup(to: target, pagesPerStep: Self.pagesPerStep) }
+        try copy.writeWithoutTransaction { target in try db.backup(to: target, pagesPerStep: BatchSize.pages) }
         try copy.close()
     }
 

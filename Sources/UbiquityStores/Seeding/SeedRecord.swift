@@ -37,7 +37,6 @@ struct SeedBatch: Sendable {
         var values: [RecordValue]
     }
 
-    private static let rowLimit = 10_000
     private static let byteLimit = 4 << 20
 
     private(set) var rows: [Row] = []
@@ -46,7 +45,7 @@ struct SeedBatch: Sendable {
     var isLast = false
 
     /// Whether it is to be taken in before another row.
-    var isFull: Bool { rows.count >= Self.rowLimit || bytes >= Self.byteLimit }
+    var isFull: Bool { rows.count >= BatchSize.rows || bytes >= Self.byteLimit }
 
     mutating func append(_ row: Row) {
         rows.append(row)

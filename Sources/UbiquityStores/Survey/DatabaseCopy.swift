@@ -12,7 +12,6 @@ struct DatabaseCopy {
     /// Whether tables and triggers of this package are left out.
     var isStripped = false
 
-    private static let rowsPerBatch = 10_000
     private static let bytesPerBatch = 4 << 20
 
     private struct SchemaObject {
@@ -148,7 +147,7 @@ struct DatabaseCopy {
             try Task.checkCancellation()
             try db.inTransaction {
                 var (count, bytes) = (0, 0)
-                while count < Self.rowsPerBatch, bytes < Self.bytesPerBatch {
+                while count < BatchSize.rows, bytes < Self.bytesPerBatch {
                     guard try rows.next() else {
                         isAtEnd = true
                         break

@@ -63,6 +63,17 @@ final class WatchingRun {
         setUp = Double(monotonic() - started) / 1e6
     }
 
+    /// Waits until a file has been reported; false where nothing at all has come for a while, and that file has not.
+    func hears(_ name: String) -> Bool {
+        var (count, quietSince) = (heard.count, monotonic())
+        while heard.time(of: name) == nil {
+            if heard.count != count { (count, quietSince) = (heard.count, monotonic()) }
+            if monotonic() - quietSince > 10_000_000_000 { return false }
+            usleep(200)
+        }
+        return true
+    }
+
     func stop() {
         if process.isRunning {
             kill(process.processIdentifier, SIGCONT)

@@ -157,8 +157,8 @@ enum WatchingSuite: Suite {
         let tests: [(metric: String, work: (WatchingWorkload, WatchingRun) -> WatchingWorkload.Names)] = [
             ("storm_lost", { work, _ in work.storm() }), ("mkdirp_lost", { work, _ in work.makeParents() }),
             ("movein_lost", { work, _ in work.moveIn() }), ("crossed_lost", { work, _ in work.crossed() }),
-            ("overflow_lost", { work, run in work.overflow(run.process.processIdentifier) }), ("wipe_lost", { work, _ in work.wipe() }),
-            ("root_recreate_lost", { work, _ in work.recreateRoot() }),
+            ("overflow_lost", { work, run in work.overflow(run.process.processIdentifier) }), ("wipe_lost", { work, run in work.wipe(run.hears) }),
+            ("root_recreate_lost", { work, run in work.recreateRoot(run.hears) }),
         ]
         for (metric, work) in tests {
             let isStorm = metric == "storm_lost"

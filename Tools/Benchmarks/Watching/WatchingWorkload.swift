@@ -12,6 +12,9 @@ struct WatchingWorkload {
     /// The names of the files that a tool must report.
     typealias Names = [String]
 
+    /// Waits until a file that stays where it is has been reported; false where it is not.
+    typealias Awaiting = (_ name: String) -> Bool
+
     /// Files in new nested directories, as fast as it goes.
     func storm() -> Names {
         var names: Names = []
@@ -79,30 +82,39 @@ struct WatchingWorkload {
         return names
     }
 
-    /// Delete and create again, round after round.
-    func wipe() -> Names {
+    /// Delete and create again, round after round; a few times in one breath, and then with a file that stays until it is reported.
+    ///
+    /// A file that goes before its new directory could be watched nobody can report, on a busy machine less than on an idle one. It is no loss.
+    func wipe(_ isReported: Awaiting) -> Names {
         let top = root.appending("wiped")
-        return (0..<400).map { number in
+        return churn(rounds: 100, isReported) { name in
             try? FileManager.default.removeItem(atPath: top.string)
             make(top)
             make(top.appending("sub"))
-            let name = write(top.appending("sub"), "wipe\(number)")
-            usleep(3_000)
-            return name
+            write(top.appending("sub"), name)
         }
     }
 
-    /// The root itself is deleted and created again.
-    func recreateRoot() -> Names {
-        (0..<20).map { number in
+    /// The root itself is deleted and created again, in the same way.
+    func recreateRoot(_ isReported: Awaiting) -> Names {
+        churn(rounds: 100, isReported) { name in
             try? FileManager.default.removeItem(atPath: root.string)
-            usleep(20_000)
             make(root)
-            usleep(20_000)
-            let name = write(root, "root\(number)")
-            usleep(20_000)
-            return name
+            write(root, name)
         }
+    }
+
+    /// In each round a thing is done up to three times in one breath, and what the last one leaves must be reported.
+    private func churn(rounds: Int, _ isReported: Awaiting, _ work: (_ name: String) -> Void) -> Names {
+        var names: Names = []
+        for number in 0..<rounds {
+            for time in 0..<(number % 3) { work("passing\(number)-\(time)") }
+            names.append("stays\(number)")
+            work(names.last!)
+            // One that is lost is counted by who asked; the next round may be heard of all the same.
+            _ = isReported(names.last!)
+        }
+        return names
     }
 
     /// Renames of one file at a pace of a millisecond, and when each was done.
