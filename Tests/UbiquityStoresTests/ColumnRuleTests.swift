@@ -14,7 +14,7 @@ struct ColumnRuleTests {
             """)
     ) {
         SyncedTable(
-            "place", columns: ["best": .maximum, "least": .minimum, "finder": .firstWriter], groups: [["lat", "lon"]], excluding: ["cache"])
+            "place", columns: ["best": .maximum, "least": .minimum, "finder": .firstWriter], together: [["lat", "lon"]], excluding: ["cache"])
         SyncedTable("pair")
         SyncedTable("number", assignsIntegerKeys: true)
     }
@@ -158,7 +158,7 @@ struct ColumnRuleTests {
             let schema = SyncedSchema(migrator: migrator("CREATE TABLE t (id TEXT NOT NULL PRIMARY KEY, a, b, c, d TEXT NOT NULL)")) {
                 SyncedTable(
                     "t", columns: ["id": .maximum, "nowhere": .minimum, "a": .maximum, "d": .firstWriter],
-                    groups: [["a", "b"], ["b", "c"], ["c"]], excluding: ["d", "gone", "id"])
+                    together: [["a", "b"], ["b", "c"], ["c"]], excluding: ["d", "gone", "id"])
             }
             do {
                 _ = try await devices[0].open(schema)

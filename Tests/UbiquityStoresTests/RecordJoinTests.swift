@@ -74,10 +74,10 @@ struct RecordJoinTests {
             var value: Int
         }
 
-        mutating func join(_ change: Change) {
+        mutating func join(_ change: Change, _ rules: ColumnRules) {
             let values = values
             let outcome = RecordJoin.join(
-                life: change.life, columns: change.columns, stamp: change.stamp, into: clock, peers: RecordJoinTests.peers
+                life: change.life, columns: change.columns, stamp: change.stamp, into: clock, rules: rules, peers: RecordJoinTests.peers
             ) { (.integer(Int64(change.value)), values[$0].map { .integer(Int64($0)) } ?? .null) }
             switch outcome {
             case .superseded: break
@@ -101,8 +101,10 @@ struct RecordJoinTests {
         }
     }
 
-    @Test("any four changes of one record with two columns come to the same in all orders, and with one of them twice")
-    func everyOrder() {
+    @Test(
+        "any four changes of one record with two columns come to the same in all orders, and with one of them twice, also where the columns are a group here and were none to a writer",
+        arguments: [ColumnRules.plain, ColumnRules(groups: [both])])
+    func everyOrder(rules: ColumnRules) {
         var changes: [Model.Change] = []
         for life in Int64(1)...3 {
             for time in Int64(1)...2 {
@@ -129,8 +131,8 @@ struct RecordJoinTests {
                         var outcomes: Set<[String]> = []
                         for order in Self.orders {
                             var model = Model()
-                            for index in order { model.join(four[index]) }
-                            model.join(four[order[1]])
+                            for index in order { model.join(four[index], rules) }
+                            model.join(four[order[1]], rules)
                             outcomes.insert(model.shown)
                         }
                         compared += 1
@@ -145,6 +147,48 @@ struct RecordJoinTests {
         #expect(compared == 12_650)
     }
 
+    @Test("any three saves of a group of two columns come to one of them, whole, in all orders, whatever their stamps")
+    func wholeGroups() {
+        struct Save: Hashable {
+            var stamp: Stamp
+            var values: [Int64]
+        }
+        let stamps = [Stamp.least, Self.stamp(10), Self.stamp(10, 2), Self.stamp(20)]
+        let saves = stamps.flatMap { stamp in [[1, 1], [1, 2], [2, 1], [2, 2]].map { Save(stamp: stamp, values: $0) } }
+        func outcome(_ saves: [Save], _ policy: MergePolicy) -> Save? {
+            let rules = ColumnRules(policies: [0: policy, 1: policy], groups: [Self.both])
+            var clock: RecordClock?
+            var there: [Int64] = [0, 0]
+            for save in saves {
+                let before = there
+                let outcome = RecordJoin.join(life: 1, columns: Self.both, stamp: save.stamp, into: clock, rules: rules, peers: Self.peers) {
+                    (.integer(save.values[$0]), .integer(before[$0]))
+                }
+                switch outcome {
+                case .begins(let begun): (clock, there) = (begun, save.values)
+                case .merges(let columns, let merged):
+                    clock = merged
+                    for column in columns.numbers { there[column] = save.values[column] }
+                default: continue
+                }
+            }
+            return clock.flatMap { $0.stamp(of: 0) == $0.stamp(of: 1) ? Save(stamp: $0.stamp(of: 0), values: there) : nil }
+        }
+        for policy in [MergePolicy.lastWriter, .firstWriter] {
+            for one in saves {
+                for two in saves {
+                    for three in saves {
+                        let orders = [
+                            [one, two, three], [one, three, two], [two, one, three], [two, three, one], [three, one, two], [three, two, one],
+                        ]
+                        let outcomes = Set(orders.map { outcome($0, policy) })
+                        #expect(outcomes.count == 1 && [one, two, three].contains(outcomes.first!), "\(one) \(two) \(three) came to \(outcomes)")
+                    }
+                }
+            }
+        }
+    }
+
     private static let orders: [[Int]] = {
         func permutations(_ rest: [Int]) -> [[Int]] {
             rest.isEmpty ? [[]] : rest.flatMap { first in permutations(rest.filter { $0 != first }).map { [first] + $0 } }
@@ -157,9 +201,11 @@ struct RecordValueTests {
     @Test("values are ordered by type, numbers by value across types, and equal only where type and bytes are")
     func order() {
         let ascending: [RecordValue] = [
-            .null, .integer(.min), .real((-1.5).bitPattern), .integer(-1), .integer(0), .real(0.0.bitPattern), .real(0.5.bitPattern), .integer(1),
-            .real(1.0.bitPattern), .integer(9_007_199_254_740_993), .integer(.max), .real(0x1p63.bitPattern), .text(""), .text("X"), .text("x"),
-            .text("xa"),
+            .null, .real((-Double.infinity).bitPattern), .integer(.min), .real((-1.5).bitPattern), .integer(-1), .integer(0),
+            .real((-0.0).bitPattern), .real(0.0.bitPattern), .real(0.5.bitPattern), .integer(1),
+            .real(1.0.bitPattern), .integer(9_007_199_254_740_993), .integer(.max), .real(0x1p63.bitPattern), .real(Double.infinity.bitPattern),
+            .real(Double.nan.bitPattern), .text(""), .text([0]), .text([0, 0]), .text("X"), .text("x"),
+            .text([0x78, 0]), .text("xa"), .text([0xFF]),
             .blob([]), .blob([0]), .blob([0, 0]), .blob([1]),
         ]
         for (i, left) in ascending.enumerated() {

@@ -155,7 +155,7 @@ struct SchemaVersionTests {
             // Not known to the first when it was upgraded: shown with the default, which yields to what the second fills in.
             try await right.execute("INSERT INTO t VALUES ('s', '4')")
             try await settle(right, left)
-            #expect(try await left.rows("SELECT quote(b), quote(c) FROM t WHERE id = 's'") == [["NULL", "'m'"]])
+            #expect(try await left.rows("SELECT quote(b), quote(c) FROM t WHERE id = 's'") == [["'d'", "'m'"]])
             try await right.close()
             right = try await devices[1].open(second("a"))
             let fresh = try await devices[2].open(second("a"))
@@ -192,7 +192,7 @@ struct SchemaVersionTests {
             let late = try await devices[3].open(second("?"))
             try await settle(right, late, left, early)
             let rows = try await left.rows("SELECT id, b FROM t ORDER BY id")
-            #expect(rows == [["both", "d"], ["p", "right"]])
+            #expect(rows == [["both", "NULL"], ["p", "right"]], "one wrote NULL, the other did not know the column")
             for store in [right, early, late] { #expect(try await store.rows("SELECT id, b FROM t ORDER BY id") == rows) }
         }
     }

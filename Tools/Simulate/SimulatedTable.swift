@@ -98,7 +98,7 @@ struct SimulatedTable: Sendable {
 
     var synced: SyncedTable {
         SyncedTable(
-            name, columns: policies, groups: groups, unique: unique, excluding: Set(excluded),
+            name, columns: policies, together: groups, unique: unique, excluding: Set(excluded),
             election: unique.isEmpty ? nil : Self.elect)
     }
 

@@ -221,19 +221,24 @@ struct BaselineJoiner {
                     var clock = try ClockTable.clock(rows, from: keys)
                     try numbers.apply(to: &clock)
                     let key = (0..<keys).map { rows.value($0).detached }
+                    let all = ColumnSet(first: table.table.columns.count)
+                    let parts = clock.byStamp(all).map { stamp, columns in
+                        // What nobody has said has no stamp, and is not told.
+                        let told = stamp == .least ? columns.numbers.filter { importer.isSaid(rows.value(keys + 5 + $0), ofListed: $0) } : nil
+                        return (stamp: stamp, columns: told.map { $0.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) } } ?? columns)
+                    }
+                    if parts.count(where: { !$0.columns.isEmpty }) > 1, try importer.life(of: key) < clock.life {
+                        (change.life, change.key, change.columns) = (clock.life, key, all)
+                        change.values = all.numbers.map { rows.value(keys + 5 + $0) }
+                        note(try importer.begin(&change, clock), key)
+                        continue
+                    }
                     // A change has one stamp: most records have no other.
-                    for (stamp, columns) in clock.byStamp(count: table.table.columns.count) {
+                    for (stamp, columns) in parts where !columns.isEmpty || stamp != .least || !clock.hasStamps {
                         change.life = clock.life
                         change.key = key
                         change.columns = columns
                         change.values = columns.numbers.map { rows.value(keys + 5 + $0) }
-                        if stamp == .least {
-                            // What nobody has written is NULL, or the default of a column that may not be.
-                            let written = columns.numbers.filter { rows.value(keys + 5 + $0) != .null }
-                            if written.isEmpty, clock.hasStamps { continue }
-                            change.columns = written.reduce(into: []) { $0.insert(ColumnSet(column: $1)) }
-                            change.values = written.map { rows.value(keys + 5 + $0) }
-                        }
                         note(try importer.join(&change, stamp: stamp), key)
                     }
                 }
@@ -261,7 +266,9 @@ struct BaselineJoiner {
         // Two branches of one identifier may have given one stamp to two values.
         let values = shape.columns.enumerated().flatMap { number, column in
             let name = "t.\(column.quotedIdentifier)"
-            return ["\(name) COLLATE BINARY IS r.v\(number)", "typeof(\(name)) = typeof(r.v\(number))"]
+            let isSame = "NOT (\(ExactComparison.differ(name, "r.v\(number)")))"
+            // Of zeros only the merge itself sees the sign.
+            return shape.untyped.contains(ColumnSet(column: number)) ? [isSame, "NOT (\(ExactComparison.isZero(name)))"] : [isSame]
         }
         return """
             WHERE NOT EXISTS (SELECT 1 FROM main.\(shape.name.quotedIdentifier) t CROSS JOIN main.\(shape.clockTable) c
@@ -333,8 +340,7 @@ extension RecordClock {
     var hasStamps: Bool { !columns.isEmpty && stamp != .least || !others.isEmpty }
 
     /// The columns by their stamps, those without one last.
-    func byStamp(count: Int) -> [(stamp: Stamp, columns: ColumnSet)] {
-        let all = ColumnSet(first: count)
+    func byStamp(_ all: ColumnSet) -> [(stamp: Stamp, columns: ColumnSet)] {
         var found: [(stamp: Stamp, columns: ColumnSet)] = []
         if !columns.isEmpty, stamp != .least { found.append((stamp, columns)) }
         var rest = all.subtracting(stamp == .least ? [] : columns)

@@ -137,9 +137,10 @@ extension CaptureTriggers {
     }
 
     private var born: String {
-        if shape.hasRowid { return "\(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid);" }
+        let refusal = refusal(of: shape.untypedKeys.map { keys[$0] } + untypedReferences)
+        if shape.hasRowid { return "\(refusal)\(capture) (operation, rid) VALUES (\(Operation.inserted.rawValue), NEW.rowid);" }
         let key = keys.map { "NEW.\($0)" }.joined(separator: ", ")
-        return "\(capture) (operation, \(shape.ownKeyColumns)) VALUES (\(Operation.inserted.rawValue), \(key));"
+        return "\(refusal)\(capture) (operation, \(shape.ownKeyColumns)) VALUES (\(Operation.inserted.rawValue), \(key));"
     }
 
     private func ended(_ operation: String) -> String {
@@ -165,21 +166,36 @@ extension CaptureTriggers {
         let (names, place) =
             shape.hasRowid ? ("rid", "NEW.rowid") : (shape.ownKeyColumns, keys.map { "NEW.\($0)" }.joined(separator: ", "))
         return """
-            \(capture) (operation, \(names), columns\(valueList))
+            \(refusal(of: untypedReferences))\(capture) (operation, \(names), columns\(valueList))
             SELECT \(Operation.updated.rawValue), \(place), mask, \(before) FROM (SELECT \(mask) AS mask) WHERE mask <> 0;
             """
     }
 
-    /// `IS NOT` alone would miss `x` → `X` under NOCASE, and `1` → `1.0`.
-    private func differs(_ name: String) -> String {
-        "OLD.\(name) COLLATE BINARY IS NOT NEW.\(name) COLLATE BINARY OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
-    }
+    private func differs(_ name: String) -> String { ExactComparison.differ("OLD.\(name)", "NEW.\(name)") }
 
     /// Whether an update writes a column: it differs, and its policy lets the new value stay.
+    ///
+    /// Where the new value is a zero whose sign may have changed, the save finds that out when it is sealed.
     private func writes(_ column: Int) -> String {
         let name = shape.columns[column].quotedIdentifier
-        guard let violation = violation(of: column) else { return differs(name) }
-        return "(\(differs(name))) AND NOT (\(violation))"
+        var writes = differs(name)
+        if shape.untyped.contains(ColumnSet(column: column)) { writes += " OR (\(ExactComparison.isZero("NEW.\(name)")))" }
+        return violation(of: column).map { "(\(writes)) AND NOT (\($0))" } ?? writes
+    }
+
+    /// Refuses whole numbers as reals in keys and references, where SQL takes 1 for 1.0, and 0.0 for -0.0: a device could hold one of the two keys only,
+    /// and each device another.
+    private func refusal(of columns: [String]) -> String {
+        guard !columns.isEmpty else { return "" }
+        let isWhole = columns.map { "(typeof(NEW.\($0)) = 'real' AND NEW.\($0) = CAST(NEW.\($0) AS INTEGER))" }.joined(separator: " OR ")
+        let message = "a whole number in a key or a reference of \(shape.name) must be an integer, or its column of type INTEGER or REAL"
+        return "SELECT RAISE(ABORT, '\(message.replacing("'", with: "''"))') WHERE \(isWhole);"
+    }
+
+    /// The columns of references that keep 1 apart from 1.0.
+    private var untypedReferences: [String] {
+        let columns = shape.foreignKeys.reduce(into: ColumnSet()) { $0.formUnion($1.valueColumns) }.intersection(shape.untyped)
+        return columns.numbers.map { shape.columns[$0].quotedIdentifier }
     }
 }
 

@@ -51,7 +51,9 @@ extension TableSealer {
         let key = hidden.shown
         guard let related, let row = try related.table.row(key) else { return }
         var columns: ColumnSet = []
-        for column in shape.columns.indices where hidden.registers.values[column] != .null { columns.insert(ColumnSet(column: column)) }
+        for column in shape.columns.indices where shape.isSaid(hidden.registers.values[column], of: column) {
+            columns.insert(ColumnSet(column: column))
+        }
         columns = shape.rules.completed(columns)
         let clock = RecordClock(life: try clocks.revive(key) + 1, stamp: stamp, columns: columns)
         let kept = Registers(key: key, clock: clock, values: hidden.registers.values, local: row.local)

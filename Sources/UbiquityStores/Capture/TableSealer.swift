@@ -85,9 +85,13 @@ struct TableSealer {
             return
         }
         func told(_ clock: RecordClock, _ value: (Int) -> RecordValue) -> ColumnSet {
-            columns.numbers.reduce(into: ColumnSet()) { told, column in
-                let (value, stamp) = (value(column), clock.stamp(of: column))
-                if value != .null, value != shape.unwritten(column), stamp == .least { told.insert(ColumnSet(column: column)) }
+            let unstamped = columns.numbers.filter { clock.stamp(of: $0) == .least }
+            let told = unstamped.reduce(into: ColumnSet()) { told, column in
+                if value(column) != shape.unwritten(column) { told.insert(ColumnSet(column: column)) }
+            }
+            // A group is told whole, but for what somebody has written.
+            return shape.rules.completed(told).numbers.reduce(into: told) { told, column in
+                if clock.stamp(of: column) == .least { told.insert(ColumnSet(column: column)) }
             }
         }
         let members = try derivation(of: key)
@@ -136,8 +140,10 @@ struct TableSealer {
 
     private mutating func begin(_ place: Place, life: Int64) throws {
         var columns: ColumnSet = []
-        // A NULL at an insert is nobody's value.
-        for column in shape.columns.indices where !row.isNull(shape.keyColumns.count + column) { columns.insert(ColumnSet(column: column)) }
+        // A NULL at an insert is nobody's value, unless it stands in place of a default.
+        for column in shape.columns.indices where !row.isNull(shape.keyColumns.count + column) || shape.isSaid(.null, of: column) {
+            columns.insert(ColumnSet(column: column))
+        }
         columns = shape.rules.completed(columns)
         let life = life % 2 == 0 ? life + 1 : life
         try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), at: place)
@@ -152,14 +158,26 @@ struct TableSealer {
     func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
-        var columns = first.columns
-        if !later.isEmpty {
-            // What was changed and changed back is as it was.
-            columns = try differences(later.reduce(columns) { $0.union($1.columns) }, [first] + later)
-            guard !columns.isEmpty else { return }
+        let past = [first] + later
+        let told = later.reduce(first.columns) { $0.union($1.columns) }
+        // Of a zero the note does not say whether its sign has changed.
+        let zeros = zeros(among: told.intersection(shape.untyped))
+        // What was changed and changed back is as it was.
+        let doubtful = later.isEmpty ? zeros : told
+        var columns = doubtful.isEmpty ? told : told.subtracting(doubtful).union(try differences(doubtful, past))
+        let clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+        let signed = columns.intersection(zeros)
+        if !signed.isEmpty {
+            columns = columns.subtracting(signed).union(try obey(signed, place, Former(clock: clock, replaced: false, past: past)))
         }
-        try write(
-            shape.rules.completed(columns), place, try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: []))
+        guard !columns.isEmpty else { return }
+        try write(shape.rules.completed(columns), place, clock)
+    }
+
+    private func zeros(among columns: ColumnSet) -> ColumnSet {
+        columns.numbers.reduce(into: []) { zeros, column in
+            if case .real(let bits) = value(column), Double(bitPattern: bits).isZero { zeros.insert(ColumnSet(column: column)) }
+        }
     }
 
     mutating func died(_ key: [RecordValue], life: Int64) throws {
@@ -213,9 +231,9 @@ extension TableSealer {
         return columns.numbers.map { statement.value($0) }
     }
 
-    /// Puts back what a policy does not let a REPLACE change.
+    /// Puts back what a policy does not let a REPLACE change, or the sign of a zero.
     ///
-    /// An UPDATE is put right by a trigger; REPLACE has no old row that a trigger could see.
+    /// An UPDATE is put right by a trigger; REPLACE has no old row that a trigger could see, and SQL sees no sign of zero.
     private mutating func obey(_ changed: ColumnSet, _ place: Place, _ former: Former) throws -> ColumnSet {
         var kept = changed
         for column in changed.numbers {

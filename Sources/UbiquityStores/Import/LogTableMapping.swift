@@ -51,18 +51,25 @@ struct LogTableMapping {
 }
 
 extension TableShape {
-    /// What a column that must not be NULL shows as long as no log has named a value: its default.
-    ///
-    /// Nil for a column that may be NULL.
-    func unwritten(_ column: Int) -> RecordValue? { notNull.contains(ColumnSet(column: column)) ? defaults[column] : nil }
+    /// What a column shows as long as no log has named a value: its default.
+    func unwritten(_ column: Int) -> RecordValue { assumed.indices.contains(column) ? assumed[column] : .null }
 
-    /// The values between which a merge decides, where both stamps are the least one.
+    /// Whether an insert says something by a value: a NULL does where an insert without the column would have given it another value.
+    func isSaid(_ value: RecordValue, of column: Int) -> Bool { value != .null || unwritten(column) != .null }
+
+    /// The values between which a merge decides.
     ///
-    /// A default that stands in a column which must not be NULL, since no log has named a value, is nobody's: it yields to any value that a log
-    /// names, as a NULL does. So it is the same whether the record was there before the log or came after.
+    /// A default with the least stamp is nobody's: it stands in records whose author's schema does not know the column. It yields to any value that
+    /// a log names, a NULL too. So the value is the same whether the record was there before the log that names it, or came after.
     func weighed(_ new: RecordValue, _ old: RecordValue, of column: Int, stamp: Stamp, against local: Stamp?) -> (new: RecordValue, old: RecordValue)
     {
-        guard let value = unwritten(column), stamp == .least, local == .least, (new == value) != (old == value) else { return (new, old) }
-        return new == value ? (.null, old) : (new, .null)
+        let value = unwritten(column)
+        guard value != .null else { return (new, old) }
+        // NULL loses under every policy, so what the default yields to must be another value.
+        switch (stamp == .least && new == value, local == .least && old == value) {
+        case (true, false): return (.null, old == .null ? .integer(0) : old)
+        case (false, true): return (new == .null ? .integer(0) : new, .null)
+        default: return (new, old)
+        }
     }
 }

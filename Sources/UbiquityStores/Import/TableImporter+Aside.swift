@@ -10,7 +10,8 @@ extension TableImporter {
         try noteConflicts(outcome, change, stamp, local, value)
         switch outcome {
         case .superseded: break
-        case .begins(let clock):
+        case .begins(let first):
+            let clock = whole ?? first
             if let aside { try leave(aside, table) } else if local != nil { _ = try clocks.revive(change.key) }
             try park(registers(beginning: change, clock))
         case .ends(let life):
@@ -56,9 +57,7 @@ extension TableImporter {
 
     /// A record in the life that a change begins.
     func registers(beginning change: LogBody.Change, _ clock: RecordClock) -> Registers {
-        let values = shape.columns.indices.map { column in
-            knows(column) ? value(of: column, in: change).detached : shape.defaults[column]
-        }
+        let values = shape.columns.indices.map { beginning($0, of: change).detached }
         return Registers(key: change.key.map(\.detached), clock: clock, values: values, local: shape.localDefaults)
     }
 

@@ -19,11 +19,13 @@ final class TableImporter {
     private let insert: RawStatement
     private let delete: RawStatement
     private var updates: [ColumnSet: RawStatement] = [:]
-    /// The columns that a new row is given; in the others it begins with its default.
-    private let given: ColumnSet
+    /// What a new row begins with in the columns that a change does not name.
+    private let initial: [RecordValue]
     private let onConflict: String
     /// The table with what is aside of it, and its place; nil where no table relates to another.
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
+    /// The clock of a record that is joined whole.
+    var whole: RecordClock?
     /// Keys of rows that went with the last record that they showed.
     var removedRows: [[RecordValue]] = []
 
@@ -45,17 +47,19 @@ final class TableImporter {
         self.peers = peers
         self.db = db
         columns = mapping.columns
-        // What the log does not know is NULL, where it can be, as what a change does not name: a default would hide that nobody wrote it.
-        let given = columns.reduce(into: shape.allColumns.subtracting(shape.notNull)) { given, column in
-            if let column { given.insert(ColumnSet(column: column)) }
-        }
-        self.given = given
+        // An author that knows a column and does not name it has left it NULL; one that does not know it has no say.
+        let known = columns.reduce(into: ColumnSet()) { known, column in
+            if let column { known.insert(ColumnSet(column: column)) }
+        }.subtracting(shape.notNull)
+        initial = shape.columns.indices.map { known.contains(ColumnSet(column: $0)) ? .null : shape.unwritten($0) }
         isIdentity = columns == Array(shape.columns.indices)
         clocks = try ClockTable(shape: shape, db)
         let name = shape.name.quotedIdentifier
-        let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let found =
+            shape.hasRowid ? ["rowid"] + shape.untypedKeys.map { shape.keyColumns[$0].quotedIdentifier } : shape.keyColumns.map(\.quotedIdentifier)
+        let place = found.joined(separator: ", ")
         find = try RawStatement("SELECT \(place) FROM \(name) WHERE \(shape.keyCondition { _, _ in "?" })", db)
-        let written = shape.keyColumns + shape.columns.indices.filter { given.contains(ColumnSet(column: $0)) }.map { shape.columns[$0] }
+        let written = shape.keyColumns + shape.columns
         let places = Array(repeating: "?", count: written.count).joined(separator: ",")
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         onConflict = try Self.onConflict(shape.name, db)
@@ -77,11 +81,31 @@ final class TableImporter {
         return hasTriggers ? "" : " OR FAIL"
     }
 
+    /// Joins a record of another store that begins a life here, with all its stamps.
+    ///
+    /// - Parameters:
+    ///   - change: its life, and what it holds in every column of the log's list.
+    ///   - clock: its stamps.
+    /// - Returns: what that did.
+    /// - Throws: GRDB's errors, and `LogFault`.
+    func begin(_ change: inout LogBody.Change, _ clock: RecordClock) throws -> ImportNotice.Kind? {
+        whole = isIdentity ? clock : ColumnRenumbering(numbers: columns).renumbered(clock)
+        defer { whole = nil }
+        return try join(&change, stamp: clock.stamp)
+    }
+
+    /// The life that a record is in here, or was in last.
+    func life(of key: [RecordValue]) throws -> Int64 {
+        if let aside = try related?.table.aside(key) { return aside.registers.clock.life }
+        if let place = try place(of: key), try related?.table.isDerived(key) != true { return try clocks.clock(at: place)?.life ?? 1 }
+        return try clocks.death(key)
+    }
+
     /// Joins one change, which is put into this store's column numbers first.
     ///
     /// - Returns: what it did to the record, or nil where it did nothing.
     func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
-        if !isIdentity { renumber(&change) }
+        if !isIdentity { renumber(&change, stamp) }
         if let related, let aside = try related.table.aside(change.key) { return try join(change, stamp: stamp, into: aside, related.table) }
         let place = try place(of: change.key)
         // A row may show other records than the one with its key.
@@ -96,7 +120,8 @@ final class TableImporter {
         try noteConflicts(outcome, change, stamp, local) { try self.value(of: $0, at: place!) }
         switch outcome {
         case .superseded: return nil
-        case .begins(let clock):
+        case .begins(let first):
+            let clock = whole ?? first
             if let place {
                 // A new life is a new row.
                 try remove(place)
@@ -108,7 +133,7 @@ final class TableImporter {
                 return place == nil ? nil : .delete
             }
             try clocks.set(clock, at: new)
-            try related?.tables.noteBegun(related!.index, RecordNode(key: change.key, life: clock.life)) { value(of: $0, in: change) }
+            try related?.tables.noteBegun(related!.index, RecordNode(key: change.key, life: clock.life)) { beginning($0, of: change) }
             return place == nil ? .insert : .update
         case .ends(let life):
             if let place {
@@ -177,26 +202,42 @@ final class TableImporter {
         for (index, value) in key.enumerated() { find.bind(index + 1, value) }
         defer { find.reset() }
         guard try find.step() else { return nil }
-        if shape.hasRowid { return .rowid(find.integer(0)) }
+        if shape.hasRowid {
+            let place = Place.rowid(find.integer(0))
+            for (index, number) in shape.untypedKeys.enumerated() where find.value(index + 1) != key[number] { throw Self.changedKey }
+            return place
+        }
         // A column's affinity may have changed its type: then clock and row would have two keys.
         guard shape.keyColumns.indices.allSatisfy({ find.value($0) == key[$0] }) else { throw Self.changedKey }
         return .key(key.map(\.detached))
     }
 
-    private func renumber(_ change: inout LogBody.Change) {
+    private func renumber(_ change: inout LogBody.Change, _ stamp: Stamp) {
         var pairs: [(column: Int, value: RecordValue)] = []
         var index = 0
         change.columns.forEach {
             if let column = columns[$0] { pairs.append((column, change.values[index])) }
             index += 1
         }
+        if stamp == .least, !shape.rules.groups.isEmpty {
+            // Of two groups with the least stamp one stays whole, which has a value in each column.
+            let present = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
+            for column in shape.rules.completed(present).subtracting(present).numbers where !columns.contains(column) {
+                pairs.append((column, shape.unwritten(column)))
+            }
+        }
         pairs.sort { $0.column < $1.column }
         change.columns = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
         change.values = pairs.map(\.value)
     }
 
-    /// Whether the log's author had a column.
-    func knows(_ column: Int) -> Bool { given.contains(ColumnSet(column: column)) }
+    /// What a column holds in a record that begins with a change.
+    func beginning(_ column: Int, of change: LogBody.Change) -> RecordValue {
+        change.columns.contains(ColumnSet(column: column)) ? value(of: column, in: change) : initial[column]
+    }
+
+    /// Whether what somebody has said of a column of the log's list without a stamp is to be told to a record that is here.
+    func isSaid(_ value: RecordValue, ofListed column: Int) -> Bool { columns[column].map { shape.isSaid(value, of: $0) } ?? false }
 
     func value(of column: Int, in change: LogBody.Change) -> RecordValue {
         let below = change.columns.rawValue & ((1 << Int64(column)) - 1)
@@ -217,8 +258,8 @@ final class TableImporter {
             insert.bind(index, value)
             index += 1
         }
-        given.forEach {
-            insert.bind(index, value(of: $0, in: change))
+        for column in shape.columns.indices {
+            insert.bind(index, beginning(column, of: change))
             index += 1
         }
         try insert.run()

@@ -2,10 +2,11 @@ internal import Foundation
 internal import GRDB
 internal import UbiquityContainers
 
-/// Gives records that are joined from another file of the store new lives, where they would be dead otherwise (DESIGN §6).
+/// Gives records that are joined from another file of the store later lives, where they would lose to a greater one whole.
 ///
-/// Whoever saved the record could not know that the account had deleted one of that key: it is inserted anew, at the next odd life. What is found of a record holds for all that is said of it,
-/// in whichever log, so it is kept.
+/// Who saved the record could not know that the account had deleted one of that key: it is inserted at the next odd life. Nor could they know that the
+/// account had entered it again: it has the life of that record, so that its columns are merged by their stamps. What is found of a record holds for all
+/// that is said of it, in whichever log, so it is kept.
 struct Rebirths {
     static let statement = """
         CREATE TABLE ubiquity_rebirth (source TEXT NOT NULL, record TEXT NOT NULL, lives INTEGER NOT NULL, PRIMARY KEY (source, record)) WITHOUT ROWID
@@ -55,11 +56,15 @@ struct Rebirths {
         guard let shape = shapes.first(where: { $0.logTable.name == table }) else { return 0 }
         let record = ObjectID(table: table, key: key.map(\.detached))
         if let lives = known[record] { return lives }
+        let there = try RelatedTable(shape, db).find(record.key)
         let death = try ClockTable(shape: shape, db).death(record.key)
+        // One that is alive there is the same record: columns are merged by their stamps, however often it has been deleted and entered again.
+        let next = there.registers?.clock.life ?? (death > 0 ? death + 1 : 0)
         var lives: Int64 = 0
         // One that was joined alive, and has been deleted since, is dead as any other.
-        if death > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers, try !wasJoined(record) {
-            lives = max(0, death + 1 - registers.clock.life)
+        if next > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers {
+            let more = next - registers.clock.life
+            if more > 0, try !wasJoined(record) { lives = more }
         }
         known[record] = lives
         if lives > 0 {

@@ -297,6 +297,8 @@ extension LogImporter {
                 joined: try Int64.fetchOne(
                     origin.db, sql: "SELECT coalesce(max(sequence), 0) FROM ubiquity_outbox WHERE sequence < ?",
                     arguments: [logs.first?.name.sequence ?? 0])!)
+        let wall = HybridTime(sealer.now())
+        var joined = !origin.sawContent && state.clock > wall ? JoinedSave(shapes, origin: origin.db, db, wall: wall) : nil
         var news = origin.knowledge
         for (name, log) in logs {
             var contents = try LogBody.decode(log)
@@ -305,6 +307,7 @@ extension LogImporter {
             }
             for peer in contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             try rebirths?.apply(to: &contents, values)
+            try joined?.note(contents)
             let ready = ReadyLog(peer: author, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
             do {
                 try join(ready, peers: peers, conflicts, related, &importers, &notice, db)
@@ -322,6 +325,24 @@ extension LogImporter {
             state.clock = max(state.clock, ready.time)
         }
         if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
+        if let joined, let last = logs.last {
+            let time = HybridTime.next(after: state.clock, wall: wall)
+            var body = LogBodyBuilder()
+            var contents = LogBody.Contents(groups: [LogBody.Group(time: time, peer: nil, rows: [])])
+            for section in try joined.sections(values) {
+                body.add(section.shape.logTable, count: section.count, rows: section.rows)
+                contents.groups[0].rows.append(
+                    LogBody.Rows(table: contents.tables.count, count: section.count, bytes: section.rows.bytes[...]))
+                contents.tables.append(section.shape.logTable)
+            }
+            if !body.isEmpty {
+                let ready = ReadyLog(peer: author, name: last.name, log: last.log, contents: contents, isOlder: false)
+                try join(ready, peers: peers, conflicts, related, &importers, &notice, db)
+                state.clock = time
+                try sealer.post(body, at: time, state: &state, db)
+                if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
+            }
+        }
         try state.update(db)
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
         // What breaks a CHECK now is listed by that.

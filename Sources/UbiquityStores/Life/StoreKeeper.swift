@@ -261,6 +261,8 @@ actor StoreKeeper {
         }
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
         if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
+        // A file that cannot be read says nothing.
+        if passage.to == .local { try? await new.takeClock(of: old) }
         guard passage.joins else { return }
         let join = try self.join(passage, from: old, to: new)
         try await blocking {

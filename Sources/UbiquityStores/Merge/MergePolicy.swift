@@ -29,6 +29,13 @@ package struct ColumnRules: Hashable, Sendable {
 
     package func policy(of column: Int) -> MergePolicy { policies.isEmpty ? .lastWriter : policies[column] ?? .lastWriter }
 
+    /// Makes columns one group, with the groups that have some of them.
+    package mutating func group(_ columns: ColumnSet) {
+        let group = completed(columns)
+        groups.removeAll { !$0.isDisjoint(with: group) }
+        groups.append(group)
+    }
+
     /// The columns, with all others of their groups.
     package func completed(_ columns: ColumnSet) -> ColumnSet {
         groups.reduce(columns) { $0.isDisjoint(with: $1) ? $0 : $0.union($1) }

@@ -39,18 +39,23 @@ package enum RecordJoin: Hashable, Sendable {
         // Equal values under a policy that compares values: the later stamp stays, so that clocks come to the same everywhere.
         var restamped: ColumnSet = []
         try rules.forEachRegister(of: columns) { register throws(Failure) in
-            // A register's columns were written together; the first that differs decides for all.
-            var isLater = false
+            // Each save of a group stamps all its columns, so their stamps decide alike, and of two groups with one stamp the first column that
+            // differs decides for all. A writer to which they were no group may have stamped some: then each column has its own last writer, in
+            // whatever order the saves arrive.
+            let isTied =
+                rules.groups.contains(register)
+                && register.numbers.allSatisfy { peers.compare(stamp, clock.stamp(of: $0)) == .equal }
             for column in register.numbers {
                 let policy = rules.policy(of: column)
                 let old = clock.stamp(of: column)
                 switch try policy.order(stamp, against: old, peers: peers, values: { () throws(Failure) in try values(column) }) {
-                case .greater: return winning.formUnion(register)
-                case .less: return
-                case .equal: isLater = isLater || peers.compare(stamp, old) == .greater
+                case .greater where isTied: return winning.formUnion(register)
+                case .greater: winning.insert(ColumnSet(column: column))
+                case .less where isTied: return
+                case .less: continue
+                case .equal: if peers.compare(stamp, old) == .greater { restamped.insert(ColumnSet(column: column)) }
                 }
             }
-            if isLater { restamped.formUnion(register) }
         }
         guard !winning.isEmpty || !restamped.isEmpty else { return .superseded }
         clock.set(winning.union(restamped), to: stamp)

@@ -37,7 +37,8 @@ extension RecordValue {
         switch value.storage {
         case .null: self = .null
         case .int64(let integer): self = .integer(integer)
-        case .double(let real): self = .real(real.bitPattern)
+        // SQLite holds no NaN: it takes one for NULL.
+        case .double(let real): self = real.isNaN ? .null : .real(real.bitPattern)
         case .string(let text): self = .text(text)
         case .blob(let data): self = .blob(ArraySlice(data))
         }
@@ -56,15 +57,14 @@ extension RecordValue {
 }
 
 extension RecordValue {
-    /// Orders values alike on every peer: NULL, numbers by value (an integer before the equal real), text, blobs; both by bytes.
+    /// Orders values alike on every peer: NULL, numbers by value (an integer before the equal real, -0.0 before 0.0), text, blobs; both by bytes.
     package func compare(_ other: RecordValue) -> Ordering {
         if rank != other.rank { return rank < other.rank ? .less : .greater }
         switch (self, other) {
         case (.integer(let left), .integer(let right)): return left == right ? .equal : left < right ? .less : .greater
         case (.real(let left), .real(let right)):
-            let (first, second) = (Double(bitPattern: left), Double(bitPattern: right))
-            if first != second { return first < second ? .less : .greater }
-            return left == right ? .equal : left < right ? .less : .greater
+            if left == right { return .equal }
+            return Double(bitPattern: left).isTotallyOrdered(belowOrEqualTo: Double(bitPattern: right)) ? .less : .greater
         case (.integer(let left), .real(let right)): return Self.compare(left, Double(bitPattern: right))
         case (.real(let left), .integer(let right)): return Self.compare(right, Double(bitPattern: left)).reversed
         case (.text(let left), .text(let right)), (.blob(let left), .blob(let right)):
@@ -94,7 +94,7 @@ extension RecordValue {
 
     /// An integer against a real, exactly: a conversion to Double would round from 2^53 on.
     private static func compare(_ integer: Int64, _ real: Double) -> Ordering {
-        if real.isNaN { return .greater }
+        if real.isNaN { return real.sign == .minus ? .greater : .less }
         if real >= 0x1p63 { return .less }
         if real < -0x1p63 { return .greater }
         let whole = Int64(real.rounded(.down))

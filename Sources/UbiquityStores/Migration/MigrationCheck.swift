@@ -82,7 +82,7 @@ struct MigrationCheck {
             violations.append(
                 "The new column “\(name)” of “\(shape.name)” is NOT NULL without a DEFAULT, and records from devices on an older version have no value for it: give it one, or allow NULL."
             )
-        } else if let expression = new.defaultValue, expression.hasPrefix("(") || expression.uppercased().hasPrefix("CURRENT_") {
+        } else if let expression = new.defaultValue, ColumnDefault.varies(expression) {
             violations.append(
                 "The new column “\(name)” of “\(shape.name)” has the default \(expression), which is not the same on every device: use a constant.")
         }
@@ -94,8 +94,14 @@ struct MigrationCheck {
         let same = zip(table.keyColumns, shape.keyColumns).map { "n.\($1.quotedIdentifier) = o.\($0.quotedIdentifier)" }.joined(separator: " AND ")
         let differing = pairs.map { pair in
             let (old, new) = ("o.\(pair.0.quotedIdentifier)", "n.\(pair.1.quotedIdentifier)")
-            return "total(\(old) COLLATE BINARY IS NOT \(new) COLLATE BINARY OR typeof(\(old)) <> typeof(\(new)))"
+            let zero = "\(ExactComparison.isZero(old)) AND ubiquity_bits(\(old)) IS NOT ubiquity_bits(\(new))"
+            return "total(\(ExactComparison.differ(old, new)) OR (\(zero)))"
         }
+        let bits = DatabaseFunction("ubiquity_bits", argumentCount: 1, pure: true) { values in
+            if case .double(let real) = values[0].storage { Int64(bitPattern: real.bitPattern) } else { nil }
+        }
+        db.add(function: bits)
+        defer { db.remove(function: bits) }
         let moved = shape.hasRowid ? "total(o.rowid <> n.rowid)" : "0"
         let counts = try Row.fetchOne(
             db, sql: "SELECT count(*), \(moved), \(differing.joined(separator: ", ")) FROM \(before) o CROSS JOIN \(after) n WHERE \(same)")!

@@ -106,7 +106,7 @@ struct StoreUpgrade {
             let copy = try RawStatement(
                 "INSERT INTO \(shape.asideTable) SELECT \(columns.joined(separator: ", ")), \(relations.list("s")), held FROM \(former)", db)
             var index = 0
-            for (column, value) in zip(values + local, (shape.columns.indices.map { shape.unwritten($0) ?? .null }) + shape.localDefaults)
+            for (column, value) in zip(values + local, (shape.columns.indices.map { shape.unwritten($0) }) + shape.localDefaults)
             where column.contains("?") {
                 index += 1
                 copy.bind(index, value)
@@ -188,10 +188,10 @@ struct StoreUpgrade {
             let statement = try RawStatement(
                 """
                 SELECT EXISTS (SELECT 1 FROM \(shape.name.quotedIdentifier)
-                WHERE \(value) IS NOT NULL AND (\(value) COLLATE BINARY IS NOT ?1 OR typeof(\(value)) <> typeof(?1)))
+                WHERE \(ExactComparison.differ(value, "?1")) OR (\(ExactComparison.isZero(value))))
                 """, db)
             defer { statement.reset() }
-            statement.bind(1, shape.unwritten(column) ?? .null)
+            statement.bind(1, shape.unwritten(column))
             if try statement.step(), statement.integer(0) == 1 { filled.insert(ColumnSet(column: column)) }
         }
         guard !filled.isEmpty else { return }

@@ -26,7 +26,7 @@ struct ColumnRulesReader {
 
     private mutating func groups(_ policies: [Int: MergePolicy]) -> [ColumnSet] {
         var groups: [ColumnSet] = []
-        for names in table.groups {
+        for names in table.together {
             let members = names.compactMap { number(of: $0, role: "a group") }
             let group = members.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) }
             let list = names.joined(separator: ", ")

@@ -85,7 +85,22 @@ struct RelationInspector {
                 }
             }
         }
+        for index in shapes.indices { groupReferences(of: &shapes[index]) }
         checkKeyCycles(shapes)
+    }
+
+    /// The columns of a reference are one value: merged one by one they would name a parent that nobody chose.
+    private mutating func groupReferences(of shape: inout TableShape) {
+        for key in shape.foreignKeys where key.valueColumns.count > 1 {
+            shape.rules.group(key.valueColumns)
+            let group = shape.rules.completed(key.valueColumns)
+            let kinds = Set(group.numbers.map { shape.rules.policy(of: $0) })
+            guard kinds.count > 1 || !kinds.isDisjoint(with: [.maximum, .minimum]) else { continue }
+            let list = group.numbers.map { shape.columns[$0] }.joined(separator: ", ")
+            violations.append(
+                "The columns (\(list)) of “\(shape.name)” are one value, for a foreign key refers by several of them, and mix policies, or compare values: all are the last writer's, or all the first's."
+            )
+        }
     }
 
     private mutating func foreignKey(_ parts: [Row], of child: TableShape, to parent: Int, _ parentShape: TableShape) throws -> ForeignKey? {

@@ -70,9 +70,12 @@ struct SchemaInspector {
         var localDefaults: [RecordValue] = []
         var defaults: [String: RecordValue] = [:]
         var notNull: Set<String> = []
+        var varying: Set<String> = []
+        var untyped: Set<String> = []
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
+            if ColumnAffinity(column["type"]) == .blob || (column["type"] as String).uppercased() == "ANY" { untyped.insert(columnName) }
             if hasRowid, ["rowid", "oid", "_rowid_"].contains(columnName.lowercased()) {
                 violations.append("Column “\(columnName)” of “\(name)” hides SQLite's own rowid, which capture needs: rename it.")
             }
@@ -87,7 +90,11 @@ struct SchemaInspector {
                     localDefaults.append(try standard(column["dflt_value"], type: column["type"]))
                 }
             } else if column["hidden"] == 0 {
-                if column["notnull"] != 0 { notNull.insert(columnName) }
+                if column["notnull"] != 0 {
+                    notNull.insert(columnName)
+                } else if ColumnDefault.varies(column["dflt_value"]) {
+                    varying.insert(columnName)
+                }
                 columns.append(columnName)
                 defaults[columnName] = try standard(column["dflt_value"], type: column["type"])
             }
@@ -115,6 +122,11 @@ struct SchemaInspector {
         shape.localColumns = localColumns
         shape.localDefaults = localDefaults
         shape.defaults = columns.map { defaults[$0]! }
+        shape.assumed = columns.map { varying.contains($0) ? .null : defaults[$0]! }
+        for (column, name) in columns.enumerated().prefix(ColumnSet.capacity) where untyped.contains(name) {
+            shape.untyped.insert(ColumnSet(column: column))
+        }
+        shape.untypedKeys = keyColumns.indices.filter { untyped.contains(keyColumns[$0]) && !isRowidKey }
         for (column, name) in columns.enumerated().prefix(ColumnSet.capacity) where notNull.contains(name) {
             shape.notNull.insert(ColumnSet(column: column))
         }

@@ -5,7 +5,7 @@ public import GRDB
 /// ```swift
 /// SyncedTable("note")
 /// SyncedTable(
-///     "place", columns: ["visits": .maximum, "discovered": .firstWriter], groups: [["latitude", "longitude"]], excluding: ["cachedTile"])
+///     "place", columns: ["visits": .maximum, "discovered": .firstWriter], together: [["latitude", "longitude"]], excluding: ["cachedTile"])
 /// SyncedTable("person", formerly: ["people"], formerColumns: ["email": ["mail"]])
 /// ```
 public struct SyncedTable: Sendable {
@@ -13,8 +13,10 @@ public struct SyncedTable: Sendable {
     public let name: String
     /// Columns with a policy of their own; in the others the last writer wins.
     public let policies: [String: MergePolicy]
-    /// Columns that are one value: whoever writes one writes all, and they are merged whole.
-    public let groups: [[String]]
+    /// Groups of columns that are one value: a save of one column is a save of its whole group, and groups are merged whole.
+    ///
+    /// The columns of a composite foreign key are a group without being named here.
+    public let together: [[String]]
     /// Columns that never leave the device.
     public let excluded: Set<String>
     /// Whether the app gives the keys of an `INTEGER PRIMARY KEY`, so that no two devices count up the same.
@@ -43,7 +45,7 @@ public struct SyncedTable: Sendable {
     /// - Parameters:
     ///   - name: a table that the app's migrator makes, with a primary key.
     ///   - columns: the policies of columns in which not the last writer wins.
-    ///   - groups: columns that belong together, such as latitude and longitude.
+    ///   - together: groups of columns that belong together, such as latitude and longitude.
     ///   - unique: columns, or sets of columns, that no two records share.
     ///   - excluded: columns that stay on the device. Each must allow NULL or have a default, which it gets where a record arrives.
     ///   - assignsIntegerKeys: allows a key that SQLite would otherwise count up on each device by itself (a rowid alias).
@@ -52,13 +54,13 @@ public struct SyncedTable: Sendable {
     ///     such a version, and are never given to another table.
     ///   - formerColumns: for each column that has been renamed, the names that it had; these too are never given to another column.
     public init(
-        _ name: String, columns: [String: MergePolicy] = [:], groups: [[String]] = [], unique: [[String]] = [],
+        _ name: String, columns: [String: MergePolicy] = [:], together: [[String]] = [], unique: [[String]] = [],
         excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil, formerly formerNames: [String] = [],
         formerColumns: [String: [String]] = [:]
     ) {
         self.name = name
         policies = columns
-        self.groups = groups
+        self.together = together
         self.unique = unique
         self.election = election
         self.excluded = excluded

@@ -59,6 +59,12 @@ package struct TableShape: Sendable, Hashable {
     package var defaults: [RecordValue] = []
     /// The same of the columns that stay on the device.
     package var localDefaults: [RecordValue] = []
+    /// What records show in the other columns that the schema of their author does not know: the default, where every device has the same.
+    package var assumed: [RecordValue] = []
+    /// The other columns without a type: only they keep -0.0 apart from 0.0, which SQL takes for equal.
+    package var untyped: ColumnSet = []
+    /// The places in the key of columns that keep 1 apart from 1.0, which SQL takes for one key.
+    package var untypedKeys: [Int] = []
     /// The other columns that may not be NULL.
     package var notNull: ColumnSet = []
 

@@ -86,7 +86,7 @@ final class SeedTable {
             row.columns.firstIndex(of: name).map { row.values[$0] } ?? shape.defaults[number]
         }
         var written: ColumnSet = []
-        for (number, value) in values.enumerated() where value != .null { written.insert(ColumnSet(column: number)) }
+        for (number, value) in values.enumerated() where shape.isSaid(value, of: number) { written.insert(ColumnSet(column: number)) }
         written = shape.rules.completed(written)
         let registers = Registers(
             key: key, clock: RecordClock(life: 1, stamp: .least, columns: written), values: values, local: shape.localDefaults)

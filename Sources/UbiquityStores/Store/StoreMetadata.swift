@@ -14,7 +14,11 @@ public struct StoreMetadata {
     public static let table = "ubiquity_metadata"
 
     static let statement = "CREATE TABLE IF NOT EXISTS \(table) (key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID"
-    static let shape = TableShape(number: 0, name: table, keyColumns: ["key"], columns: ["value"], hasRowid: false)
+    static let shape = {
+        var shape = TableShape(number: 0, name: table, keyColumns: ["key"], columns: ["value"], hasRowid: false)
+        shape.untyped = ColumnSet(column: 0)
+        return shape
+    }()
     /// What our own keys begin with.
     static let ownPrefix = "ubiquity."
 

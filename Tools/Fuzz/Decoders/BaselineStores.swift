@@ -108,7 +108,7 @@ struct BaselineStores {
                     """)
         }
         return SyncedSchema(migrator: migrator) {
-            SyncedTable("note", groups: [["title", "body"]], excluding: ["seen"])
+            SyncedTable("note", together: [["title", "body"]], excluding: ["seen"])
             SyncedTable("count", columns: ["total": .maximum, "least": .minimum, "first": .firstWriter], assignsIntegerKeys: true)
             SyncedTable("person")
             SyncedTable("pet")
