@@ -3,15 +3,14 @@ public import SystemPackage
 
 /// Why a coordinated access did not take place.
 ///
-/// The accessor was not run, or not on the item that the error names. The message says what failed, for which path, and what to do.
+/// The accessor was not run, or not on the item that the error names. The message says what failed, for which path, and what to do. An access of a coordinator
+/// that was cancelled throws what it throws in Cocoa: `CocoaError.userCancelled`.
 public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
     /// The kind of failure, for programs.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's stable name.
         public let description: String
 
-        /// The coordinator was cancelled; Cocoa's `NSUserCancelledError`, 3072 (C-55).
-        public static let userCancelled = Code(description: "userCancelled")
         /// The caller's deadline passed before the access was granted (C-61).
         public static let deadlineExceeded = Code(description: "deadlineExceeded")
         /// The access would have waited for itself (C-50).
@@ -53,13 +52,12 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
 }
 
 extension FileCoordinationError: CustomNSError {
-    /// Cocoa's domain where Cocoa has the code, else this module's.
+    /// This module's.
     public static var errorDomain: String { "FileCoordination" }
 
-    /// Cocoa's number where it has one: 3072 for ``Code/userCancelled``; else a number of this module's own.
+    /// A number of this module's own.
     public var errorCode: Int {
         switch code {
-        case .userCancelled: 3072
         case .deadlineExceeded: 1
         case .deadlock: 2
         case .presenterRefused: 3

@@ -26,7 +26,8 @@ struct Ubiquityd: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where it listens.", discussion: "$XDG_RUNTIME_DIR/ubiquity, /run/user/<uid>/ubiquity, or /dev/shm/ubiquity-<uid> unless given.",
+            "Where it listens.",
+            discussion: "$XDG_RUNTIME_DIR/ubiquity, /run/user/<uid>/ubiquity, or a directory below ~/.local/state/ubiquity unless given.",
             valueName: "dir"))
     var directory: String?
 

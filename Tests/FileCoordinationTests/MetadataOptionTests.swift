@@ -42,9 +42,25 @@ import Testing
             gate.open()
             try await metadata
             try await other
-            // Presenters need not save for it, and no deletion is announced.
+            // Presenters need not save for it, and no deletion is announced; that attributes have changed they hear as of any write.
             let log = await presenter.told(5)
             #expect(!log.contains("save") && !log.contains("accommodateDeletion") && log.contains("didChange"))
+        }
+    }
+
+    @Test("C-25: a write of metadata only leaves the content as it was, to the modification date, and what it sets is there")
+    func contentIsClean() async throws {
+        try await withWorld { world in
+            let url = try world.file("a.txt", "text")
+            func date() throws -> Date? { try FileManager.default.attributesOfItem(atPath: url.path)[.modificationDate] as? Date }
+            let before = try date()
+            try await world.coordinator().write(url, options: .contentIndependentMetadataOnly) { url in
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+            }
+            #expect(try date() == before)
+            #expect(try String(contentsOf: url, encoding: .utf8) == "text")
+            let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? NSNumber
+            #expect(mode?.intValue == 0o600)
         }
     }
 }

@@ -1,7 +1,9 @@
+import Dispatch
 import Foundation
 import Synchronization
 import SystemPackage
 import Testing
+import TreeWatching
 
 @testable import FileCoordination
 
@@ -68,14 +70,70 @@ import Testing
     @Test("C-63: many writes within a moment are told as one")
     func coalesced() async throws {
         try await withWorld(watchesFiles: true) { world in
-            let (url, last) = (try world.file("d/a.txt"), world.url("d/last.txt"))
+            let url = try world.file("d/a.txt")
+            let item = RecordingPresenter(url)
+            await watch([item], in: world)
+            // The watching thread is held up, so that all are within one moment, however busy the machine is.
+            let (isHeldUp, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let elsewhere = try TreeWatcher(FilePath(try world.file("elsewhere/b.txt").deletingLastPathComponent().path))
+            try await elsewhere.settled()
+            let isFirst = Atomic(true)
+            elsewhere.tap { batch in
+                guard batch.contains(where: { $0.kind != .ready }), isFirst.exchange(false, ordering: .relaxed) else { return }
+                isHeldUp.signal()
+                _ = goesOn.wait(timeout: .now() + 60)
+            }
+            defer { goesOn.signal() }
+            // Behind the tap's beginning.
+            try await elsewhere.settled()
+            try world.file("elsewhere/c.txt")
+            await offThread { _ = isHeldUp.wait(timeout: .now() + 60) }
+            for index in 0..<50 { try Data("\(index)".utf8).write(to: url) }
+            goesOn.signal()
+            #expect(await item.told(1) == ["didChange"])
+            await watch([], in: world)
+            #expect(item.log == ["didChange"])
+        }
+    }
+
+    /// Waits on a thread of its own.
+    private func offThread(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            Thread {
+                body()
+                continuation.resume()
+            }.start()
+        }
+    }
+
+    @Test("C-63: what another program does in a presented directory is told by messages that need no reply, of whatever kind it is")
+    func otherProgram() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/e/a.txt", "old")
+            try world.file("d/b.txt")
             let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
             await watch([item, directory], in: world)
-            for index in 0..<50 { try Data("\(index)".utf8).write(to: url) }
-            _ = await item.told(1)
-            try Data().write(to: last)
-            while !(directory.log.contains("subitemDidAppear last.txt")) { _ = await directory.told(directory.log.count + 1) }
-            #expect(item.log.count < 10)
+            func shell(_ command: String) throws {
+                let process = Process()
+                process.executableURL = URL(filePath: "/bin/sh")
+                process.arguments = ["-c", command]
+                process.currentDirectoryURL = world.directory
+                try process.run()
+                process.waitUntilExit()
+                #expect(process.terminationStatus == 0)
+            }
+            for (command, message) in [
+                ("echo new > d/e/a.txt", "subitemDidChange a.txt"), ("echo new > d/new.txt", "subitemDidAppear new.txt"),
+                ("mv d/b.txt d/c.txt", "subitemDidMove b.txt c.txt"), ("rm d/c.txt", "subitemDidChange c.txt"),
+                ("mv d/e/a.txt d/e/z.txt", "subitemDidMove a.txt z.txt"), ("rm d/e/z.txt", "subitemDidChange z.txt"),
+            ] {
+                try shell(command)
+                while !directory.log.contains(message) { _ = await directory.told(directory.log.count + 1) }
+                if command.hasPrefix("mv d/e/a.txt") { while !item.log.contains("didMove z.txt") { _ = await item.told(item.log.count + 1) } }
+            }
+            while !item.log.contains("didDisappear") { _ = await item.told(item.log.count + 1) }
+            #expect(Set(item.log) == ["didChange", "didMove z.txt", "didDisappear"])
+            #expect(directory.log.allSatisfy { $0.hasPrefix("subitemDid") }, "\(directory.log)")
         }
     }
 
@@ -184,6 +242,19 @@ import Testing
             try await world.coordinator(for: own).write(url) { try Data("mine".utf8).write(to: $0) }
             try Data("theirs, and longer".utf8).write(to: url)
             #expect(await own.told(1).allSatisfy { $0 == "didChange" })
+        }
+    }
+
+    @Test("C-63: an item that is deleted right after a coordinated write of this process is told as gone, and a subitem as changed once more")
+    func deletedRightAfter() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let url = try world.file("d/a.txt")
+            let (own, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
+            await watch([own, directory], in: world)
+            try await world.coordinator(for: own).write(url) { try Data("mine".utf8).write(to: $0) }
+            try FileManager.default.removeItem(at: url)
+            #expect(await own.told(1) == ["didDisappear"])
+            #expect(await directory.told(2) == ["subitemDidChange a.txt", "subitemDidChange a.txt"])
         }
     }
 

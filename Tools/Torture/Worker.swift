@@ -67,7 +67,8 @@ struct Worker {
             }
         } catch is CancellationError {
         } catch is ToyPresenter.Refusal {
-        } catch let error as FileCoordinationError where [.deadlineExceeded, .userCancelled, .deadlock, .presenterRefused].contains(error.code) {
+        } catch let error as FileCoordinationError where [.deadlineExceeded, .deadlock, .presenterRefused].contains(error.code) {
+        } catch CocoaError.userCancelled {
         } catch {
             scene.checker.complain("an access failed: \(error)")
         }

@@ -74,10 +74,19 @@ extension Arbiter {
             let leftBehind = claim.moves.contains { $0.from == item.path } && !observation.existsAfter
             guard !leftBehind else { continue }
             let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
-            let appeared = !observation.existedBefore && observation.existsAfter
-            for presenter in own { tell(presenter, .didChange) }
-            for (_, presenter) in enclosing { tell(presenter, appeared ? .subitemDidAppear(item.path) : .subitemDidChange(item.path)) }
-            if item.access.coversDescendants, !isMoved { for presenter in trie.presenters(below: item.path) { tell(presenter, .didChange) } }
+            let arrival = claim.moves.last { $0.to == item.path }
+            // What a claim for moving has put here is told already: as a move, or around the new place as an appearance.
+            let isToldAsMove = arrival.map(claim.merelyMoved) ?? false
+            func hasMoved(_ presenter: PresenterID) -> Bool {
+                isToldAsMove && claim.moveNotes.contains { $0.presenter == presenter && $0.message.isMove }
+            }
+            let appeared = arrival == nil && !observation.existedBefore && observation.existsAfter
+            for presenter in own where !hasMoved(presenter) { tell(presenter, .didChange) }
+            for (_, presenter) in enclosing where !isToldAsMove {
+                tell(presenter, appeared ? .subitemDidAppear(item.path) : .subitemDidChange(item.path))
+            }
+            guard item.access.coversDescendants, !isMoved else { continue }
+            for presenter in trie.presenters(below: item.path) where !hasMoved(presenter) { tell(presenter, .didChange) }
         }
         func tell(_ presenter: PresenterID, _ message: PresenterMessage) {
             guard presenter != claim.request.presenter, told.insert(Note(presenter: presenter, message: message)).inserted else { return }

@@ -69,6 +69,9 @@ struct Claim: Sendable {
     /// Where an item stands in the trie; nil for those of a preparation, which stand nowhere.
     func place(of index: Int) -> PathTrie.Place? { index < places.count ? places[index] : nil }
 
+    /// Whether a move is all that has happened to an item, for it was claimed for moving.
+    func merelyMoved(_ move: Move) -> Bool { items.contains { $0.access == .write(.forMoving) && move.from.isAtOrBelow($0.path) } }
+
     var isHeld: Bool { phase == .held }
     /// Whether it stands for what a client was delegated, rather than for an access.
     var isDelegation: Bool {

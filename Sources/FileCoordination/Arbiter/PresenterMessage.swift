@@ -36,12 +36,19 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
-    /// The item inside the presented directory that it is about.
-    var subitem: FilePath? {
+    /// The places inside the presented directory that it is about; none where it is about the presented item.
+    var subitems: [FilePath] {
         switch self {
-        case .subitemDidAppear(let path), .subitemDidChange(let path), .subitemDidMove(_, let path), .subitemVersion(_, _, let path): path
-        default: nil
+        case .subitemDidAppear(let path), .subitemDidChange(let path), .subitemVersion(_, _, let path): [path]
+        case .subitemDidMove(let from, let to): [from, to]
+        default: []
         }
+    }
+
+    /// Whether it tells of a move of the presented item.
+    var isMove: Bool {
+        if case .didMove = self { return true }
+        return false
     }
 
     /// Whether it tells of a version.

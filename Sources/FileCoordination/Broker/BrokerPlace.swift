@@ -7,39 +7,30 @@ package import SystemPackage
 package struct BrokerPlace: Sendable {
     package let directory: FilePath
 
+    /// Below which directories are made on the way; nil where the parent must be there.
+    private let base: FilePath?
+
     /// Makes a place.
     ///
-    /// - Parameter directory: made where it does not exist; its parent must.
-    package init(directory: FilePath) {
+    /// - Parameters:
+    ///   - directory: made where it does not exist.
+    ///   - base: a directory above it, below which those on the way are made too; nil where the parent must be there.
+    package init(directory: FilePath, below base: FilePath? = nil) {
         self.directory = directory
-    }
-
-    /// The user's: `$XDG_RUNTIME_DIR/ubiquity`, else `/run/user/<uid>/ubiquity`, else `/dev/shm/ubiquity-<uid>`, else one under `$TMPDIR`.
-    ///
-    /// The second is what systemd makes the variable say, so that a process without the variable meets those with it.
-    package static func standard(
-        environment: [String: String] = ProcessInfo.processInfo.environment, user: UInt32 = geteuid()
-    ) -> BrokerPlace {
-        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
-            return BrokerPlace(directory: FilePath(runtime).appending("ubiquity"))
-        }
-        let runtime = FilePath("/run/user/\(user)")
-        if owner(of: runtime) == user { return BrokerPlace(directory: runtime.appending("ubiquity")) }
-        if owner(of: "/dev/shm") != nil { return BrokerPlace(directory: FilePath("/dev/shm/ubiquity-\(user)")) }
-        return BrokerPlace(directory: FilePath(environment["TMPDIR"] ?? "/tmp").appending("ubiquity-\(user)"))
-    }
-
-    /// See stat(2); nil when no directory is there.
-    private static func owner(of path: FilePath) -> UInt32? {
-        var status = Glibc.stat()
-        guard path.withPlatformString({ stat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
-        return status.st_uid
+        self.base = base
     }
 
     /// Opens the directory.
     ///
     /// - Throws: `brokerUnavailable` when it cannot be made, is not this user's, or is open to others.
     func open() throws(FileCoordinationError) -> OpenBrokerPlace {
+        if var way = base {
+            for component in directory.components.dropFirst(way.components.count).dropLast() {
+                way.append(component)
+                // One that is there, or cannot be made, shows by the next.
+                _ = way.withPlatformString { mkdir($0, 0o700) }
+            }
+        }
         let made = directory.withPlatformString { mkdir($0, 0o700) }
         guard made == 0 || errno == EEXIST else {
             throw unusable("cannot be made. Make \(directory.removingLastComponent()) first", Errno(rawValue: errno))

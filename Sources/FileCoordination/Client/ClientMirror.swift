@@ -56,7 +56,8 @@ struct ClientMirror: Sendable {
             presenters[id] = nil
             messages = messages.filter { $0.value.delivery.presenter != id }
         case .relocatePresenter(let id, let path): presenters[id]?.relocate(to: path)
-        case .noticed(let id, .didMove(let path)): presenters[id]?.path = path
+        // A broker may know of a write that explains it.
+        case .noticed(let id, .didMove(let path)): if !isOnline { presenters[id]?.path = path }
         case .handled(let id, let answer):
             if let presenter = messages[id]?.delivery.presenter { presenters[presenter]?.unhandledMoves.remove(id) }
             // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.

@@ -19,6 +19,8 @@ extension ClientState {
             guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
+        // Whether somebody writes there is known to who decides about the place.
+        case .noticed(let id, let message) where !delegated.covers(message.subitems + [path(of: id)].compactMap { $0 }): return handleBeside(event)
         case .addPresenter, .removePresenter: _ = handleBeside(event)
         default: break
         }
@@ -144,6 +146,11 @@ extension ClientState {
     /// Takes in what a broker wants done.
     mutating func receive(_ action: ArbiterAction) -> Effects {
         var effects = Effects()
+        guard let action = withoutEcho(action) else { return effects }
+        var isReturned = false
+        if case .deliver(let delivery) = action, case .reacquire(let message) = delivery.message {
+            isReturned = mirror.messages[message]?.delivery.message == .relinquishToWriter
+        }
         switch mirror.receive(action) {
         case .ignore: return effects
         case .tell(let event):
@@ -164,7 +171,7 @@ extension ClientState {
             decideBeside(.adopted(client, holdings), &effects)
         }
         if case .didMove = delivery.message { effects.moved.append(delivery.presenter) }
-        if delivery.cause.client != client, delivery.message.isChange { effects.changes.append(delivery) }
+        if delivery.cause.client != client { noteForeign(delivery, isReturned: isReturned, &effects) }
         return effects
     }
 
@@ -179,8 +186,7 @@ extension ClientState {
     /// Nobody will answer what waits at the broker.
     mutating func failWaiting(_ reason: String) -> Effects {
         var effects = Effects()
-        for ping in pings.values { ping.signal() }
-        pings = [:]
+        for number in Array(pings.keys) { pong(number) }
         let actions = mirror.failWaiting(.rejected(reason))
         trace?(nil, actions)
         apply(actions, &effects)
@@ -192,6 +198,11 @@ extension ClientState.Delegated {
     /// Whether a claim on an item, and what it concerns, lies in what was delegated.
     func covers(_ item: ClaimItem) -> Bool {
         roots.contains { $0.depth == 0 || ($0.depth <= item.lockDepth && item.path.starts(with: $0.path)) }
+    }
+
+    /// Whether all of these places lie in what was delegated.
+    func covers(_ paths: [FilePath]) -> Bool {
+        paths.allSatisfy { path in roots.contains { $0.depth == 0 || path.starts(with: $0.path) } }
     }
 }
 

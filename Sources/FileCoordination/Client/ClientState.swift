@@ -25,11 +25,13 @@ struct ClientState {
     /// What is left to do once the lock is released.
     struct Effects {
         var resumptions: [(resume: @Sendable (Outcome) -> Void, outcome: Outcome)] = []
-        var mailboxes: [PresenterID] = []
+        var mailboxes: [(presenter: PresenterID, executor: TurnExecutor)] = []
         /// Presenters whose item a broker says has moved.
         var moved: [PresenterID] = []
-        /// What a broker says that others have changed.
-        var changes: [Delivery] = []
+        /// What a broker says that others have changed, and where.
+        var changes: [(delivery: Delivery, paths: [FilePath])] = []
+        /// Presenters that have their items back from writers of other processes.
+        var returned: [(presenter: PresenterID, visit: ForeignWrites.Visit)] = []
     }
 
     /// Who decides.
@@ -71,16 +73,26 @@ struct ClientState {
     var refusals: [MessageID: any Error] = [:]
     /// The items of writes that have ended, while their events may still come in.
     var aftermath: [ClaimID: [ClaimItem]] = [:]
-    /// The same for writes by other processes.
-    var foreignAftermath: [MessageID: FilePath] = [:]
+    /// What is known of writes by other processes.
+    var foreign = ForeignWrites()
+    /// Whether presenters hear of uncoordinated changes.
+    let watchesFiles: Bool
     /// The latest of these writes of each item, by its number.
     var latestWrites: [FilePath: UInt64] = [:]
     var nextWrite: UInt64 = 0
     /// Who waits until the broker knows of what was said so far.
-    var pings: [UInt64: DispatchSemaphore] = [:]
+    var pings: [UInt64: Ping] = [:]
     var nextPing: UInt64 = 0
     var nextClaim: UInt64 = 0
     var nextCoordinator: UInt64 = 0
+
+    /// What waits until the broker knows of what was said so far.
+    enum Ping {
+        /// A thread.
+        case caller(DispatchSemaphore)
+        /// A change that another process has made, by the message that told of it.
+        case change(MessageID)
+    }
 
     /// A connection to a broker.
     struct Connection {
@@ -92,8 +104,9 @@ struct ClientState {
         var outbox: [UInt8] = []
     }
 
-    init(client: ClientID, isAlone: Bool, trace: CoordinationTrace?) {
+    init(client: ClientID, isAlone: Bool, watchesFiles: Bool = false, trace: CoordinationTrace?) {
         self.client = client
+        self.watchesFiles = watchesFiles
         self.trace = trace
         authority = isAlone ? .own : .broker
         arbiter = Self.newArbiter(of: client)
@@ -151,12 +164,11 @@ struct ClientState {
 
     mutating func post(_ delivery: Delivery, _ effects: inout Effects) {
         let id = delivery.presenter
-        guard registry.entries[id] != nil else { return }
+        guard let entry = registry.entries[id] else { return }
         registry.entries[id]?.mailbox.append(delivery)
-        if registry.entries[id]?.isDraining == false {
-            registry.entries[id]?.isDraining = true
-            effects.mailboxes.append(id)
-        }
+        guard !entry.isDraining else { return }
+        registry.entries[id]?.isDraining = true
+        effects.mailboxes.append((id, entry.executor))
     }
 
     private mutating func resolve(_ id: ClaimID, _ outcome: Outcome, _ effects: inout Effects) {

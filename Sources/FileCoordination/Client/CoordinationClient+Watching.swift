@@ -7,6 +7,11 @@ extension CoordinationClient {
     /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
     func isCoordinated(_ path: FilePath) -> Bool { state.withLock { $0.isCoordinated(path) } }
 
+    /// Whether what happens to the item of a presenter belongs to a coordinated write.
+    func isExplained(_ presenter: PresenterID, at path: FilePath) -> Bool {
+        state.withLock { $0.isCoordinated(path) || $0.hasYielded(presenter) }
+    }
+
     /// Begins, moves or ends the watch of a presenter's item, as the presenter now stands.
     ///
     /// - Parameters:
@@ -32,45 +37,67 @@ extension CoordinationClient {
     /// Whether anybody watches, so that the ends of writes matter.
     var isWatching: Bool { watchesFiles && watches.withLock { !$0.isEmpty } }
 
+    /// Where what waits for the watching thread runs, apart from the cooperative pool.
+    static let aside = TurnExecutor("file presenters' watches")
+
+    /// The watches that may hear of changes of these items.
+    func watches(of items: some Sequence<FilePath>) -> [PresenterID: PresenterWatch] {
+        watches.withLock { watches in watches.filter { watch in items.contains { watch.value.concerns($0) } } }
+    }
+
     /// Lets the events of a write that has ended pass, and looks whether somebody else wrote after it.
     ///
     /// - Parameters:
     ///   - id: the claim that has ended.
+    ///   - items: what it wrote.
     ///   - stamps: the items as its accessor left them.
+    ///   - concerned: the watches that may hear of it.
     ///   - write: its number.
-    func settleAftermath(of id: ClaimID, _ stamps: [FilePath: ItemStamp], write: UInt64) {
-        let concerned = watches.withLock { watches in
-            watches.filter { watch in stamps.keys.contains { watch.value.concerns($0) } }
-        }
-        Task.detached { [self] in
+    func settleAftermath(
+        of id: ClaimID, _ items: [ClaimItem], _ stamps: [FilePath: ItemStamp], _ concerned: [PresenterID: PresenterWatch], write: UInt64
+    ) {
+        Task.detached(executorPreference: Self.aside) { [self] in
             for watch in concerned.values { await watch.settle() }
             state.withLock { $0.aftermath[id] = nil }
-            for (presenter, watch) in concerned {
-                guard let stamp = stamps[watch.path], stamp != ItemStamp(watch.path), isLatest(write, of: watch.path) else { continue }
-                submit(.noticed(presenter, .didChange))
-            }
-            state.withLock { $0.forgetWrite(write, of: stamps.keys) }
+            for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.check() }
+            tellOfSubitems(concerned, changedSince: stamps, write: write)
         }
     }
 
     /// Lets the events of another process's write pass, of which the presenter has heard.
-    func settleForeignAftermath(of delivery: Delivery) {
-        guard isWatching, let path = delivery.message.subitem ?? state.withLock({ $0.path(of: delivery.presenter) }) else { return }
-        let concerned = watches.withLock { $0.filter { $0.value.concerns(path) } }
-        guard !concerned.isEmpty else { return }
-        let write = state.withLock { state in
-            state.foreignAftermath[delivery.id] = path
-            return state.noteWrite(of: [path])
-        }
-        let stamp = ItemStamp(path)
-        Task.detached { [self] in
+    func settleForeignAftermath(of delivery: Delivery, at paths: [FilePath]) {
+        let concerned = watches(of: paths)
+        guard !concerned.isEmpty else { return state.withLock { $0.foreign.eventsHavePassed(delivery.id) } }
+        let write = state.withLock { $0.noteWrite(of: paths) }
+        let stamps = Dictionary(paths.map { ($0, ItemStamp($0)) }) { first, _ in first }
+        Task.detached(executorPreference: Self.aside) { [self] in
             for watch in concerned.values { await watch.settle() }
-            state.withLock { $0.foreignAftermath[delivery.id] = nil }
-            for (presenter, watch) in concerned where watch.path == path && stamp != ItemStamp(path) && isLatest(write, of: path) {
-                submit(.noticed(presenter, .didChange))
-            }
-            state.withLock { $0.forgetWrite(write, of: [path]) }
+            state.withLock { $0.foreign.eventsHavePassed(delivery.id) }
+            for watch in concerned.values where paths.contains(watch.path) { watch.check() }
+            tellOfSubitems(concerned, changedSince: stamps, write: write)
         }
+    }
+
+    /// Looks at an item that its presenter has back from writers of other processes.
+    func takeBack(_ id: PresenterID, after visit: ForeignWrites.Visit) {
+        guard let watch = watches.withLock({ $0[id] }) else { return }
+        if visit.isTold { return watch.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
+        // Nobody has written after all, so what has happened meanwhile is to be told.
+        Task.detached(executorPreference: Self.aside) {
+            await watch.settle()
+            watch.check()
+        }
+    }
+
+    /// Tells the presenters of directories of what somebody has done to an item right after a coordinated write.
+    private func tellOfSubitems(_ concerned: [PresenterID: PresenterWatch], changedSince stamps: [FilePath: ItemStamp], write: UInt64) {
+        for (path, stamp) in stamps {
+            let now = ItemStamp(path)
+            // A directory changes with what lies in it, which is told by itself.
+            guard now != stamp, !now.isDirectory, !stamp.isDirectory, isLatest(write, of: path) else { continue }
+            for (presenter, watch) in concerned where watch.covers(path) { submit(.noticed(presenter, .subitemDidChange(path))) }
+        }
+        state.withLock { $0.forgetWrite(write, of: stamps.keys) }
     }
 
     /// Whether nobody has written an item under coordination since a write: else what it has become was that one's, and is looked at behind that.
@@ -89,7 +116,7 @@ extension ClientState {
     /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
     func isCoordinated(_ path: FilePath) -> Bool {
         isBeingWritten(path) || aftermath.values.contains { $0.contains { $0.writes(path) } }
-            || foreignAftermath.values.contains { path.starts(with: $0) }
+            || foreign.explains(path)
     }
 
     /// Gives a write that has ended its number.
@@ -129,7 +156,8 @@ extension Arbiter {
         if case .didMove(let path) = message, path == presenter.path { return }
         // Its process does not know of the accesses of others.
         // Of versions nobody else may have told.
-        if !message.isOfVersion, let path = message.subitem ?? presenter.path, isBeingWritten(path, byOthersThan: id.client) { return }
+        let paths = message.subitems.isEmpty ? presenter.path.map { [$0] } ?? [] : message.subitems
+        if !message.isOfVersion, paths.contains(where: { isBeingWritten($0, byOthersThan: id.client) }) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))
         if case .didMove(let path) = message, let old = presenters[id]?.path {
             presenters[id]?.unhandledMoves.add(Move(from: old, to: path), toldBy: delivery.id)

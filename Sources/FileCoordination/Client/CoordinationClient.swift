@@ -23,7 +23,7 @@ package final class CoordinationClient: Sendable {
     let id: ClientID
     /// The way to the broker; nil for a client that coordinates with nobody outside.
     private let link: BrokerLink?
-    let clock: any Clock<Duration>
+    let deadlines: Deadlines
     let logger: Logger
     let state: Mutex<ClientState>
     /// Whether presenters hear of uncoordinated changes.
@@ -64,11 +64,11 @@ package final class CoordinationClient: Sendable {
         logger: Logger = .ubiquity, trace: CoordinationTrace? = nil, link: ((Logger) -> BrokerLink)? = nil
     ) {
         self.id = id
-        self.clock = clock
+        deadlines = Deadlines(clock: clock)
         self.watchesFiles = watchesFiles
         self.logger = logger
         self.link = link?(logger)
-        state = Mutex(ClientState(client: id, isAlone: link == nil, trace: trace))
+        state = Mutex(ClientState(client: id, isAlone: link == nil, watchesFiles: watchesFiles, trace: trace))
         ForkedChild.watch()
     }
 
@@ -132,17 +132,16 @@ package final class CoordinationClient: Sendable {
     ///
     /// - Throws: what the claim failed with; `CancellationError` when the task was cancelled first.
     nonisolated(nonsending) func wait(for id: ClaimID, deadline: FileCoordinator.Deadline?) async throws -> Grant {
-        let timer = deadline.map { deadline in
-            Task.detached { [self] in
-                try await clock.sleep(for: deadline.remaining)
-                submit(.deadline(id))
-                guard link != nil else { return }
-                // A broker that is stopped cannot tell for whom the access waits.
-                try await clock.sleep(for: .seconds(1))
-                cancel(id, as: FileCoordinationError.brokerIsSilent)
+        var timers: [Deadlines.Timer] = []
+        if let deadline {
+            timers.append(deadlines.call(after: deadline.remaining) { [self] in submit(.deadline(id)) })
+            // A broker that is stopped cannot tell for whom the access waits.
+            if link != nil {
+                timers.append(
+                    deadlines.call(after: deadline.remaining + .seconds(1)) { [self] in cancel(id, as: FileCoordinationError.brokerIsSilent) })
             }
         }
-        defer { timer?.cancel() }
+        defer { for timer in timers { timer.cancel() } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 onOutcome(of: id) { continuation.resume(with: $0) }
@@ -186,7 +185,7 @@ package final class CoordinationClient: Sendable {
     /// Gives up all claims of a coordinator that still wait.
     func cancelAll(of coordinator: UInt64) {
         let waiting = state.withLock { state in state.waiters.filter { $0.value.coordinator == coordinator }.map(\.key) }
-        for id in waiting { cancel(id, as: FileCoordinationError.userCancelled) }
+        for id in waiting { cancel(id, as: CocoaError.coordinatorCancelled) }
     }
 
     /// Passes an event on to the arbiter.
@@ -194,10 +193,16 @@ package final class CoordinationClient: Sendable {
         perform(state.withLock { $0.effects(of: event) })
         switch event {
         case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id, hasMoved: true) }
-        // On a task of its own, for this comes from the watching thread.
-        case .noticed(let id, .didMove): Task.detached { self.rewatch(id, hasMoved: true) }
+        // Aside, for this comes from the watching thread.
+        case .noticed(let id, .didMove): Task.detached(executorPreference: Self.aside) { self.rewatch(id, hasMoved: true) }
         default: break
         }
+    }
+
+    /// Passes on what presenters of all processes are to hear, also where nothing was asked of the broker yet.
+    func announce(_ event: ArbiterEvent) {
+        link?.start(self)
+        submit(event)
     }
 
     /// Ends a claim.
@@ -208,15 +213,20 @@ package final class CoordinationClient: Sendable {
     ///   - written: the items that it wrote.
     func end(_ id: ClaimID, _ observations: [Observation], written: [FilePath]) {
         guard !written.isEmpty, isWatching else { return submit(.end(id, observations)) }
-        let stamps = Dictionary(written.map { ($0, ItemStamp($0)) }) { first, _ in first }
+        let items = state.withLock { $0.items(of: id) }?.filter(\.access.writes) ?? []
+        let places = Set(written + items.map(\.path))
+        let concerned = watches(of: places)
+        // Before the end: what comes after it is another's.
+        for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.rebase(after: .own) }
+        let stamps = Dictionary(places.map { ($0, ItemStamp($0)) }) { first, _ in first }
         let (effects, write) = state.withLock { state in
             // Under one lock with the end, so that no event falls between.
-            state.aftermath[id] = state.items(of: id)
-            let write = state.noteWrite(of: written)
+            state.aftermath[id] = items
+            let write = state.noteWrite(of: places)
             return (state.effects(of: .end(id, observations)), write)
         }
         perform(effects)
-        settleAftermath(of: id, stamps, write: write)
+        settleAftermath(of: id, items, stamps, concerned, write: write)
     }
 
     /// The write claim with which code within these surroundings may report a move of a path, the innermost first.
@@ -236,12 +246,13 @@ package final class CoordinationClient: Sendable {
     func perform(_ effects: ClientState.Effects) {
         link?.flush(self)
         for (resume, outcome) in effects.resumptions { resume(outcome) }
-        for id in effects.mailboxes {
+        for (presenter, executor) in effects.mailboxes {
             // Detached: a presenter's turn is nested in nobody's accessor.
-            Task.detached { await self.drain(id) }
+            Task.detached(executorPreference: executor) { await self.drain(presenter) }
         }
         for id in effects.moved { rewatch(id, hasMoved: true) }
-        for delivery in effects.changes { settleForeignAftermath(of: delivery) }
+        for (presenter, visit) in effects.returned { takeBack(presenter, after: visit) }
+        for (delivery, paths) in effects.changes { settleForeignAftermath(of: delivery, at: paths) }
     }
 
     /// Takes in a frame from the broker.
@@ -253,7 +264,7 @@ package final class CoordinationClient: Sendable {
             case .recall(let number): state.giveBack(number)
             case .retargeted(let id, let items): state.mirror.retarget(id, items)
             case .logLevel(let level): LogState.shared.asked = UbiquityLog.Level(broker: Int(clamping: level))
-            case .pong(let number): state.pings.removeValue(forKey: number)?.signal()
+            case .pong(let number): state.pong(number)
             default: break
             }
             return ClientState.Effects()
@@ -281,7 +292,7 @@ package final class CoordinationClient: Sendable {
         let effects = state.withLock { state -> ClientState.Effects in
             let id = state.registry.id(of: presenter, in: id)
             guard state.registry.entries[id] == nil else { return ClientState.Effects() }
-            state.registry.entries[id] = PresenterRegistry.Entry(presenter: presenter, location: location)
+            state.registry.entries[id] = PresenterRegistry.Entry(presenter: presenter, location: location, observed: observed)
             return state.effects(of: .addPresenter(id, location?.path, observedAttributes: observed))
         }
         perform(effects)
@@ -290,14 +301,10 @@ package final class CoordinationClient: Sendable {
     }
 
     /// Returns once the broker knows of what has happened so far, or cannot be reached within two seconds.
-    private func waitForBroker() {
+    func waitForBroker() {
         guard let link else { return }
         let arrival = DispatchSemaphore(value: 0)
-        state.withLock { state in
-            state.nextPing += 1
-            state.pings[state.nextPing] = arrival
-            state.send(.ping(state.nextPing))
-        }
+        state.withLock { $0.ping(.caller(arrival)) }
         link.start(self)
         link.flush(self)
         _ = arrival.wait(timeout: .now() + 2)
@@ -311,72 +318,6 @@ package final class CoordinationClient: Sendable {
         }
         perform(effects)
         if let id { rewatch(id) }
-    }
-
-    /// Asks a presenter again for its URL, at the end of an access made on its behalf (C-35).
-    func readAgainURL(of id: PresenterID) {
-        let entry = state.withLock { $0.registry.entries[id] }
-        guard let entry, let presenter = entry.presenter else { return }
-        let url = presenter.presentedItemURL
-        guard url != entry.location?.url else { return }
-        let location = url.flatMap { try? Location($0) }
-        let effects = state.withLock { state -> ClientState.Effects in
-            guard state.registry.entries[id] != nil else { return ClientState.Effects() }
-            state.registry.entries[id]?.location = location
-            return state.effects(of: .relocatePresenter(id, location?.path))
-        }
-        perform(effects)
-        rewatch(id)
-    }
-
-    /// Lets a presenter handle its messages, one after the other.
-    private func drain(_ id: PresenterID) async {
-        while let (delivery, presenter, location) = next(for: id) {
-            let isNews = state.withLock { $0.registry.entries[id]?.isNews(delivery.message) } ?? true
-            let turn = PresenterTurn(delivery: delivery, presenter: presenter, location: location, client: self)
-            let answer = isNews ? await turn.take() : .done
-            let effects = state.withLock { state -> ClientState.Effects in
-                switch answer {
-                case .done: break
-                case .relinquished(let reacquirer): state.registry.entries[id]?.reacquirers[delivery.id] = reacquirer
-                case .refused(let error): state.refusals[delivery.id] = error
-                }
-                let effects = state.effects(of: .handled(delivery.id, answer.forArbiter))
-                // The claim of this process that it makes fail may only hear of it from a broker.
-                if delivery.awaitedBy.map({ state.waiters[$0] == nil }) ?? true { state.refusals[delivery.id] = nil }
-                return effects
-            }
-            perform(effects)
-        }
-    }
-
-    private func next(for id: PresenterID) -> (Delivery, any FilePresenter, Location?)? {
-        // The reference goes out of the lock in any case: the last one may end a presenter whose `deinit` comes back here.
-        let (next, effects, presenter) = state.withLock { state -> ((Delivery, Location?)?, ClientState.Effects, (any FilePresenter)?) in
-            guard let entry = state.registry.entries[id] else { return (nil, ClientState.Effects(), nil) }
-            guard let presenter = entry.presenter else {
-                state.registry.remove(id)
-                return (nil, state.effects(of: .removePresenter(id)), nil)
-            }
-            guard !entry.mailbox.isEmpty else {
-                state.registry.entries[id]?.isDraining = false
-                return (nil, ClientState.Effects(), presenter)
-            }
-            let delivery = state.registry.entries[id]?.mailbox.removeFirst() ?? entry.mailbox[0]
-            return ((delivery, entry.location), ClientState.Effects(), presenter)
-        }
-        perform(effects)
-        // A presenter that was found dead needs no watch any more.
-        guard let (delivery, location) = next, let presenter else {
-            rewatch(id)
-            return nil
-        }
-        return (delivery, presenter, location)
-    }
-
-    /// Takes what a presenter left to be done at the end of a claim.
-    func takeReacquirer(for message: MessageID, of presenter: PresenterID) -> Reacquirer? {
-        state.withLock { $0.registry.entries[presenter]?.reacquirers.removeValue(forKey: message) }
     }
 }
 
@@ -401,6 +342,12 @@ extension FileCoordinationError {
         .deadlineExceeded,
         "The access was not granted before its deadline, and the broker of file coordination does not answer. "
             + "See `ubcontrol broker status`.")
-    static let userCancelled = FileCoordinationError(
-        .userCancelled, "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again.")
+}
+
+extension CocoaError {
+    /// What an access of a cancelled coordinator throws (C-55).
+    static var coordinatorCancelled: CocoaError {
+        let message = "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again."
+        return CocoaError(.userCancelled, userInfo: [NSLocalizedDescriptionKey: message])
+    }
 }

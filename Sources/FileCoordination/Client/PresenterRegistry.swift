@@ -10,10 +10,14 @@ struct PresenterRegistry: Sendable {
         let isWitness: Bool
         /// The presenter's URL as it last gave it; what it is told of is spelled like this.
         var location: Location?
+        /// The attributes that it observes (C-43).
+        var observed: Set<String>
         /// Messages in the order of the arbiter's actions.
         var mailbox: [Delivery] = []
         /// Whether a task is at work on the mailbox.
         var isDraining = false
+        /// Where that task runs; one for each presenter, for its methods may block.
+        let executor = TurnExecutor("file presenter")
         /// What presenters want to be done when a claim for which they relinquished has ended, by that message.
         var reacquirers: [MessageID: Reacquirer] = [:]
         /// What it was last told of each version: its author tells of one, and so does each process that watches.
@@ -24,8 +28,9 @@ struct PresenterRegistry: Sendable {
             let subitem: FilePath?
         }
 
-        init(presenter: any FilePresenter, location: Location?) {
+        init(presenter: any FilePresenter, location: Location?, observed: Set<String>) {
             self.presenter = presenter
+            self.observed = observed
             isWitness = presenter is any CoordinationWitness
             self.location = location
         }

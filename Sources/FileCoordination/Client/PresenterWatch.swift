@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import Synchronization
 import SystemPackage
 import TreeWatching
@@ -9,11 +7,15 @@ import TreeWatching
 /// A presented directory is watched with everything below it; of any other item the directory that it lies in, and nothing below that. What
 /// happened to the item itself is told from how things stand, not from the kind of event: programs replace files in many ways. So are the versions of a
 /// file, which lie beside it; those that are there when the presenter is added are told then.
-/// A descriptor without rights, open(2) with O_PATH, tells where an item went that is no longer at its path.
+/// A descriptor without rights, open(2) with O_PATH, tells where an item went that is no longer at its path; that is told when it has stayed away
+/// for a moment.
 final class PresenterWatch: Sendable {
     let path: FilePath
+    private let presenter: PresenterID
+    private weak let client: CoordinationClient?
     private let watcher: TreeWatcher
     private let isDirectory: Bool
+    private let isCancelled = Atomic(false)
     private let item: Mutex<WatchedItem>
     private let versions: Mutex<WatchedVersions>
 
@@ -27,6 +29,8 @@ final class PresenterWatch: Sendable {
     /// - Throws: `TreeWatchingError` when its directory cannot be watched.
     init(_ presenter: PresenterID, at path: FilePath, after former: PresenterWatch?, client: CoordinationClient) throws {
         self.path = path
+        self.presenter = presenter
+        self.client = client
         item = Mutex(former.map { $0.item.withLock { $0.followed(to: path) } } ?? WatchedItem(path))
         versions = Mutex(former.map { $0.versions.withLock { $0.followed(to: path) } } ?? WatchedVersions(of: path))
         isDirectory = path.isDirectoryWithoutFollowing
@@ -42,11 +46,12 @@ final class PresenterWatch: Sendable {
         // A tap, for it hears of everything from now on, and has heard of it when `settled()` returns.
         watcher.tap { [weak self, weak client] batch in
             guard let self, let client else { return }
-            report(batch, of: presenter, to: client)
+            report(batch, to: client)
         }
     }
 
     func cancel() {
+        isCancelled.store(true, ordering: .relaxed)
         watcher.close()
     }
 
@@ -55,12 +60,15 @@ final class PresenterWatch: Sendable {
         item.starts(with: path) || path.starts(with: item)
     }
 
+    /// Whether something is reported as a subitem.
+    func covers(_ subitem: FilePath) -> Bool { isDirectory && subitem != path && subitem.starts(with: path) }
+
     /// Returns once everything that happened before the call was reported.
     func settle() async {
         try? await watcher.settled()
     }
 
-    private func report(_ batch: TreeChangeBatch, of presenter: PresenterID, to client: CoordinationClient) {
+    private func report(_ batch: TreeChangeBatch, to client: CoordinationClient) {
         var isItemTouched = false
         for message in versionMessages(batch) { client.submit(.noticed(presenter, message)) }
         for change in batch {
@@ -86,10 +94,48 @@ final class PresenterWatch: Sendable {
                 }
             }
         }
-        guard isItemTouched else { return }
-        let news = item.withLock { $0.look() }
-        guard let news, !client.isCoordinated(path) else { return }
-        client.submit(.noticed(presenter, news))
+        if isItemTouched { touch() }
+    }
+
+    // MARK: The item
+
+    /// Whether the item is missed, and has yet to be told as gone or moved.
+    var missesItem: Bool { item.withLock { $0.openAbsence != nil } }
+
+    /// How long an item has to be missed before that is told; see C-63.
+    private static let patience = Duration.milliseconds(100)
+
+    /// Looks at the item where something has happened since it was last looked at.
+    func check() {
+        let (absence, isOutdated) = item.withLock { ($0.openAbsence, $0.isOutdated) }
+        // What was asked during a write got no answer.
+        if let absence { resolveLater(absence) } else if isOutdated { touch() }
+    }
+
+    /// Takes what a coordinated write has left for what the presenter knows.
+    func rebase(after write: WatchedItem.Write) {
+        if let absence = item.withLock({ $0.rebase(after: write) }) { resolveLater(absence) }
+    }
+
+    /// Tells of something that has happened to the item; not during a coordinated write, whose end will be told.
+    private func touch() {
+        guard let client, isToTell(client) else { return }
+        switch item.withLock({ $0.look() }) {
+        case .nothing: break
+        case .change: client.submit(.noticed(presenter, .didChange))
+        case .absence(let absence): resolveLater(absence)
+        }
+    }
+
+    private func resolveLater(_ absence: UInt64) {
+        _ = Deadlines(clock: ContinuousClock()).call(after: Self.patience) { [weak self] in
+            guard let self, let client, isToTell(client), let news = item.withLock({ $0.resolve(absence) }) else { return }
+            client.submit(.noticed(presenter, news))
+        }
+    }
+
+    private func isToTell(_ client: CoordinationClient) -> Bool {
+        !isCancelled.load(ordering: .relaxed) && !client.isExplained(presenter, at: path)
     }
 
     /// What changes say of versions; coordinated ones too, for who was told already is not told again.
@@ -107,88 +153,5 @@ final class PresenterWatch: Sendable {
                 return versions.withLock { versions in paths.flatMap { versions.look(at: $0) } }
             }
         }
-    }
-}
-
-/// An item's path with a hold on what was last seen there.
-private struct WatchedItem: Sendable {
-    private let path: FilePath
-    private var hold: Hold?
-    private var stamp: ItemStamp
-
-    private final class Hold: Sendable {
-        let descriptor: CInt
-
-        init?(_ path: FilePath) {
-            // O_PATH, whose number the Glibc module lacks: a name for the item that needs no right to read it.
-            descriptor = path.withPlatformString { open($0, 0o10_000_000 | O_NOFOLLOW | O_CLOEXEC) }
-            if descriptor < 0 { return nil }
-        }
-
-        deinit { close(descriptor) }
-
-        /// Where the item is now, by proc(5); nil when it is nowhere.
-        var path: FilePath? {
-            withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
-                let count = readlink("/proc/self/fd/\(descriptor)", buffer.baseAddress!, buffer.count - 1)
-                guard count > 0 else { return nil }
-                buffer[count] = 0
-                let path = FilePath(platformString: buffer.baseAddress!)
-                var (held, there) = (Glibc.stat(), Glibc.stat())
-                guard fstat(descriptor, &held) == 0, path.withPlatformString({ lstat($0, &there) }) == 0 else { return nil }
-                return held.st_ino == there.st_ino && held.st_dev == there.st_dev ? path : nil
-            }
-        }
-    }
-
-    init(_ path: FilePath) {
-        self.path = path
-        hold = Hold(path)
-        stamp = ItemStamp(path)
-    }
-
-    /// The same item, believed to be elsewhere.
-    func followed(to path: FilePath) -> WatchedItem {
-        var item = WatchedItem(path)
-        item.hold = hold
-        return item
-    }
-
-    /// Whether something has happened since the last look.
-    var isOutdated: Bool { stamp != ItemStamp(path) || (stamp.isAbsent && hold != nil) }
-
-    /// What has become of the item since the last look.
-    ///
-    /// - Returns: a message for its presenter; nil when it was not there before either.
-    mutating func look() -> PresenterMessage? {
-        let before = hold
-        hold = Hold(path)
-        stamp = ItemStamp(path)
-        if hold != nil { return .didChange }
-        guard let before else { return nil }
-        guard let path = before.path else { return .didDisappear }
-        // The watch at the new place goes on from this, for the item may have moved once more by then.
-        hold = before
-        return .didMove(path)
-    }
-}
-
-/// What tells two states of an item apart; see lstat(2).
-struct ItemStamp: Hashable, Sendable {
-    private let numbers: [Int64]
-
-    /// Whether there is nothing.
-    var isAbsent: Bool { numbers.isEmpty }
-
-    init(_ path: FilePath) {
-        var status = Glibc.stat()
-        guard path.withPlatformString({ lstat($0, &status) }) == 0 else {
-            numbers = []
-            return
-        }
-        numbers = [
-            Int64(bitPattern: UInt64(status.st_dev)), Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size), Int64(status.st_mode),
-            clinux_modified(&status), clinux_changed(&status),
-        ]
     }
 }

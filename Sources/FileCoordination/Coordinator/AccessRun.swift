@@ -44,7 +44,7 @@ struct AccessRun: Sendable {
 
     /// Requests a claim for some items.
     ///
-    /// - Throws: `userCancelled` when the coordinator is.
+    /// - Throws: `CocoaError.userCancelled` when the coordinator is.
     init(_ coordinator: FileCoordinator, _ targets: [Target], isPreparation: Bool = false, outer: CoordinationContext? = .current) throws {
         self.coordinator = coordinator
         self.targets = targets
@@ -66,7 +66,7 @@ struct AccessRun: Sendable {
                 items: items, isPreparation: isPreparation)
         }
         // A cancellation between the look at the coordinator and the request found nothing to cancel.
-        if immediate == nil, coordinator.isCancelled { coordinator.client.cancel(id, as: FileCoordinationError.userCancelled) }
+        if immediate == nil, coordinator.isCancelled { coordinator.client.cancel(id, as: CocoaError.coordinatorCancelled) }
     }
 
     /// What the code in the accessor is within.
@@ -155,8 +155,9 @@ struct AccessRun: Sendable {
     }
 
     private func end(_ observations: [Observation], _ paths: [FilePath] = []) {
-        coordinator.client.end(id, observations, written: isPreparation ? [] : paths)
+        // First, for who is let in by the end asks the presenter where it is by now.
         if let presenter = coordinator.presenter { coordinator.client.readAgainURL(of: presenter) }
+        coordinator.client.end(id, observations, written: isPreparation ? [] : paths)
     }
 }
 

@@ -31,6 +31,6 @@ extension FileCoordinator {
         guard let path = try? Location(url).path else {
             preconditionFailure("A change of \(url) was announced, which is not a file URL with a path")
         }
-        client.submit(event(path, Cause(client: client.id, process: getpid(), purpose: purpose)))
+        client.announce(event(path, Cause(client: client.id, process: getpid(), purpose: purpose)))
     }
 }

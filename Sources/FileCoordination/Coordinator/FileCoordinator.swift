@@ -84,16 +84,16 @@ public final class FileCoordinator: Sendable {
 
     /// The purpose, for a new access.
     ///
-    /// - Throws: `userCancelled` once the coordinator is cancelled.
+    /// - Throws: `CocoaError.userCancelled` once the coordinator is cancelled.
     func purposeUnlessCancelled() throws -> Purpose {
         let (purpose, isCancelled) = settings.withLock { ($0.purpose, $0.isCancelled) }
-        if isCancelled { throw FileCoordinationError.userCancelled }
+        if isCancelled { throw CocoaError.coordinatorCancelled }
         return purpose
     }
 
     // MARK: Cancelling
 
-    /// Gives up every access of this coordinator that still waits, and refuses later ones, with `userCancelled`.
+    /// Gives up every access of this coordinator that still waits, and refuses later ones, with `CocoaError.userCancelled`.
     ///
     /// Returns at once, on any thread. An accessor that runs already finishes normally. Messages that presenters have got stand, their
     /// answers are ignored (C-55).

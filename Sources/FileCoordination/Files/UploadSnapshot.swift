@@ -59,12 +59,12 @@ struct UploadSnapshot: Sendable {
     }
 }
 
-/// Runs blocking work on a thread that is not of the cooperative pool.
+/// Runs blocking work on a thread of its own: those of the global queues are the cooperative pool's too.
 ///
 /// - Returns: what the work returns.
 /// - Throws: what it throws.
 func offPool<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result { try work() }) }
+        DispatchQueue(label: "file coordination work").async { continuation.resume(with: Result { try work() }) }
     }
 }

@@ -1,0 +1,167 @@
+import CLinux
+import Glibc
+import SystemPackage
+
+/// What a presenter's watch last saw at the path of the item.
+///
+/// That the item is missed is not told at once: programs that save safely move a file away, and the new one in.
+struct WatchedItem: Sendable {
+    /// What a look has found.
+    enum Finding: Equatable {
+        /// It was not there before either, or it is missed already.
+        case nothing
+        /// It is there.
+        case change
+        /// It was there and is not; what has become of it is to be asked a while later, by this number.
+        case absence(UInt64)
+    }
+
+    /// A coordinated write that has ended.
+    enum Write {
+        /// By this process, whose accessor has just returned.
+        case own
+        /// By another process, some time ago; whether the presenter was asked to accommodate a deletion.
+        case foreign(isAnnounced: Bool)
+    }
+
+    private let path: FilePath
+    private var hold: ItemHold?
+    private var stamp: ItemStamp
+    private var isMissed = false
+    private var absences: UInt64 = 0
+
+    /// The number of an absence of which is still to be asked what it means.
+    var openAbsence: UInt64? { isMissed ? absences : nil }
+
+    init(_ path: FilePath) {
+        self.path = path
+        hold = ItemHold(path)
+        stamp = hold?.stamp ?? .absent
+    }
+
+    /// The item, believed to be elsewhere.
+    func followed(to path: FilePath) -> WatchedItem {
+        var item = WatchedItem(path)
+        if let hold { item.hold = hold }
+        return item
+    }
+
+    /// Whether something has happened since the last look.
+    var isOutdated: Bool { stamp != ItemStamp(path) || (stamp.isAbsent && hold != nil) }
+
+    /// Looks, for something has happened.
+    mutating func look() -> Finding {
+        if takeIn() { return .change }
+        guard hold != nil, !isMissed else { return .nothing }
+        isMissed = true
+        absences += 1
+        return .absence(absences)
+    }
+
+    /// What has become of an item that was missed a while ago.
+    ///
+    /// - Parameter absence: by which it was told.
+    /// - Returns: a message for its presenter; nil when it has been told since.
+    mutating func resolve(_ absence: UInt64) -> PresenterMessage? {
+        guard isMissed, absence == absences else { return nil }
+        if takeIn() { return .didChange }
+        isMissed = false
+        // The watch at the new place goes on from this, for the item may have moved once more by then.
+        if let place = hold?.path { return .didMove(place) }
+        takeAbsence()
+        return .didDisappear
+    }
+
+    /// Takes what a coordinated write has left for what the presenter knows.
+    ///
+    /// - Parameter write: which.
+    /// - Returns: the number of an absence that the write does not explain.
+    mutating func rebase(after write: Write) -> UInt64? {
+        guard !takeIn(), let hold else { return nil }
+        // It is deleted, and nobody has said that it would be. One that the writer has moved is that presenter's no more (C-39).
+        if case .foreign(isAnnounced: false) = write, hold.path == nil { isMissed = true }
+        guard isMissed else {
+            takeAbsence()
+            return nil
+        }
+        absences += 1
+        return absences
+    }
+
+    private mutating func takeIn() -> Bool {
+        guard let present = ItemHold(path) else { return false }
+        hold = present
+        stamp = present.stamp
+        isMissed = false
+        return true
+    }
+
+    private mutating func takeAbsence() {
+        hold = nil
+        stamp = .absent
+    }
+}
+
+/// A name for an item that follows it wherever it is moved.
+private final class ItemHold: Sendable {
+    private let descriptor: CInt
+
+    init?(_ path: FilePath) {
+        // O_PATH, whose number the Glibc module lacks: a name for the item that needs no right to read it.
+        descriptor = path.withPlatformString { open($0, 0o10_000_000 | O_NOFOLLOW | O_CLOEXEC) }
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Its state, whatever is at the path by now.
+    var stamp: ItemStamp {
+        var status = Glibc.stat()
+        return fstat(descriptor, &status) == 0 ? ItemStamp(status) : .absent
+    }
+
+    /// Where the item is now, by proc(5); nil when it is nowhere.
+    var path: FilePath? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            let count = readlink("/proc/self/fd/\(descriptor)", buffer.baseAddress!, buffer.count - 1)
+            guard count > 0 else { return nil }
+            buffer[count] = 0
+            let path = FilePath(platformString: buffer.baseAddress!)
+            var (held, there) = (Glibc.stat(), Glibc.stat())
+            guard fstat(descriptor, &held) == 0, path.withPlatformString({ lstat($0, &there) }) == 0 else { return nil }
+            return held.st_ino == there.st_ino && held.st_dev == there.st_dev ? path : nil
+        }
+    }
+}
+
+/// What tells two states of an item apart; see lstat(2).
+struct ItemStamp: Hashable, Sendable {
+    private let numbers: [Int64]
+
+    /// That there is nothing.
+    static let absent = ItemStamp(numbers: [])
+
+    /// Whether there is nothing.
+    var isAbsent: Bool { numbers.isEmpty }
+    /// Whether there is a directory, which changes with what lies in it.
+    let isDirectory: Bool
+
+    private init(numbers: [Int64]) {
+        self.numbers = numbers
+        isDirectory = false
+    }
+
+    init(_ status: Glibc.stat) {
+        var status = status
+        numbers = [
+            Int64(bitPattern: UInt64(status.st_dev)), Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size), Int64(status.st_mode),
+            clinux_modified(&status), clinux_changed(&status),
+        ]
+        isDirectory = status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    init(_ path: FilePath) {
+        var status = Glibc.stat()
+        self = path.withPlatformString { lstat($0, &status) } == 0 ? ItemStamp(status) : .absent
+    }
+}
