@@ -67,6 +67,48 @@ struct CaptureFoldTests {
         if recursiveTriggers { #expect(notes.ended == ["parent/a", "parent/b"]) }
     }
 
+    private static let item: TableShape = {
+        let term = TableShape.Unique.Term.init(sql:collation:isColumn:)
+        var shape = TableShape(
+            number: 3, name: "item", keyColumns: ["id"], columns: ["code", "size", "label"],
+            uniques: [
+                .init(terms: [term("\"code\"", "BINARY", true)]), .init(terms: [term("\"twice\"", "BINARY", true)]),
+                .init(terms: [term("lower(label)", "BINARY", false)]),
+            ])
+        shape.substitutes = ["id": "'z'", "code": "'d'", "size": "'7'", "label": "upper('x')"]
+        return shape
+    }()
+
+    @Test(
+        "a row that REPLACE takes for the default that it puts in the place of a NULL is noted, whatever names it",
+        arguments: [
+            // By a key, a column, a computed column and an expression.
+            "REPLACE INTO item VALUES (NULL, '', 0, '')", "REPLACE INTO item VALUES ('n', NULL, 0, '')",
+            "REPLACE INTO item VALUES ('n', '', NULL, '')",
+            "REPLACE INTO item VALUES ('n', '', 0, NULL)", "UPDATE OR REPLACE item SET id = NULL WHERE id = 'y'",
+            "UPDATE OR REPLACE item SET code = NULL WHERE id = 'y'", "UPDATE OR REPLACE item SET size = NULL WHERE id = 'y'",
+            "UPDATE OR REPLACE item SET label = NULL WHERE id = 'y'",
+        ])
+    func defaults(sql: String) throws {
+        try DatabaseQueue().inDatabase { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE item (id TEXT NOT NULL DEFAULT 'z' PRIMARY KEY, code TEXT NOT NULL DEFAULT 'd' UNIQUE, size REAL NOT NULL DEFAULT '7',
+                    label TEXT NOT NULL DEFAULT (upper('x')), twice REAL AS (size * 2) UNIQUE);
+                    CREATE UNIQUE INDEX item_label ON item (lower(label));
+                    CREATE TABLE ubiquity_import (active INTEGER NOT NULL);
+                    INSERT INTO ubiquity_import VALUES (0);
+                    INSERT INTO item VALUES ('z', 'd', 7, 'x'), ('y', 'c', 6, 'w');
+                    """)
+            for statement in CaptureTriggers(Self.item).tables + CaptureTriggers(Self.item).triggers { try db.execute(sql: statement) }
+            try db.execute(sql: sql)
+            let isTaken = try Bool.fetchOne(db, sql: "SELECT count(*) = (? LIKE 'REPLACE%') + 1 FROM item", arguments: [sql])!
+            #expect(isTaken, "SQLite replaces the row")
+            let fold = try Self.fold(Self.item, db)
+            #expect((fold.ended.map(\.key) + fold.challenged.values.map(\.key)).contains([.text("z")]))
+        }
+    }
+
     @Test("an insert that a UNIQUE rule turns down leaves its rivals challenged, for the table to tell that they are there")
     func ignored() throws {
         let notes = try notes("INSERT OR IGNORE INTO parent VALUES ('n', 'a@x', 9, 9)", foreignKeys: false, recursiveTriggers: false)

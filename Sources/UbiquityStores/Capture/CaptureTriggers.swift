@@ -105,18 +105,36 @@ extension CaptureTriggers {
         shape.hasRowid ? "rowid = OLD.rowid" : shape.keyCondition { _, column in "OLD.\(column.quotedIdentifier)" }
     }
 
+    /// A value of the new row, as it will be: a trigger that goes before still sees the NULL for which REPLACE puts the default.
+    private func new(_ column: String) -> String {
+        let name = "NEW.\(column.quotedIdentifier)"
+        return shape.substitutes[column].map { "coalesce(\(name), (\($0)))" } ?? name
+    }
+
+    /// Whether REPLACE is to put a default into the new row; nil where it never does.
+    private var isSubstituted: String? {
+        let names = shape.substitutes.keys.sorted().map { "NEW.\($0.quotedIdentifier) IS NULL" }
+        return names.isEmpty ? nil : names.joined(separator: " OR ")
+    }
+
     /// The rows that REPLACE may take: that with the new key, that with the new rowid (-1 where SQLite is to choose it), and those that a
     /// UNIQUE rule forbids beside the new one.
     private var victims: String {
-        var conditions = ["(\(shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }))"]
+        var conditions = ["(\(shape.keyCondition { _, column in new(column) }))"]
+        let stored = Dictionary(
+            (shape.keyColumns + shape.columns + shape.localColumns).map { ($0.quotedIdentifier, $0) }, uniquingKeysWith: { first, _ in first })
         if shape.hasRowid { conditions.append("rowid = NEW.rowid") }
         for unique in shape.uniques where unique.isEnforced {
             var parts = unique.terms.map { term in
                 // An expression may fail on rows that are not in the index.
                 let value = unique.condition.map { "CASE WHEN (\($0)) THEN \(term.sql) END" } ?? term.sql
                 return term.isColumn
-                    ? "\(term.sql) COLLATE \(term.collation) = NEW.\(term.sql)" : "\(value) = (SELECT \(value) FROM (SELECT \(newRow)))"
+                    ? "\(term.sql) COLLATE \(term.collation) = \(stored[term.sql].map(new) ?? "NEW.\(term.sql)")"
+                    : "\(value) = (SELECT \(value) FROM (SELECT \(newRow)))"
             }
+            // A computed column is computed from the default once it is there: nobody but the table can tell which row stands in the way.
+            let isComputed = unique.terms.contains { $0.isColumn && stored[$0.sql] == nil }
+            if isComputed, let isSubstituted { parts = ["((\(parts.joined(separator: " AND "))) OR \(isSubstituted))"] }
             if let condition = unique.condition { parts.append("(\(condition))") }
             conditions.append("(\(parts.joined(separator: " AND ")))")
         }
@@ -125,7 +143,7 @@ extension CaptureTriggers {
 
     /// `NEW.a AS a, NEW.b AS b`: the new row, for an index's expressions.
     private var newRow: String {
-        (keys + (shape.columns + shape.localColumns).map(\.quotedIdentifier)).map { "NEW.\($0) AS \($0)" }.joined(separator: ", ")
+        (shape.keyColumns + shape.columns + shape.localColumns).map { "\(new($0)) AS \($0.quotedIdentifier)" }.joined(separator: ", ")
     }
 
     private var valueList: String { shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)" }

@@ -72,6 +72,7 @@ struct SchemaInspector {
         var notNull: Set<String> = []
         var varying: Set<String> = []
         var untyped: Set<String> = []
+        var substitutes: [String: String] = [:]
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
@@ -79,6 +80,7 @@ struct SchemaInspector {
             if hasRowid, ["rowid", "oid", "_rowid_"].contains(columnName.lowercased()) {
                 violations.append("Column “\(columnName)” of “\(name)” hides SQLite's own rowid, which capture needs: rename it.")
             }
+            if column["notnull"] != 0, let expression: String = column["dflt_value"] { substitutes[columnName] = expression }
             if place > 0 {
                 key.append((place, columnName))
                 checkKeyColumn(columnName, type: column["type"], of: name)
@@ -121,6 +123,7 @@ struct SchemaInspector {
             number: number, name: name, keyColumns: keyColumns, columns: columns, rules: rules, hasRowid: hasRowid, isRowidKey: isRowidKey)
         shape.localColumns = localColumns
         shape.localDefaults = localDefaults
+        shape.substitutes = substitutes
         shape.defaults = columns.map { defaults[$0]! }
         shape.assumed = columns.map { varying.contains($0) ? .null : defaults[$0]! }
         for (column, name) in columns.enumerated().prefix(ColumnSet.capacity) where untyped.contains(name) {

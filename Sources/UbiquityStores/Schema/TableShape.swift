@@ -65,6 +65,8 @@ package struct TableShape: Sendable, Hashable {
     package var untyped: ColumnSet = []
     /// The places in the key of columns that keep 1 apart from 1.0, which SQL takes for one key.
     package var untypedKeys: [Int] = []
+    /// The defaults, as expressions, of all columns that may not be NULL: what REPLACE puts in the place of one (sqlite.org/lang_conflict.html).
+    package var substitutes: [String: String] = [:]
     /// The other columns that may not be NULL.
     package var notNull: ColumnSet = []
 
