@@ -4,14 +4,18 @@ internal import UbiquityContainers
 
 /// Joins a baseline into the store, in the transaction that it is called in: a first import, a rebuild, a rescue and a return are all this.
 ///
-/// The baseline has been verified, and is attached under ``schema``. What it brings has the stamps that its writers gave; the order of joining does not matter.
+/// The baseline has been verified, and is attached under ``schema(_:)``. What it brings has the stamps that its writers gave; the order of joining does not matter.
 struct BaselineJoiner {
-    /// The name under which the baseline is attached.
-    static let schema = "ubiquity_baseline"
+    /// The name under which a baseline is attached, by its place among those that are attached together.
+    static func schema(_ place: Int) -> String { place == 0 ? "ubiquity_baseline" : "ubiquity_baseline_\(place)" }
 
     let shapes: [TableShape]
     let sealer: Sealer
     let migrations: [String]
+    /// The place of the baseline among those that are attached.
+    var place = 0
+
+    private var schema: String { Self.schema(place) }
 
     /// Whether this store can take it now.
     ///
@@ -52,7 +56,7 @@ struct BaselineJoiner {
         let peers = try StoreKnowledge.peers(db)
         var outcome = LogImporter.Outcome()
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
-        try conflicts.begin(header, peers: peers)
+        try conflicts.begin(header, attachedAs: schema, peers: peers)
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
         let mapped = header.tables.compactMap { table -> (table: BaselineHeader.Table, mapping: LogTableMapping)? in
             guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { return nil }
@@ -70,7 +74,7 @@ struct BaselineJoiner {
             if let related { try enterFacts(of: table, related, mapping.shape, db) }
             Waypoint.joinTable.pass()
         }
-        try StoreKnowledge.join(header.knowledge, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
+        try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
         state.clock = max(state.clock, header.clock)
         do {
             if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
@@ -130,7 +134,7 @@ struct BaselineJoiner {
     ///
     /// A savepoint would keep a copy of each page that was in use before the transaction; a table that was empty is emptied.
     private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {
-        let source = Self.schema
+        let source = schema
         let keys = shape.ownKeyColumns
         let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
@@ -214,7 +218,7 @@ struct BaselineJoiner {
         try numbers.withFunctions(db) { peer, others in
             for source in ["record", "other"] {
                 let rows = try RawStatement(
-                    "SELECT * FROM \(Self.schema).\(source)_\(table.number) r \(try news(of: importer, peer: peer, others: others, db)) ORDER BY rowid",
+                    "SELECT * FROM \(schema).\(source)_\(table.number) r \(try news(of: importer, peer: peer, others: others, db)) ORDER BY rowid",
                     db)
                 defer { rows.reset() }
                 while try rows.step() {
@@ -244,7 +248,7 @@ struct BaselineJoiner {
                 }
             }
         }
-        let dead = try RawStatement("SELECT * FROM \(Self.schema).dead_\(table.number) ORDER BY rowid", db)
+        let dead = try RawStatement("SELECT * FROM \(schema).dead_\(table.number) ORDER BY rowid", db)
         defer { dead.reset() }
         while try dead.step() {
             let key = (0..<keys).map { dead.value($0).detached }
@@ -279,7 +283,7 @@ struct BaselineJoiner {
     /// Enters which records are one.
     private func enterFacts(of table: BaselineHeader.Table, _ related: RelatedTables, _ shape: TableShape, _ db: Database) throws {
         let own = try related[shapes.firstIndex { $0.name == shape.name }!]
-        let rows = try RawStatement("SELECT * FROM \(Self.schema).same_\(table.number)", db)
+        let rows = try RawStatement("SELECT * FROM \(schema).same_\(table.number)", db)
         defer { rows.reset() }
         let keys = shape.keyColumns.count
         while try rows.step() {

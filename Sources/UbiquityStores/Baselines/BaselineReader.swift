@@ -213,16 +213,16 @@ struct BaselineReader {
             let epoch = Int64.fromDatabaseValue(row["epoch"]), let peer = String.fromDatabaseValue(row["peer"]).flatMap({ PeerIdentifier($0) }),
             let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
             let created = Double.fromDatabaseValue(row["created"]), let clock = Int64.fromDatabaseValue(row["clock"]), clock >= 0,
-            (0...Self.lastSecond).contains(created), peers.values.contains(peer)
+            created <= Self.lastSecond, peers.values.contains(peer)
         else { throw LogFault.damaged("what it says of itself is malformed") }
         return BaselineHeader(
-            contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: created),
+            contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: max(0, created)),
             clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, logs: logs, tables: tables)
     }
 
     /// A store gives its peers numbers from 1 on, and goes on from those that it takes from a baseline.
     private static let lastPeer: Int64 = 1 << 32
-    /// In the year 10889, as in a log: what is later is no date that a calendar takes.
+    /// In the year 10889, as in a log: what is later is no date that a calendar takes; what is before 1970, by a clock that was wrong, counts as 1970.
     private static let lastSecond = Double(1 << 48) / 1000
 
     private static func list(_ value: DatabaseValue) -> [String]? {

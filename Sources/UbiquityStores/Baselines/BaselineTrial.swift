@@ -136,7 +136,7 @@ package final class BaselineTrial {
             if let obstacle = joiner.obstacle(to: header) { return obstacle }
             try reader.verify(id, header)
             try reader.forEachLog(of: id, header) { _, log in _ = log.description }
-            try file.importing(attaching: path) { db in
+            try file.importing(attaching: [path]) { db in
                 _ = try joiner.join(header, db)
                 try body(db)
             }

@@ -82,7 +82,7 @@ struct BaselineWriter {
         try db.execute(
             sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
             arguments: [
-                state.content, state.epoch, state.peer.description, sequence, schemaVersion, now.timeIntervalSince1970, state.clock.rawValue,
+                state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970), state.clock.rawValue,
             ])
         return knowledge
     }

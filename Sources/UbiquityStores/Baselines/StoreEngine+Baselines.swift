@@ -78,16 +78,21 @@ extension StoreEngine {
     private func joined(_ id: BaselineID, _ header: BaselineHeader) throws -> LogImporter.Outcome? {
         let reason: String
         do {
-            return try file.importing(attaching: layout.baseline(id, epoch: epoch)) { db in try joiner.join(header, db) }
+            return try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
         } catch {
             guard let refusal = BaselineJoiner.refusal(error) else { throw error }
             reason = refusal
         }
+        try refuse(id, reason)
+        return nil
+    }
+
+    /// Passes over a baseline that this store cannot hold, and lists it.
+    func refuse(_ id: BaselineID, _ reason: String) throws {
         refused.insert(id)
         try quarantine([
             QuarantinedLog(peer: id.peer.description, file: id.name.description, kind: .refused, reason: reason, record: nil, since: now())
         ])
-        return nil
     }
 
     var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: sealer, migrations: file.migrations) }
@@ -103,7 +108,8 @@ extension StoreEngine {
         if let known = headers[id] { return known }
         do {
             let clock = try file.pool.read { db in try StoreState.read(db).clock }
-            headers[id] = .some(try reader.header(of: id, clock: clock))
+            // It is the last of many stamps: a store that has seen none of them is not to know how they came to be just behind the last good one.
+            headers[id] = .some(try reader.header(of: id, clock: max(clock, .latest)))
         } catch let fault as LogFault {
             try quarantine(id, fault)
         } catch Errno.noSuchFileOrDirectory {

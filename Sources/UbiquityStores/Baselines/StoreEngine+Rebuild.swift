@@ -18,14 +18,8 @@ extension StoreEngine {
         try leased { _ in
             // What has been sealed since is in the container before it is taken from there.
             try publish(all: true)
-            var content = try file.pool.read { db in
-                try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files, isWhole: true)
-            }
-            let greatest = try greatestBaseline(content)
             defer { progress.update { $0.isImporting = false } }
-            try file.importing(attaching: greatest.map { layout.baseline($0.id, epoch: epoch) }) { db in
-                try rebuild(&content, from: greatest?.header, db)
-            }
+            while try !rebuildFromReadable() {}
             Waypoint.rebuildCommitted.pass()
             (inventory, lastReceipt) = (nil, nil)
             log.transition("made anew from the content in \(began.elapsed)")
@@ -34,6 +28,34 @@ extension StoreEngine {
         }
         guard isDone else { throw suspension }
         try settle()
+    }
+
+    /// Makes the tables anew from all that can be read now; false where a baseline turns out to be one that this store cannot hold.
+    private func rebuildFromReadable() throws -> Bool {
+        var content = try file.pool.read { db in
+            try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files, isWhole: true)
+        }
+        let readable = try readableBaselines(content)
+        let limit = try file.attachmentLimit()
+        guard readable.count <= limit else {
+            throw UbiquitousStoreError(
+                .contentIncomplete,
+                "The content is held by \(readable.count) baselines that lack each other's logs, and SQLite reads \(limit) together: have a device that has read all write one (`rollBaseline()`), and try again. The store is as it was.",
+                path: layout.directory)
+        }
+        do {
+            try file.importing(attaching: readable.map { layout.baseline($0.id, epoch: epoch) }) { db in try rebuild(&content, from: readable, db) }
+            return true
+        } catch let unholdable as UnholdableBaseline {
+            try refuse(unholdable.id, unholdable.reason)
+            return false
+        }
+    }
+
+    /// A baseline that is whole, and says what this store cannot hold.
+    private struct UnholdableBaseline: Error {
+        var id: BaselineID
+        var reason: String
     }
 
     /// Whether the content holds all that the store does, so that its file could be made anew from it.
@@ -56,21 +78,20 @@ extension StoreEngine {
         }
         guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        // What no baseline holds lies in files; so may another log of a number that one does hold.
+        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow is here too, for this store has read it.
         var loose = logs
-        for (id, header) in try usableBaselines(content) where try !loose.isEmpty && verify(id, header) {
-            loose = try reader.lacking(loose, id, header)
-        }
+        for (id, header) in try readableBaselines(content) where !loose.isEmpty { loose = try reader.lacking(loose, id, header) }
         let logReader = LogReader(layout: layout, contentName: contentName, epoch: state.epoch, shapes: file.shapes, files: files)
         return try loose.allSatisfy { log in
-            try isWhole(LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, logReader)
+            try isWhole(
+                LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, clock: max(state.clock, .latest), logReader)
         }
     }
 
     /// Whether a log lies in the container as it was written, with the large values that it names.
-    private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, _ reader: LogReader) throws -> Bool {
+    private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime, _ reader: LogReader) throws -> Bool {
         do {
-            let log = try reader.read(name, of: peer, clock: .latest)
+            let log = try reader.read(name, of: peer, clock: clock)
             return try log.values.allSatisfy { value, peers in
                 if case .whole = try reader.largeValues.find(value, of: peers) { true } else { false }
             }
@@ -81,18 +102,7 @@ extension StoreEngine {
         }
     }
 
-    /// The baseline that holds most, whole.
-    private func greatestBaseline(_ content: ContentInventory) throws -> (id: BaselineID, header: BaselineHeader)? {
-        try usableBaselines(content).first { try verify($0.id, $0.header) }
-    }
-
-    /// The baselines that this store's schema can hold, those that hold most first; whether they are whole is not known.
-    private func usableBaselines(_ content: ContentInventory) throws -> [(id: BaselineID, header: BaselineHeader)] {
-        try content.baselines.compactMap { id in try header(of: id).map { (id: id, header: $0) } }
-            .filter { joiner.obstacle(to: $0.header) == nil }.sorted { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) }
-    }
-
-    private func rebuild(_ content: inout ContentInventory, from baseline: BaselineHeader?, _ db: Database) throws {
+    private func rebuild(_ content: inout ContentInventory, from baselines: [(id: BaselineID, header: BaselineHeader)], _ db: Database) throws {
         try sealer.seal(db)
         guard try Outbox.isEmpty(db) else { throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; try again.") }
         try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
@@ -102,7 +112,16 @@ extension StoreEngine {
         // Which records are one stays known: it would be found out anew, and told anew.
         try StoreTables.clearContent(file.shapes, keepingFacts: true, db)
         Waypoint.rebuildEmptied.pass()
-        if let baseline { _ = try joiner.join(baseline, isRebuilding: true, db) }
+        for (place, baseline) in baselines.enumerated() {
+            var joiner = joiner
+            joiner.place = place
+            do {
+                _ = try joiner.join(baseline.header, isRebuilding: true, db)
+            } catch {
+                guard let reason = BaselineJoiner.refusal(error) else { throw error }
+                throw UnholdableBaseline(id: baseline.id, reason: reason)
+            }
+        }
         let planner = ImportPlanner(
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))

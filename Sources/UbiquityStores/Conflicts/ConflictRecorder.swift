@@ -79,7 +79,7 @@ final class ConflictRecorder {
     /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
     ///
     /// Who wrote a value in it had seen less than that: a value here that loses to one is listed if not even the baseline's writer had seen it.
-    func begin(_ baseline: BaselineHeader, peers: PeerTable) throws {
+    func begin(_ baseline: BaselineHeader, attachedAs schema: String, peers: PeerTable) throws {
         author = peers[baseline.peer]!
         let ours = try StoreKnowledge.all(StoreState.read(db), db)
         func times(_ table: String) throws -> [Int64: HybridTime] {
@@ -88,14 +88,14 @@ final class ConflictRecorder {
         }
         known = Dictionary(uniqueKeysWithValues: try times("ubiquity_log").map { (PeerNumber(rawValue: $0.key), $0.value) })
         authorSees = [:]
-        for (number, time) in try times("\(BaselineJoiner.schema).log") {
+        for (number, time) in try times("\(schema).log") {
             guard let peer = baseline.peers[number], let here = peers[peer] else { continue }
-            guard try !isOneBranch(baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [], number, here) else {
+            guard try !isOneBranch(baseline.knowledge.heads[peer] ?? [], ours.heads[peer] ?? [], number, here, schema) else {
                 authorSees[here] = time
                 continue
             }
             // Branches of one identifier have not seen each other: what both sides have counts, up to where they part. More may be listed then, which is no loss.
-            let (theirs, own) = (Logs(table: "\(BaselineJoiner.schema).log", peer: number), Logs(table: "ubiquity_log", peer: here.rawValue))
+            let (theirs, own) = (Logs(table: "\(schema).log", peer: number), Logs(table: "ubiquity_log", peer: here.rawValue))
             // Of a peer of which no log is here there may still be writes: this store's own, which it made before it found its identifier taken.
             authorSees[here] = known![here] == nil ? .least : try shared(theirs, with: own)
             known![here] = try shared(own, with: theirs)
@@ -103,11 +103,13 @@ final class ConflictRecorder {
     }
 
     /// Whether a baseline's logs of a peer and those here are one after the other.
-    private func isOneBranch(_ theirs: Set<Knowledge.Position>, _ ours: Set<Knowledge.Position>, _ number: Int64, _ here: PeerNumber) throws -> Bool {
+    private func isOneBranch(
+        _ theirs: Set<Knowledge.Position>, _ ours: Set<Knowledge.Position>, _ number: Int64, _ here: PeerNumber, _ schema: String
+    ) throws -> Bool {
         guard theirs.count == 1, ours.count == 1, let their = theirs.first, let our = ours.first else { return false }
         if try StoreKnowledge.time(of: here, their, db) != nil { return true }
         return try Bool.fetchOne(
-            db, sql: "SELECT EXISTS (SELECT 1 FROM \(BaselineJoiner.schema).log WHERE peer = ? AND sequence = ? AND hash = ?)",
+            db, sql: "SELECT EXISTS (SELECT 1 FROM \(schema).log WHERE peer = ? AND sequence = ? AND hash = ?)",
             arguments: [number, our.sequence, Data(our.hash.bytes)])!
     }
 

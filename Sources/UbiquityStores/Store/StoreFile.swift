@@ -254,18 +254,21 @@ extension StoreFile {
     /// Runs an import's transaction: without CHECKs and foreign keys, since no order of single rows need be valid (DESIGN §5).
     ///
     /// - Parameters:
-    ///   - baseline: a file to attach meanwhile, which has been verified.
+    ///   - baselines: files to attach meanwhile, which have been verified.
     ///   - body: what to do.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws, or GRDB's errors; nothing has changed then.
-    func importing<Result>(attaching baseline: FilePath? = nil, _ body: (Database) throws -> Result) throws -> Result {
+    func importing<Result>(attaching baselines: [FilePath] = [], _ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
-            // Not within a transaction (sqlite.org/lang_attach.html).
-            if let baseline {
+            var attached = 0
+            // Not within the transaction, in which one that has been read cannot be detached (sqlite.org/lang_detach.html).
+            defer { for place in 0..<attached { try? db.execute(sql: "DETACH DATABASE \(BaselineJoiner.schema(place))") } }
+            for baseline in baselines {
                 try db.execute(
-                    sql: "ATTACH DATABASE ? AS \(BaselineJoiner.schema)", arguments: [AttachedDatabase.readOnly(baseline, isImmutable: true)])
+                    sql: "ATTACH DATABASE ? AS \(BaselineJoiner.schema(attached))",
+                    arguments: [AttachedDatabase.readOnly(baseline, isImmutable: true)])
+                attached += 1
             }
-            defer { if baseline != nil { try? db.execute(sql: "DETACH DATABASE \(BaselineJoiner.schema)") } }
             // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
@@ -278,6 +281,8 @@ extension StoreFile {
             var result: Result?
             try db.inTransaction(.immediate) {
                 result = try body(db)
+                // Whatever the body did or found nothing to do: from here on what is written is noted again.
+                try db.execute(sql: "UPDATE ubiquity_import SET active = 0 WHERE active <> 0")
                 return .commit
             }
             return result!

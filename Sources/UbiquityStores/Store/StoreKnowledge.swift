@@ -75,16 +75,17 @@ enum StoreKnowledge {
     ///
     /// - Parameters:
     ///   - knowledge: the heads of the baseline's branches.
+    ///   - schema: the name under which the baseline is attached.
     ///   - numbers: the peers' numbers here.
     ///   - own: the peer whose own logs are no other's.
     ///   - db: in a transaction.
     /// - Throws: GRDB's errors.
-    static func join(_ knowledge: Knowledge, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
+    static func join(_ knowledge: Knowledge, from schema: String, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
         let peers = try peers(db)
         let holes = try Holes(db)
         try numbers.withFunctions(db) { here, _ in
             let passed = try RawStatement(
-                "SELECT 1 FROM \(BaselineJoiner.schema).log WHERE \(here("peer")) = ? AND sequence = ? AND hash = ?", db)
+                "SELECT 1 FROM \(schema).log WHERE \(here("peer")) = ? AND sequence = ? AND hash = ?", db)
             for (peer, position) in try others(db).entries where knowledge.heads[peer]?.contains(position) != true {
                 passed.bind(1, peers[peer]!.rawValue)
                 passed.bind(2, position.sequence)
@@ -102,13 +103,13 @@ enum StoreKnowledge {
             }
             try db.execute(
                 sql: """
-                    INSERT OR IGNORE INTO ubiquity_log SELECT \(here("peer")), sequence, hash, time FROM \(BaselineJoiner.schema).log ORDER BY rowid;
+                    INSERT OR IGNORE INTO ubiquity_log SELECT \(here("peer")), sequence, hash, time FROM \(schema).log ORDER BY rowid;
                     INSERT INTO ubiquity_seen SELECT \(here("author")), \(here("peer")), time
-                    FROM \(BaselineJoiner.schema).seen WHERE true
+                    FROM \(schema).seen WHERE true
                     ON CONFLICT (author, peer) DO UPDATE SET time = max(time, excluded.time);
-                    INSERT INTO ubiquity_retired SELECT \(here("peer")), receipt, sequence, 1 FROM \(BaselineJoiner.schema).retired WHERE true
+                    INSERT INTO ubiquity_retired SELECT \(here("peer")), receipt, sequence, 1 FROM \(schema).retired WHERE true
                     \(Retirements.taken);
-                    INSERT INTO ubiquity_hole SELECT \(here("peer")), sequence, hash, followed FROM \(BaselineJoiner.schema).hole WHERE true
+                    INSERT INTO ubiquity_hole SELECT \(here("peer")), sequence, hash, followed FROM \(schema).hole WHERE true
                     ON CONFLICT DO UPDATE SET followed = max(followed, excluded.followed);
                     DELETE FROM ubiquity_knowledge WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_hole WHERE followed);
                     DELETE FROM ubiquity_hole WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_log)
