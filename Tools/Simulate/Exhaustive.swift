@@ -66,8 +66,10 @@ struct Exhaustive {
         try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory.string) }
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("v1") { db in for statement in Self.tables.flatMap(\.statements) { try db.execute(sql: statement) } }
-        let schema = SyncedSchema(migrator: migrator) { Self.tables.map(\.synced) }
+        migrator.registerMigration("v1") { db in
+            for statement in Self.tables.flatMap({ $0.statements(ofVersion: 1) }) { try db.execute(sql: statement) }
+        }
+        let schema = SyncedSchema(migrator: migrator) { Self.tables.map { $0.synced(version: 1) } }
         let devices = try (0..<2).map { try SimulatedDevice("device\($0)", in: directory) }
         var synchroniser = FaultySynchroniser(devices, seed: 1)
         var stores: [UbiquitousStore] = []

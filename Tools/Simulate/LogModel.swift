@@ -54,7 +54,7 @@ struct LogModel {
     /// - Throws: `LogFault`, or Foundation's errors.
     init(
         container: FilePath, contentName: String, elsewhere: [FilePath] = [], known: Set<ContentHash> = [], isWhole: Bool = true, epoch: Int64 = 1,
-        tables: [SimulatedTable] = SimulatedTable.all
+        tables: [SimulatedTable]
     ) throws {
         self.tables = tables
         let content = container.appending("CoreData").appending(contentName)

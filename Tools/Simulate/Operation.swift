@@ -28,7 +28,7 @@ enum Operation: Sendable, CustomStringConvertible {
     case advance(peer: Int, seconds: Int)
     /// The store is closed and opened.
     case reopen(peer: Int)
-    /// The same, with the second version of the schema.
+    /// The same, with the next version of the schema.
     case upgrade(peer: Int)
     /// The peer seeds its store, as any other may too.
     case seed(peer: Int)
@@ -44,6 +44,12 @@ enum Operation: Sendable, CustomStringConvertible {
     case restore(peer: Int)
     /// Another device is made from a copy of everything that this one has.
     case clone(peer: Int)
+    /// A device joins that has no store yet: with a copy of what this one's container holds, or with nothing.
+    case join(peer: Int, copies: Bool)
+    /// A copy of the peer's container is put aside.
+    case copyContainer(peer: Int)
+    /// The last copy is put in the container's place.
+    case putBackContainer(peer: Int)
 
     /// The peer that does it.
     var peer: Int {
@@ -52,16 +58,19 @@ enum Operation: Sendable, CustomStringConvertible {
             .removeContent(let peer), .deliver(let peer, _, _), .retire(let peer, _, _), .damage(let peer, _), .die(let peer),
             .advance(let peer, _), .reopen(let peer), .upgrade(let peer), .seed(let peer), .loseFile(let peer), .crash(let peer, _),
             .turnAway(let peer), .backUp(let peer),
-            .restore(let peer), .clone(let peer):
+            .restore(let peer), .clone(let peer), .join(let peer, _), .copyContainer(let peer), .putBackContainer(let peer):
             peer
         }
     }
 
-    static func random(peers: Int, _ world: Write.World, _ random: inout SeededRandom) -> Operation {
+    static func random(peers: Int, _ writer: RandomWrite, _ random: inout SeededRandom) -> Operation {
+        let isWide = writer.world == .random
+        // Those that join on the way do their part.
+        let peers = isWide ? peers + 2 : peers
         let peer = Int.random(in: 0..<peers, using: &random)
-        switch Int.random(in: 0..<100, using: &random) {
-        case 0..<38: return .save(peer: peer, writes(world, &random))
-        case 38..<44: return .foreignWrite(peer: peer, writes(world, &random))
+        switch Int.random(in: 0..<(isWide ? 106 : 100), using: &random) {
+        case 0..<38: return .save(peer: peer, writer.writes(&random))
+        case 38..<44: return .foreignWrite(peer: peer, writer.writes(&random))
         case 44..<53: return .settle(peer: peer)
         case 53: return .roll(peer: peer)
         case 54: return Int.random(in: 0..<3, using: &random) == 0 ? .removeContent(peer: peer) : .rebuild(peer: peer)
@@ -72,7 +81,12 @@ enum Operation: Sendable, CustomStringConvertible {
         case 60..<80:
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
-        case 80..<85: return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
+        case 80..<85:
+            // A clock that is wrong by a lifetime: 1966, 2027, 2198, 2200.
+            if isWide, Int.random(in: 0..<4, using: &random) == 0 {
+                return .advance(peer: peer, seconds: [-1_900_000_000, 5_390_000_000, 5_458_118_400, -5_390_000_000].randomElement(using: &random)!)
+            }
+            return .advance(peer: peer, seconds: Int.random(in: -31_536_000...31_536_000, using: &random))
         case 85: return Int.random(in: 0..<3, using: &random) == 0 ? .damage(peer: peer, seed: random.next()) : .seed(peer: peer)
         case 86: return .reopen(peer: peer)
         case 87: return .upgrade(peer: peer)
@@ -81,12 +95,14 @@ enum Operation: Sendable, CustomStringConvertible {
         case 94..<96: return .turnAway(peer: peer)
         case 96..<98: return .backUp(peer: peer)
         case 98: return Int.random(in: 0..<3, using: &random) == 0 ? .die(peer: peer) : .restore(peer: peer)
-        default: return .clone(peer: peer)
+        case 99: return .clone(peer: peer)
+        case 100: return .rebuild(peer: peer)
+        case 101: return .copyContainer(peer: peer)
+        case 102: return .putBackContainer(peer: peer)
+        case 103: return .roll(peer: peer)
+        case 104: return .upgrade(peer: peer)
+        default: return .join(peer: peer, copies: Bool.random(using: &random))
         }
-    }
-
-    private static func writes(_ world: Write.World, _ random: inout SeededRandom) -> [Write] {
-        (0..<Int.random(in: 1...4, using: &random)).map { _ in Write.random(world, &random) }
     }
 
     var description: String {
@@ -104,7 +120,7 @@ enum Operation: Sendable, CustomStringConvertible {
         case .deliver(let source, let target, let count): "up to \(count) files go from \(source) to \(target)"
         case .advance(let peer, let seconds): "peer \(peer)'s clock moves by \(seconds) s"
         case .reopen(let peer): "peer \(peer) reopens"
-        case .upgrade(let peer): "peer \(peer) goes to the schema's second version"
+        case .upgrade(let peer): "peer \(peer) goes to the schema's next version"
         case .seed(let peer): "peer \(peer) seeds its store"
         case .loseFile(let peer): "peer \(peer) loses its store file"
         case .crash(let peer, let count): "peer \(peer) settles and crashes after \(count) changes to files"
@@ -112,6 +128,10 @@ enum Operation: Sendable, CustomStringConvertible {
         case .backUp(let peer): "peer \(peer)'s store file is copied"
         case .restore(let peer): "peer \(peer)'s store file is restored from the copy"
         case .clone(let peer): "peer \(peer) is cloned to another device"
+        case .join(let peer, true): "a device joins with a copy of peer \(peer)'s container"
+        case .join(_, false): "a device joins"
+        case .copyContainer(let peer): "peer \(peer)'s container is copied"
+        case .putBackContainer(let peer): "peer \(peer)'s container is put back from the copy"
         }
     }
 }

@@ -8,7 +8,7 @@ import UbiquityTesting
 /// The devices of a run and their stores.
 struct Run {
     private var devices: [SimulatedDevice]
-    private var stores: [UbiquitousStore]
+    private(set) var stores: [UbiquitousStore]
     private var synchroniser: FaultySynchroniser
     /// The peers that are away.
     private var away: Set<Int> = []
@@ -21,15 +21,21 @@ struct Run {
     /// The identifier of each peer, as it was when it was looked at last.
     private var identifiers: [Int: PeerIdentifier] = [:]
     /// The version of each peer's schema.
-    private var versions: [Int]
-    /// Clones make more of the peers; more than this would only take time.
+    private(set) var versions: [Int]
+    let schema: SimulatedSchema
+    /// Clones and devices that join make more of the peers; more than this would only take time.
     private let limit: Int
+    /// Copies of containers, each with what was not whole in it.
+    private var copies: [Int: (directory: FilePath, partial: Set<String>)] = [:]
+    private let seed: UInt64
+    private let directory: FilePath
     /// Where the logs are that were trimmed.
     private let trimmed: FilePath
     private let baselines: BaselinePolicy
     private let silenceLimit: Duration?
 
-    init(seed: UInt64, peers: Int, directory: FilePath) async throws {
+    init(seed: UInt64, peers: Int, schema: SimulatedSchema, directory: FilePath) async throws {
+        (self.seed, self.schema, self.directory) = (seed, schema, directory)
         devices = try (0..<peers).map { try SimulatedDevice("device\($0)", in: directory, seed: seed) }
         synchroniser = FaultySynchroniser(devices, seed: seed)
         limit = peers + 2
@@ -40,26 +46,36 @@ struct Run {
         silenceLimit = seed.isMultiple(of: 3) ? .seconds(30 * 86_400) : nil
         stores = []
         // An upgrade takes as long as a whole run otherwise.
-        let first = seed.isMultiple(of: 5) ? 1 : 2
-        versions = devices.map { _ in first }
-        for device in devices { stores.append(try await open(device, version: first)) }
+        let first = seed.isMultiple(of: 5) ? 1 : schema.versions
+        versions = devices.indices.map { schema.isModelled ? first : 1 + $0 % schema.versions }
+        for (device, version) in zip(devices, versions) { stores.append(try await open(device, version: version)) }
     }
 
-    private func open(_ device: SimulatedDevice, version: Int) async throws -> UbiquitousStore {
+    func open(_ device: SimulatedDevice, version: Int) async throws -> UbiquitousStore {
         device.faults.keepRemoved(in: trimmed)
         // Clocks jump by years: what lost is kept through all of them.
         return try await device.openStore(
-            schema: SimulatedTable.schema(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000),
+            schema: schema.synced(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000),
             baselines: baselines, silenceLimit: silenceLimit)
     }
 
     mutating func perform(_ operation: Operation) async throws {
         let peer = operation.peer
+        guard stores.indices.contains(peer) else { return }
         if case .turnAway = operation {
             if away.remove(peer) == nil { away.insert(peer) }
             return
         }
         guard !away.contains(peer), !dead.contains(peer) else { return }
+        do {
+            try await carryOut(operation)
+        } catch let error as UbiquitousStoreError where error.code == .suspended {
+            // An older container was put back, in which it has no place.
+        }
+    }
+
+    private mutating func carryOut(_ operation: Operation) async throws {
+        let peer = operation.peer
         let store = stores[peer]
         switch operation {
         case .save(_, let writes):
@@ -79,6 +95,7 @@ struct Run {
         case .publish: try await store.publish()
         case .roll: try await store.rollBaseline()
         case .retire(_, let other, let sequence):
+            guard stores.indices.contains(other) else { return }
             if !dead.contains(other) { identifiers[other] = try await stores[other].status().peer }
             guard let identifier = identifiers[other] else { return }
             do {
@@ -99,16 +116,18 @@ struct Run {
             do {
                 try await store.rebuildFromUbiquitousContent()
             } catch let error as UbiquitousStoreError where error.code == .contentIncomplete {
-                // Its content has not all arrived, or never will: it is as it was.
+                // Its content has not all arrived, or never will: then nobody else reads it there either.
+                if try await isReadable(by: peer) { throw SimulationFault(description: "a newcomer reads what a rebuild refuses: \(error)") }
             }
         case .deliver(_, let target, let count):
-            if !away.contains(target), !dead.contains(target) { try synchroniser.deliver(from: peer, to: target, count: count) }
+            guard stores.indices.contains(target), !away.contains(target), !dead.contains(target) else { return }
+            try synchroniser.deliver(from: peer, to: target, count: count)
         case .advance(_, let seconds): devices[peer].clock.advance(by: Double(seconds))
         case .reopen:
             try await store.close()
             stores[peer] = try await open(devices[peer], version: versions[peer])
         case .upgrade: try await upgrade(peer)
-        case .seed: try await store.seed(from: SimulatedTable.seed, token: "seed")
+        case .seed: try await store.seed(from: schema.seed, token: "seed")
         case .loseFile:
             // What was not published is lost with the file, and nobody can bring it back.
             try await store.publish()
@@ -141,19 +160,59 @@ struct Run {
             synchroniser.connect(clone, copyOf: peer)
             versions.append(versions[peer])
             stores.append(try await open(clone, version: versions[peer]))
+        case .join(_, let copies):
+            guard devices.count < limit else { return }
+            try await join(copying: copies ? peer : nil, version: versions[peer])
+        case .copyContainer:
+            if let (earlier, _) = copies[peer] { try? FileManager.default.removeItem(atPath: earlier.string) }
+            copies[peer] = (try devices[peer].copyContainer(), synchroniser.partialFiles(of: peer))
+        case .putBackContainer:
+            guard let (copy, partial) = copies.removeValue(forKey: peer) else { return }
+            try keepLogs(of: peer)
+            try devices[peer].putBack(copy)
+            synchroniser.setPartialFiles(partial, of: peer)
         }
     }
 
     private mutating func upgrade(_ peer: Int) async throws {
-        guard versions[peer] == 1 else { return }
+        guard versions[peer] < schema.versions else { return }
         try await stores[peer].close()
-        versions[peer] = 2
-        stores[peer] = try await open(devices[peer], version: 2)
+        versions[peer] += schema.isModelled ? schema.versions - versions[peer] : 1
+        stores[peer] = try await open(devices[peer], version: versions[peer])
+    }
+
+    /// Makes a device that has no store yet one of the peers.
+    mutating func join(copying peer: Int?, version: Int) async throws {
+        let device = try newcomer("device\(devices.count)", copying: peer)
+        synchroniser.connect(device, copyOf: peer)
+        devices.append(device)
+        versions.append(version)
+        stores.append(try await open(device, version: version))
+    }
+
+    /// A device that has no store yet, with a copy of what a peer's container holds, or with nothing.
+    func newcomer(_ name: String, copying peer: Int?) throws -> SimulatedDevice {
+        let device = try SimulatedDevice(
+            name, in: directory, clock: ManualClock(devices[peer ?? 0].clock.now), seed: seed)
+        if let peer {
+            try FileManager.default.removeItem(atPath: device.root.string)
+            try FileManager.default.copyItem(atPath: devices[peer].root.string, toPath: device.root.string)
+        }
+        return device
+    }
+
+    /// Keeps the logs of a container that is about to go for the model.
+    private func keepLogs(of peer: Int) throws {
+        let root = devices[peer].root
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root.string) {
+            guard let name = FilePath(path).lastComponent, LogFileName(name.string) != nil else { continue }
+            try? FileManager.default.copyItem(atPath: root.pushing(FilePath(path)).string, toPath: trimmed.appending(name).string)
+        }
     }
 
     /// Upgrades and delivers everything, until each peer has read all.
     mutating func heal() async throws {
-        for peer in living { try await upgrade(peer) }
+        for peer in living { while versions[peer] < schema.versions { try await upgrade(peer) } }
         try await deliverAll()
         // What died with its device, or was damaged where nobody had read it, nobody waits for.
         while isLossy, let lost = try await firstLost() {
@@ -176,14 +235,24 @@ struct Run {
         hasDamage = true
     }
 
-    private var living: [Int] { stores.indices.filter { !dead.contains($0) } }
+    var living: [Int] { stores.indices.filter { !dead.contains($0) } }
 
-    private mutating func deliverAll() async throws {
+    mutating func deliverAll() async throws {
         for _ in 0..<4 {
-            for peer in living { try await stores[peer].settled() }
+            for peer in living { try await settle(peer) }
             try synchroniser.deliverAll()
         }
-        for peer in living { try await stores[peer].settled() }
+        for peer in living { try await settle(peer) }
+    }
+
+    /// Exchanges; a store whose place is not in the container that was put back puts it there again.
+    private func settle(_ peer: Int) async throws {
+        do {
+            try await stores[peer].settled()
+        } catch let error as UbiquitousStoreError where error.code == .suspended {
+            try await stores[peer].answerWipe(.republish)
+            try await stores[peer].settled()
+        }
     }
 
     /// The author of a log that somebody waits for and nobody has passed over.
@@ -212,21 +281,30 @@ struct Run {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
             }
             epochs.append(status.epoch)
-            contents.append(try await store.read { db in try SimulatedTable.all.flatMap { try $0.rows(db) } })
+            contents.append(try await store.read { [schema] db in try schema.rows(db) })
             listed.formUnion(try await conflicts(of: store))
             known.formUnion(
                 try await store.read { db in try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) } })
             let orphans = try await store.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map(\.description) }
             if !orphans.isEmpty { return "peer \(peer) shows orphans: \(orphans)" }
+            let faults = try await store.read { db in try String.fetchAll(db, sql: "PRAGMA integrity_check") }.filter { !Self.isAllowed($0) }
+            if !faults.isEmpty { return "peer \(peer)'s file is damaged: \(faults)" }
         }
         guard quarantined.isDisjoint(with: known) else { return "a log that some peer holds was not brought to the others" }
         guard epochs.allSatisfy({ $0 == epochs[0] }) else { return "the peers are in different epochs: \(epochs)" }
+        for (peer, content) in zip(living, contents) where content != contents[0] {
+            return """
+                peers show otherwise, \(peer) than \(living[0]): \(Self.difference(contents[0], content)); \
+                held \(try await held(living[0])), \(try await held(peer))
+                """
+        }
+        guard schema.isModelled else { return nil }
         let model = try LogModel(
             container: await devices[living[0]].container().path, contentName: "Store", elsewhere: [trimmed] + dead.map { devices[$0].root },
-            known: known, isWhole: !isLossy, epoch: epochs[0])
+            known: known, isWhole: !isLossy, epoch: epochs[0], tables: schema.tables)
         let shown = RelationModel(model)
         if let duplicate = shown.firstDuplicate() { return duplicate }
-        let expected = SimulatedTable.all.flatMap { shown.rows($0) }
+        let expected = schema.tables.flatMap { shown.rows($0) }
         for (peer, content) in zip(living, contents) where content != expected {
             let difference = content.difference(from: expected)
             return "peer \(peer) shows otherwise than the logs say: \(difference.insertions) for \(difference.removals)"
@@ -234,6 +312,24 @@ struct Run {
         if let lost = model.firstLost(listed: listed) { return "\(lost), and no peer lists it" }
         return nil
     }
+
+    /// What differs between the rows of two stores.
+    static func difference(_ one: [String], _ other: [String]) -> String {
+        let (first, second) = (Set(one), Set(other))
+        return "only \(second.subtracting(first).sorted()), not \(first.subtracting(second).sorted())"
+    }
+
+    /// What a store does not show, and why.
+    func held(_ peer: Int) async throws -> [String] {
+        try await stores[peer].read { db in
+            try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'ubiquity\\_aside\\__' ESCAPE '\\'").flatMap { table in
+                try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
+            }
+        }
+    }
+
+    /// What merging may break, which is listed, or what a column's default is not taken for.
+    private static func isAllowed(_ fault: String) -> Bool { fault == "ok" || fault.hasPrefix("CHECK constraint failed") }
 
     /// What a store lists as lost.
     private func conflicts(of store: UbiquitousStore) async throws -> [LostValue] {

@@ -26,6 +26,21 @@ struct Simulate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Which seeds, such as 1..100 or 7.", valueName: "a..b"))
     var seeds = "1..20"
 
+    @Flag(
+        help:
+            "Each seed makes a schema of its own; clocks are wrong by lifetimes, containers are put back from copies, and devices join on the way."
+    )
+    var schemas = false
+
+    @Flag(help: "Goes on after a seed that fails, and shrinks none.")
+    var goesOn = false
+
+    @Option(help: ArgumentHelp("Of one seed's operations only these, as a failure prints them.", valueName: "n,n,..."))
+    var only: String?
+
+    @Flag(help: "Leave the files of a seed that fails where they are, and say where; nothing is shrunk.")
+    var keep = false
+
     @Flag(help: "Instead of seeds, every history of three writes of two peers, with one unique column and one child table.")
     var exhaustive = false
 
@@ -50,23 +65,45 @@ struct Simulate: AsyncParsableCommand {
             let count = try await Exhaustive(every: every).run()
             return print("\(count) histories of two peers: all converged, in \((ContinuousClock.now - start).formatted(.units(allowed: [.seconds])))")
         }
+        let numbers = only.map { Set($0.split(separator: ",").compactMap { Int($0) }) }
         var fingerprint = ContentHash(of: [])
+        var failed: [UInt64] = []
         for seed in range! {
-            let history = History(seed: seed, peers: peers, count: operations)
-            let (failure, files) = try await history.outcome()
+            var history = History(seed: seed, peers: peers, count: operations, isWide: schemas)
+            if let numbers { history.operations.removeAll { !numbers.contains($0.number) } }
+            let (failure, files) = try await history.outcome(keeps: keep)
             fingerprint = ContentHash(of: Array((["\(fingerprint)"] + files).joined(separator: "\n").utf8))
             guard let failure else { continue }
+            if goesOn || keep {
+                FileHandle.standardOutput.write(Data("seed \(seed): \(failure)\n".utf8))
+                failed.append(seed)
+                continue
+            }
             FileHandle.standardError.write(Data("seed \(seed) failed; shrinking its history\n".utf8))
-            let shortest = try await history.shrunk()
+            let shortest = try await history.shrunk(failure)
             print("seed \(seed): \(failure)")
+            if schemas {
+                for step in 1...history.schema.versions {
+                    print("version \(step) of the schema:")
+                    for statement in history.schema.tables.flatMap({ $0.statements(ofVersion: step) }) { print("  \(statement)") }
+                }
+                for table in history.schema.tables { print("  \(table.synced(version: history.schema.versions))") }
+            }
             print("shrunk from \(history.operations.count) to \(shortest.operations.count) operations:")
-            for operation in shortest.operations { print("  \(operation)") }
+            for (number, operation) in shortest.operations { print("  \(number): \(operation)") }
+            let numbers = shortest.operations.map { String($0.number) }.joined(separator: ",")
+            print(
+                "to repeat it: \(schemas ? "--schemas " : "")--seeds \(seed) --peers \(peers) --operations \(operations) --only \(numbers)")
             if let failure = try await shortest.failure() { print("  → \(failure)") }
             throw ExitCode(1)
         }
         let duration = ContinuousClock.now - start
+        guard failed.isEmpty else {
+            print("\(failed.count) of \(range!.count) seeds failed: \(failed.map(String.init).joined(separator: ", "))")
+            throw ExitCode(1)
+        }
         print(
-            "\(range!.count) seeds of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds]))); fingerprint \("\(fingerprint)".prefix(16))"
+            "\(range!.count) seeds\(schemas ? " and schemas" : "") of \(peers) peers and \(operations) operations: all converged, in \(duration.formatted(.units(allowed: [.seconds]))); fingerprint \("\(fingerprint)".prefix(16))"
         )
     }
 }

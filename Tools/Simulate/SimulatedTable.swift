@@ -4,14 +4,18 @@ import UbiquityStores
 /// The tables of a run: one of each kind that merges in its own way.
 struct SimulatedTable: Sendable {
     let name: String
-    let keys: [String]
+    private(set) var keys: [String]
     /// The columns that sync.
-    let columns: [String]
+    private(set) var columns: [String]
+    /// Columns that are computed, each with its definition.
+    private var generated: [String] = []
     /// Columns of which not the last write stays.
     var policies: [String: MergePolicy] = [:]
     var groups: [[String]] = []
-    /// Those of them that come with the schema's second version.
-    var later: [String] = []
+    /// The version of the schema that brings the table.
+    var since = 1
+    /// Columns that come with a later version than the table, and with which.
+    var later: [String: Int] = [:]
     /// Columns that stay on the device.
     var excluded: [String] = []
     var hasRowid = true
@@ -25,6 +29,16 @@ struct SimulatedTable: Sendable {
     /// Rules that have no index.
     var unique: [[String]] = []
     var references: [Reference] = []
+    /// The types of key columns that are not TEXT.
+    var keyTypes: [String: String] = [:]
+    /// What a column of a key, or of a reference, may hold, where not the numbered keys of the modelled tables.
+    var domains: [String: [String]] = [:]
+    /// What another column may hold, as SQL.
+    var literals: [String: [String]] = [:]
+    /// Whether its key is SQLite's own number for the row.
+    var assignsIntegerKeys = false
+    /// The column that an election sets; nil where there is no election.
+    var elected: String?
 
     /// A foreign key, for the model.
     struct Reference: Sendable {
@@ -34,6 +48,28 @@ struct SimulatedTable: Sendable {
         var orphan: Orphan
     }
 
+    init(
+        name: String, keys: [String], columns: [String], policies: [String: MergePolicy] = [:], groups: [[String]] = [], later: [String: Int] = [:],
+        excluded: [String] = [], hasRowid: Bool = true, definitions: [String: String] = [:], constraints: [String] = [], indexes: [String] = [],
+        few: Set<String> = [], unique: [[String]] = [], references: [Reference] = [], elected: String? = nil
+    ) {
+        self.name = name
+        self.keys = keys
+        self.columns = columns
+        self.policies = policies
+        self.groups = groups
+        self.later = later
+        self.excluded = excluded
+        self.hasRowid = hasRowid
+        self.definitions = definitions
+        self.constraints = constraints
+        self.indexes = indexes
+        self.few = few
+        self.unique = unique
+        self.references = references
+        self.elected = elected
+    }
+
     static let all = plain + related
 
     static let plain = [
@@ -41,7 +77,7 @@ struct SimulatedTable: Sendable {
         SimulatedTable(
             name: "score", keys: ["id"], columns: ["best", "least", "found", "note"],
             policies: ["best": .maximum, "least": .minimum, "found": .firstWriter]),
-        SimulatedTable(name: "place", keys: ["id"], columns: ["x", "y", "label", "z"], groups: [["x", "y"]], later: ["z"], excluded: ["cache"]),
+        SimulatedTable(name: "place", keys: ["id"], columns: ["x", "y", "label", "z"], groups: [["x", "y"]], later: ["z": 2], excluded: ["cache"]),
         SimulatedTable(name: "tie", keys: ["l", "r"], columns: ["kind", "weight"], hasRowid: false),
     ]
 
@@ -83,40 +119,40 @@ struct SimulatedTable: Sendable {
         SimulatedTable(
             name: "team", keys: ["id"], columns: ["code", "name", "lead"],
             definitions: ["lead": "TEXT REFERENCES person (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED"], few: ["code"],
-            unique: [["code"]], references: [Reference(columns: ["lead"], parent: "person", orphan: .null)]),
+            unique: [["code"]], references: [Reference(columns: ["lead"], parent: "person", orphan: .null)], elected: "name"),
     ]
 
-    var statements: [String] {
-        let keys = keys.map { "\($0) TEXT NOT NULL" }
-        let others = (columns + excluded).filter { !later.contains($0) }.map { column in definitions[column].map { "\(column) \($0)" } ?? column }
+    /// What a version of the schema adds.
+    func statements(ofVersion version: Int) -> [String] {
+        guard version == since else {
+            return columns.filter { later[$0] == version }.map { "ALTER TABLE \(name) ADD COLUMN \(definition(of: $0))" }
+        }
+        let keys = keys.map { "\($0) \(keyTypes[$0] ?? "TEXT") NOT NULL" }
+        let others = (columns + excluded).filter { later[$0] == nil }.map(definition) + generated
         let list = keys + others + ["PRIMARY KEY (\(self.keys.joined(separator: ", ")))"] + constraints
         return ["CREATE TABLE \(name) (\(list.joined(separator: ", ")))\(hasRowid ? "" : " WITHOUT ROWID")"] + indexes
     }
 
+    mutating func setKeys(_ keys: [String]) { self.keys = keys }
+    mutating func addColumn(_ column: String) { columns.append(column) }
+    mutating func generate(_ definition: String) { generated.append(definition) }
+
+    private func definition(of column: String) -> String { definitions[column].map { "\(column) \($0)" } ?? column }
+
     /// Whether its records are named by others'.
     var isNamedByOthers: Bool { references.contains { keys.contains($0.columns[0]) } }
 
-    var synced: SyncedTable {
-        SyncedTable(
-            name, columns: policies, together: groups, unique: unique, excluding: Set(excluded),
-            election: unique.isEmpty ? nil : Self.elect)
+    /// What an app of a version declares.
+    func synced(version: Int) -> SyncedTable {
+        func isThere(_ column: String) -> Bool { (later[column] ?? 1) <= version }
+        return SyncedTable(
+            name, columns: policies.filter { isThere($0.key) }, together: groups, unique: unique, excluding: Set(excluded),
+            assignsIntegerKeys: assignsIntegerKeys, election: elected.map(Self.election))
     }
 
-    /// The app's choice: the least name.
-    @Sendable private static func elect(_ duplicates: [Row]) -> [String: any DatabaseValueConvertible] {
-        ["name": duplicates.map { ($0["name"] as DatabaseValue).description }.min()!]
-    }
-
-    /// The schema in its first or its second version, in which there are more columns.
-    static func schema(version: Int) -> SyncedSchema {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("v1") { db in for statement in all.flatMap(\.statements) { try db.execute(sql: statement) } }
-        if version > 1 {
-            migrator.registerMigration("v2") { db in
-                for table in all { for column in table.later { try db.execute(sql: "ALTER TABLE \(table.name) ADD COLUMN \(column)") } }
-            }
-        }
-        return SyncedSchema(migrator: migrator, tables: { all.map(\.synced) })
+    /// The app's choice: the least value of a column.
+    private static func election(of column: String) -> SyncedTable.Election {
+        { duplicates in [column: duplicates.map { $0[column] as DatabaseValue }.min { "\($0)" < "\($1)" }!] }
     }
 
     /// What a seed holds: the same for whoever seeds.
@@ -129,8 +165,19 @@ struct SimulatedTable: Sendable {
         ]
     }
 
+    /// How many keys there are; nil for the numbered keys of the modelled tables.
+    var keyCount: Int? { domains.isEmpty ? nil : keys.reduce(1) { $0 * domains[$1]!.count } }
+
     /// The values of a key by its number, in the order of the key's columns.
     func key(_ number: Int) -> [String] {
+        if keyCount != nil {
+            var rest = number
+            return keys.map { column in
+                let domain = domains[column]!
+                defer { rest /= domain.count }
+                return domain[rest % domain.count]
+            }
+        }
         if keys.count == 1 { return ["k\(number)"] }
         return isNamedByOthers ? ["k\(number / 2)", "k\(number % 2)"] : ["l\(number / 3)", "r\(number % 3)"]
     }
@@ -138,6 +185,8 @@ struct SimulatedTable: Sendable {
     /// A value of a column, as SQL.
     func value(_ number: Int?, of column: String) -> String {
         guard let number else { return "NULL" }
+        if let domain = domains[column] { return "'\(domain[number % domain.count])'" }
+        if let literals = literals[column] { return literals[number % literals.count] }
         if references.contains(where: { $0.columns.contains(column) }) {
             return "'k\(number % (references.contains { $0.columns.count > 1 } ? 3 : 6))'"
         }
@@ -147,12 +196,23 @@ struct SimulatedTable: Sendable {
     /// A condition that one key fulfils.
     func condition(_ number: Int) -> String { zip(keys, key(number)).map { "\($0) = '\($1)'" }.joined(separator: " AND ") }
 
-    /// Every living record, one string each.
+    /// Every living record, one string each, with each value's type and bytes.
     func rows(_ db: Database) throws -> [String] {
-        let shown = keys.map { "\($0)" } + columns.map { "quote(\($0))" }
-        return try Row.fetchAll(db, sql: "SELECT \(shown.joined(separator: ", ")) FROM \(name) ORDER BY \(keys.joined(separator: ", "))").map { row in
-            let values = row.databaseValues.map { String.fromDatabaseValue($0) ?? "\($0)" }
-            return "\(name)/\(values.prefix(keys.count).joined(separator: ",")): \(values.dropFirst(keys.count).joined(separator: ", "))"
+        let shown = (keys + columns).joined(separator: ", ")
+        return try Row.fetchAll(db, sql: "SELECT \(shown) FROM \(name) ORDER BY \(keys.joined(separator: ", "))").map { row in
+            let (key, values) = (row.databaseValues.prefix(keys.count), row.databaseValues.dropFirst(keys.count))
+            let name = key.map { String.fromDatabaseValue($0) ?? Self.text($0) }.joined(separator: ",")
+            return "\(self.name)/\(name): \(values.map(Self.text).joined(separator: ", "))"
+        }
+    }
+
+    private static func text(_ value: DatabaseValue) -> String {
+        switch value.storage {
+        case .null: "NULL"
+        case .int64(let integer): "\(integer)"
+        case .double(let real): "\(real)"
+        case .string(let text): "'\(text)'"
+        case .blob(let data): "x'\(data.map { String($0, radix: 16) }.joined(separator: " "))'"
         }
     }
 }

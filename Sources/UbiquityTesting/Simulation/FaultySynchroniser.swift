@@ -59,10 +59,23 @@ public struct FaultySynchroniser {
     /// - Parameters:
     ///   - device: made from a copy of another.
     ///   - original: the place of that other: what was half there is half here.
-    public mutating func connect(_ device: SimulatedDevice, copyOf original: Int) {
+    public mutating func connect(_ device: SimulatedDevice, copyOf original: Int) { connect(device, copyOf: .some(original)) }
+
+    /// Connects another device.
+    ///
+    /// - Parameters:
+    ///   - device: it has what another has, or nothing.
+    ///   - original: the place of that other; nil where it has nothing.
+    package mutating func connect(_ device: SimulatedDevice, copyOf original: Int?) {
         roots.append(device.root.string)
-        partial.append(partial[original])
+        partial.append(original.map { partial[$0] } ?? [])
     }
+
+    /// The files of a device that have not arrived whole, relative to its root.
+    package func partialFiles(of device: Int) -> Set<String> { partial[device] }
+
+    /// Says which of a device's files are not whole, since it has others than it had.
+    package mutating func setPartialFiles(_ files: Set<String>, of device: Int) { partial[device] = files }
 
     /// Parts a device from the others for good: what it has not sent is lost.
     ///
