@@ -81,10 +81,13 @@ let package = Package(
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system],
             swiftSettings: settings),
 
-        // The tools: parse, call, print.
+        // What the tools have in common on a command line, and the tools: parse, call, print.
+        .target(name: "ToolSupport", dependencies: [arguments], swiftSettings: settings),
         .executableTarget(
             name: "ubwatch",
-            dependencies: ["CLinux", "SyncthingStatus", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system],
+            dependencies: [
+                "CLinux", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system,
+            ],
             swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
         .systemLibrary(name: "CInotifyTools"),
@@ -92,12 +95,14 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "CLinux", "FileCoordination", "SyncthingStatus", "TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments,
-                rainbow, system,
+                "CLinux", "FileCoordination", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "UbiquityStores",
+                "UbiquityTesting",
+                arguments, rainbow, system,
             ],
             swiftSettings: settings),
         .executableTarget(
-            name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", "TreeWatching", arguments, logging, system], swiftSettings: settings),
+            name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", "ToolSupport", "TreeWatching", arguments, logging, system],
+            swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
@@ -177,8 +182,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "ToolProcesses", "Waiting", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch", "ubcontrol", "ubiquityd",
-                "ubiquity-torture",
+                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch",
+                "ubcontrol", "ubiquityd", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],

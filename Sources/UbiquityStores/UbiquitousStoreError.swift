@@ -17,6 +17,8 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let newerFormat = Code(description: "newerFormat")
         /// The store has been through migrations that this version of the app does not have.
         public static let newerSchema = Code(description: "newerSchema")
+        /// There is no such store, container, content or entry where one was named.
+        public static let notFound = Code(description: "notFound")
         /// A file could not be read, written or created.
         public static let fileSystem = Code(description: "fileSystem")
         /// A log, receipt or mark does not hold what it should.

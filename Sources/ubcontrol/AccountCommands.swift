@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Runs `ubcontrol sign-in`.

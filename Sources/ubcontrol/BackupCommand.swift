@@ -1,5 +1,6 @@
 import ArgumentParser
 import SystemPackage
+import ToolSupport
 import UbiquityStores
 
 /// Runs `ubcontrol store backup`.
@@ -28,6 +29,6 @@ struct BackupCommand: AsyncParsableCommand {
         let backup = try TerminalProgress.showing { progress in
             try store.open(readOnly: true).backup(to: FilePath(target)) { progress.show(part: $0) }
         }
-        if json { try printJSON(backup) } else { print("Wrote \(target): \(backup.bytes) bytes.") }
+        if json { try printJSON(backup) } else { print("Wrote \(target): \(counted(Int(backup.bytes), "byte")).") }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FileCoordination
 import Foundation
+import ToolSupport
 
 /// Runs `ubcontrol broker`.
 struct BrokerCommand: ParsableCommand {
@@ -31,7 +32,7 @@ struct BrokerCommand: ParsableCommand {
             } else if let report {
                 let kind = report.isResident ? "the program ubiquityd" : "hosted by a program that coordinates"
                 print("Broker: process \(report.process), \(kind), for \(Int(report.age)) s; epoch \(report.epoch), protocol \(report.version)")
-                print("\(report.claims) claims, \(report.presenters) presenters")
+                print("\(counted(report.claims, "claim")), \(counted(report.presenters, "presenter"))")
                 for client in report.clients {
                     let delegated = client.delegated.isEmpty ? "" : ", decides itself below \(client.delegated.joined(separator: ", "))"
                     print("process \(client.process) (\(client.name))\(client.isStopped ? ", stopped" : "")\(delegated)")

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -69,7 +70,7 @@ struct ContainerCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Make a container, as an app's first use of it does.",
-        discussion: "Where it is there already nothing changes; where it was there and is gone, it is not made again, and the exit status is 1."
+        discussion: "Where it is there already nothing changes; where it was there and is gone, it is not made again, and the exit status is 3."
     )
 
     @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
@@ -84,7 +85,8 @@ struct ContainerCreateCommand: AsyncParsableCommand {
         let container = try await UbiquityContainer(identifier, home: try home.deviceHome)
         let state = container.attachment()
         if json { try printJSON(["path": container.path.string, "state": "\(state)"]) } else { print("\(container.path): \(state)") }
-        if state != .attached { throw ExitCode(1) }
+        if state == .detached(.containerGone) { throw ToolExit.gone }
+        if state != .attached { throw ToolExit.failure }
     }
 }
 
@@ -132,7 +134,7 @@ struct ContainerCopyCommand: AsyncParsableCommand {
         get throws {
             guard !container.contains("/"), let identifier = try? ContainerIdentifier(container) else { return FilePath(container) }
             guard let found = try home.known(identifier) else {
-                throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`, or name its directory.")
+                throw Refusal("There is no container \(identifier) here; see `ubcontrol container list`, or name its directory.")
             }
             return found.path
         }

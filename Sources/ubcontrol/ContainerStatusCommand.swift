@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncthingStatus
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Runs `ubcontrol container status`.
@@ -110,6 +111,6 @@ struct ContainerStatusCommand: AsyncParsableCommand {
             var relative = real
             if relative.removePrefix(PathFacts.resolved(container.path)) { return (container.path.pushing(relative), container.path) }
         }
-        throw ValidationError("\(path) lies in no container of the account that is signed in at \(home.path); see `ubcontrol container list`.")
+        throw Refusal("\(path) lies in no container of the account that is signed in at \(home.path); see `ubcontrol container list`.")
     }
 }

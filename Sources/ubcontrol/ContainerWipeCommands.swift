@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -12,8 +13,8 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         discussion: """
             Stores lose their content in the container first, at one moment; their own files keep everything, and they are suspended. Then each item is \
             deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may use it. Before, its identifier has to \
-            be typed once more; until then, and with --dry-run, nothing is written. What cannot be deleted is listed, and the exit status is 1, as it is \
-            where the container is gone.
+            be typed once more; until then, and with --dry-run, nothing is written. What cannot be deleted is listed, and the exit status is 1; it is 3 where the \
+            container is gone. At the end it says which commands, on each device, put back what a store there has, or have it count as removed.
             """
     )
 
@@ -39,7 +40,7 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         // Until somebody has said yes the container is looked at only: its first use would leave this device's mark in it.
         let path = try existingPath(name.identifier, home)
         guard PathFacts(at: path).kind == .directory else {
-            throw ContainerError(.rootUnavailable, "The container \(path) is not there: there is nothing to delete.", path: path)
+            throw Refusal("The container \(path) is not there: there is nothing to delete.", status: ToolExit.gone)
         }
         let stores = (try? ContainerSurvey(of: path).stores.map(\.name)) ?? []
         let contents = stores.isEmpty ? "" : ", the content of \(stores.joined(separator: ", ")) included"
@@ -47,7 +48,7 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         try confirmation.confirm(
             "This deletes everything in \(path)\(contents), on all devices that it is synchronised with.", answer: name.identifier)
         let container = try await UbiquityContainer(name.identifier, home: home.deviceHome)
-        let wipe = try await TerminalProgress.showing(awaiting: { progress in
+        let wipe = try await TerminalProgress.awaiting({ progress in
             try await ContainerWipe.run(container, deadline: .seconds(deadline)) { progress.show($0, "file") }
         })
         if json {
@@ -55,13 +56,16 @@ struct ContainerWipeCommand: AsyncParsableCommand {
         } else {
             for entry in wipe.left { print("left: \(entry.path.printable): \(entry.reason.printable)") }
             print("Deleted \(counted(wipe.files, "file")) from \(container.path).")
+            for line in try WipeAdvice(home: home.deviceHome, container: container.identifier).lines { print(line.printable) }
         }
         if !wipe.left.isEmpty { throw ExitCode(1) }
     }
 
     private func rehearse(_ path: FilePath, _ stores: [String], _ contents: String) throws {
         let marks = "\(UbiquityContainer.markDirectoryName)/"
-        let files = ContainerListing(of: path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
+        let files = TerminalProgress.showing("counting files") {
+            ContainerListing(of: path, names: nil).entries.count { $0.kind == .file && !$0.path.hasPrefix(marks) }
+        }
         if json { return try printJSON(Rehearsal(path: path.string, files: files, stores: stores)) }
         print("Would delete \(counted(files, "file")) from \(path)\(contents).".printable)
     }
@@ -78,27 +82,44 @@ struct ContainerResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
         abstract: "Let stores exchange again in a container of which many items were deleted at once.",
-        discussion: "The guard against mass deletion had suspended them; say by this that it was meant, or that what was deleted is back."
+        discussion: """
+            The guard against mass deletion had suspended them; say by this that it was meant, or that what was deleted is back. A store whose content is gone \
+            from the container, as after a wipe, is suspended by itself: this names the commands that let it go on. Exit status 0 where none is, 1 where one is \
+            suspended still, 3 where the container is gone.
+            """
     )
 
     @OptionGroup var name: ContainerArgument
 
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object: identifier, wasSuspended.")
+    @Flag(help: "Print a JSON object: identifier, wasSuspended, stores that are suspended still (path, hindrance, remedies).")
     var json = false
 
     func run() async throws {
         let container = try await existingContainer(name.identifier, home)
+        guard PathFacts(at: container.path).kind == .directory else {
+            throw Refusal("The container \(container.path) is not there: its stores go on when it is back.", status: ToolExit.gone)
+        }
         let wasSuspended = container.isSuspended
         try container.resume()
-        if json { return try printJSON(Resumed(identifier: container.identifier.description, wasSuspended: wasSuspended)) }
-        print(wasSuspended ? "Stores in \(container.identifier) exchange again." : "\(container.identifier) was not suspended.")
+        let advice = try WipeAdvice(home: home.deviceHome, container: container.identifier)
+        if json {
+            try printJSON(Resumed(identifier: container.identifier.description, wasSuspended: wasSuspended, stores: advice.stores))
+        } else {
+            print(
+                wasSuspended
+                    ? "The guard against mass deletion lets stores in \(container.identifier) exchange again."
+                    : "The guard against mass deletion had not suspended \(container.identifier).")
+            for line in advice.lines { print(line.printable) }
+        }
+        if !advice.stores.isEmpty { throw ToolExit.failure }
     }
 
     private struct Resumed: Encodable {
         var identifier: String
         var wasSuspended: Bool
+        var stores: [StoreCondition]
     }
 }
 
@@ -174,7 +195,7 @@ private func existingContainer(_ name: String, _ home: HomeOptions) async throws
 private func existingPath(_ name: String, _ home: HomeOptions) throws -> FilePath {
     let identifier = try ContainerIdentifier(name)
     guard let found = try home.known(identifier), found.state != .notMade else {
-        throw ValidationError("There is no container \(identifier) here; see `ubcontrol container list`.")
+        throw Refusal("There is no container \(identifier) here; see `ubcontrol container list`.")
     }
     return found.path
 }

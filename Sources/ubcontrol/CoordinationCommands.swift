@@ -2,6 +2,7 @@ import ArgumentParser
 import FileCoordination
 import Foundation
 import SystemPackage
+import ToolSupport
 
 /// The option that the commands about coordination share.
 struct BrokerOptions: ParsableArguments {
@@ -94,8 +95,7 @@ func reachingBroker<Value>(_ body: () throws -> Value) throws -> Value {
     do {
         return try body()
     } catch let error as FileCoordinationError {
-        writeError("Error: \(error)\n")
-        throw ExitCode(69)
+        throw Refusal("\(error)", status: ToolExit.unavailable)
     }
 }
 

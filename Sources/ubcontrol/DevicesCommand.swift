@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityTesting
 

@@ -3,6 +3,7 @@ import Foundation
 import Rainbow
 import SyncthingStatus
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Runs `ubcontrol doctor`.
@@ -12,7 +13,7 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Look for what keeps this device from syncing, and say what to do.",
         discussion: """
             It looks at the device home, the account, the containers root and what it lies on, each container and the names in it, the stores' \
-            contents, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
+            contents, whether the stores of this device exchange, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
             a remark neither. It writes nothing, asks nobody but the broker and Syncthing, and may run beside the apps.
 
                 ubcontrol doctor --store STORE
@@ -68,6 +69,8 @@ struct DoctorCommand: AsyncParsableCommand {
             return (diagnosis, StoreDiagnosis.contents(of: diagnosis, isDeep: isDeep, progress: advance))
         }
         var findings = diagnosis.findings + contents
+        let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []
+        findings += StoreCondition.all(of: home, in: known).compactMap(StoreDiagnosis.finding)
         for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
         return (diagnosis, findings + (try await syncthing(home, diagnosis)))
     }

@@ -1,5 +1,6 @@
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -65,6 +66,20 @@ enum StoreDiagnosis {
         return found
     }
 
+    /// What keeps a store of this device from exchanging; nil where nothing does, or it is only not there any more.
+    static func finding(_ store: StoreCondition) -> Finding? {
+        guard let hindrance = store.hindrance else { return nil }
+        let path = FilePath(store.summary?.file ?? store.path)
+        guard store.summary != nil else {
+            return Finding(.remark, .store, path, "a store that an app has opened: \(hindrance)", "nothing, where the app is not in use any more")
+        }
+        let words = store.remedies.joined(separator: ", or: ")
+        if store.isContentGone, !store.remedies.isEmpty {
+            return Finding(.fault, .store, path, hindrance, "say what it means, on each device: \(words) (\(StoreCondition.answers))")
+        }
+        return Finding(.fault, .store, path, hindrance, words.isEmpty ? "open the app" : "let it go on with: \(words)")
+    }
+
     /// Checks one store file.
     ///
     /// - Parameters:
@@ -96,17 +111,22 @@ enum StoreDiagnosis {
             let container = try root.map { try inspection.container(below: $0).path }
             let check = try inspection.check(container: container)
             found += check.problems.map { problem in
-                Finding(.fault, .store, file, "\(problem.kind.rawValue): \(problem.subject): \(problem.detail)", "see `ubcontrol store check`")
+                Finding(
+                    .fault, .store, file, "\(problem.kind.rawValue): \(problem.subject): \(problem.detail)",
+                    "see: ubcontrol store check \(file.string.shellWord)")
             }
             found += check.remarks.map { Finding(.remark, .store, file, $0, "nothing") }
             found += try inspection.quarantined().map { log in
                 Finding(
                     .warning, .store, file, "cannot use \(log.file) of \(log.peer): \(log.reason)",
-                    "see `ubcontrol store quarantine list`; what rests on it waits")
+                    "see: ubcontrol store quarantine list \(file.string.shellWord); what rests on it waits")
             }
             let held = try inspection.held().count
             if held > 0 {
-                found.append(Finding(.remark, .store, file, "\(held) \(held == 1 ? "record is" : "records are") held", "see `ubcontrol store held`"))
+                found.append(
+                    Finding(
+                        .remark, .store, file, "\(held) \(held == 1 ? "record is" : "records are") held",
+                        "see: ubcontrol store held \(file.string.shellWord)"))
             }
         } catch {
             found.append(fault(error, of: path))

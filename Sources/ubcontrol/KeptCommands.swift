@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -165,7 +166,7 @@ struct KeptRestoreCommand: AsyncParsableCommand {
         if json {
             try printJSON(Restored(id: id, written: written, deleted: deleted))
         } else {
-            print("\(dryRun.isOn ? "Would restore" : "Restored") \(id): \(written) changes written, \(deleted) deletions.")
+            print("\(dryRun.isOn ? "Would restore" : "Restored") \(id): \(counted(written, "change")) written, \(counted(deleted, "deletion")).")
         }
     }
 
@@ -215,13 +216,13 @@ private struct KeptReport: Encodable {
 }
 
 private func words(_ finding: KeptLogs.Finding) -> String {
-    guard let entry = finding.entry else { return "what says whose it was is damaged or of a newer version; \(finding.size) bytes" }
+    guard let entry = finding.entry else { return "what says whose it was is damaged or of a newer version; \(counted(Int(finding.size), "byte"))" }
     var parts = [
         "\(entry.time.formatted(.iso8601))  \(entry.content) of \(entry.account) in \(entry.container), epoch \(entry.epoch)",
-        "the content was removed", "\(entry.changes) changes in \(entry.logs) logs, \(finding.size) bytes",
+        "the content was removed", "\(counted(entry.changes, "change")) in \(counted(entry.logs, "log")), \(counted(Int(finding.size), "byte"))",
     ]
-    if entry.missing > 0 { parts.append("\(entry.missing) logs had gone") }
-    if entry.missingValues > 0 { parts.append("\(entry.missingValues) large values had gone") }
+    if entry.missing > 0 { parts.append("\(counted(entry.missing, "log")) had gone") }
+    if entry.missingValues > 0 { parts.append("\(counted(entry.missingValues, "large value")) had gone") }
     if let restored = entry.restored { parts.append("restored \(restored.formatted(.iso8601))") }
     return parts.joined(separator: "; ")
 }

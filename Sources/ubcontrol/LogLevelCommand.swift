@@ -1,5 +1,6 @@
 import ArgumentParser
 import FileCoordination
+import ToolSupport
 
 /// Runs `ubcontrol log-level`.
 struct LogLevelCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -48,7 +49,7 @@ struct ContainerOption: ParsableArguments {
     /// The same where there has to be one.
     func path(for inspection: StoreInspection) throws -> FilePath {
         let (path, reason) = try find(for: inspection)
-        guard let path else { throw ValidationError("The store's container is not known, for \(reason); name it with --container.") }
+        guard let path else { throw Refusal("The store's container is not known, for \(reason); name it with --container.") }
         return path
     }
 }

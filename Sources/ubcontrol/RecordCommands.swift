@@ -1,5 +1,6 @@
 import ArgumentParser
 import SystemPackage
+import ToolSupport
 import UbiquityStores
 
 /// Names a format on the command line.
@@ -57,15 +58,18 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         let inspection = try store.open(readOnly: true)
         let tables = table.isEmpty ? nil : table
-        try TerminalProgress.showing { progress in
-            if let output {
-                let export = try inspection.export(to: FilePath(output), format: format.format, tables: tables) { progress.show(part: $0) }
-                if json { return try printJSON(["records": export.records]) }
-                for (table, records) in export.records.sorted(by: { $0.key < $1.key }) { print("\(table): \(counted(records, "record"))") }
-            } else {
-                _ = try inspection.exportLines(to: .standardOutput, tables: tables) { progress.show(part: $0) }
+        guard let output else {
+            // The records are the output: on a terminal no bar may stand between them.
+            _ = try TerminalProgress.showing(besideOutput: true) { progress in
+                try inspection.exportLines(to: .standardOutput, tables: tables) { progress.show(part: $0) }
             }
+            return
         }
+        let export = try TerminalProgress.showing { progress in
+            try inspection.export(to: FilePath(output), format: format.format, tables: tables) { progress.show(part: $0) }
+        }
+        if json { return try printJSON(["records": export.records]) }
+        for (table, records) in export.records.sorted(by: { $0.key < $1.key }) { print("\(table): \(counted(records, "record"))") }
     }
 }
 

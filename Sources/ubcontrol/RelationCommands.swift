@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ToolSupport
 import UbiquityStores
 
 /// Runs `ubcontrol store duplicates`.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -54,8 +55,8 @@ struct ReportCommand: AsyncParsableCommand {
         let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
         let archive = try ReportArchive(FilePath(output ?? "ubiquity-report-\(time).tar.gz"))
         do {
-            try await fill(archive, home)
-            try archive.pack()
+            try await TerminalProgress.awaiting("gathering the report", { try await fill(archive, home) })
+            try TerminalProgress.showing("packing the report") { try archive.pack() }
         } catch {
             archive.discard()
             throw error
@@ -65,7 +66,7 @@ struct ReportCommand: AsyncParsableCommand {
             try printJSON(Packed(archive: archive.target.string, bytes: archive.bytes, files: archive.files))
         } else {
             for file in archive.files { print(file.printable) }
-            print("Packed \(archive.files.count) files into \(archive.target), \(archive.bytes) bytes.")
+            print("Packed \(counted(archive.files.count, "file")) into \(archive.target), \(archive.bytes) bytes.")
             if contents { print("Everything that the containers and stores hold is in it: give it to nobody who may not read that.") }
         }
     }
@@ -76,7 +77,7 @@ struct ReportCommand: AsyncParsableCommand {
         let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []
         let chosen = try containers.map { name in
             guard let found = known.first(where: { $0.identifier.description == name }) else {
-                throw ValidationError("There is no container \(name) here; see `ubcontrol container list`.")
+                throw Refusal("There is no container \(name) here; see `ubcontrol container list`.")
             }
             return found
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Says which device it is about.
@@ -42,7 +43,7 @@ struct ConfirmOption: ParsableArguments {
         // It may hold names that other devices have given.
         let consequence = consequence.printable
         guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
-            throw ValidationError("\(consequence) There is no terminal to ask on: add --yes.")
+            throw Refusal("\(consequence) There is no terminal to ask on: add --yes.")
         }
         writeError("\(consequence)\nType \(answer) to go on: ")
         guard readLine() == answer else {

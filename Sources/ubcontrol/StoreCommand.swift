@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityStores
 
 /// Groups what is about one store.

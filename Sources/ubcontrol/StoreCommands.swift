@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -28,10 +29,12 @@ struct CheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         var hindrance: String?
-        var check = try store.look { inspection in
-            let (place, reason) = try container.find(for: inspection)
-            hindrance = place == nil ? reason : nil
-            return try inspection.check(container: place)
+        var check = try TerminalProgress.showing("checking the store") {
+            try store.look { inspection in
+                let (place, reason) = try container.find(for: inspection)
+                hindrance = place == nil ? reason : nil
+                return try inspection.check(container: place)
+            }
         }
         if let hindrance { check.remarks.append("the container was not looked at, for \(hindrance); name it with --container") }
         if json {
@@ -39,7 +42,9 @@ struct CheckCommand: AsyncParsableCommand {
         } else {
             for problem in check.problems { print("\(problem.kind.rawValue): \(problem.subject): \(problem.detail)".printable) }
             for remark in check.remarks { print("note: \(remark)".printable) }
-            print("\(check.problems.count) problems in \(check.records) records, \(check.sealed) sealed and \(check.published) published logs")
+            print(
+                "\(counted(check.problems.count, "problem")) in \(counted(check.records, "record")), \(check.sealed) sealed and \(counted(check.published, "published log"))"
+            )
         }
         if !check.problems.isEmpty { throw ExitCode(1) }
     }
@@ -105,7 +110,7 @@ struct CopyCommand: AsyncParsableCommand {
         if json {
             try printJSON(copy)
         } else {
-            for (table, rows) in copy.rows.sorted(by: { $0.key < $1.key }) { print("\(table): \(rows) rows") }
+            for (table, rows) in copy.rows.sorted(by: { $0.key < $1.key }) { print("\(table): \(counted(rows, "row"))") }
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -10,7 +11,7 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
         abstract: "Remove a store's content on all devices of the account, those that are off now included.",
         discussion: """
             One file is written, the mark of the content's next epoch: it decides. The app, here and on each other device, empties its store when it \
-            sees it, and sets aside what had not been sent (`ubcontrol kept`).
+            sees it, and sets aside what had not been sent (`ubcontrol kept`). Before, the content's name has to be typed, or --yes given.
 
             Where that cannot be, such as of a store that is paused, or whose account is not signed in, nobody is asked, and --dry-run says so, too, with the \
             same exit status.
@@ -38,7 +39,7 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
         var epoch = next
         let what = "\(summary.content) of \(summary.account) with \(counted(summary.records, "record")) here"
         if !dryRun.isOn {
-            try confirmation.confirm("This removes \(what), on every device of the account.")
+            try confirmation.confirm("This removes \(what), on every device of the account.", answer: summary.content)
             epoch = try store.open(readOnly: true).removeContent(in: container)
         }
         if json {
@@ -53,13 +54,13 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
     private func place(of summary: StoreSummary) throws -> UbiquityContainer {
         let deviceHome = try home.deviceHome
         guard let account = try deviceHome.account, account.description == summary.account else {
-            throw ValidationError(
+            throw Refusal(
                 "The store is of “\(summary.account)”, who is not signed in at \(deviceHome.path); sign in with: ubcontrol sign-in ACCOUNT")
         }
         let identifier = try ContainerIdentifier(summary.container)
         // One that the home does not know would be recorded in it.
         guard try deviceHome.knownPeer(of: account, in: identifier) != nil else {
-            throw ValidationError("Nobody has used \(identifier) at \(deviceHome.path); name the device home of the store's app with --home.")
+            throw Refusal("Nobody has used \(identifier) at \(deviceHome.path); name the device home of the store's app with --home.")
         }
         return try UbiquityContainer(recorded: identifier, of: account, home: deviceHome, files: LinuxFileLayer())
     }

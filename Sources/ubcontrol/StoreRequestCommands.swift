@@ -1,4 +1,5 @@
 import ArgumentParser
+import ToolSupport
 import UbiquityStores
 
 /// Runs `ubcontrol store pause`.
@@ -81,7 +82,7 @@ struct StoreFollowCommand: AsyncParsableCommand {
         abstract: "Have the content that has gone from a store's container count as removed, on all devices of the account.",
         discussion: """
             It is done by the app: the store begins anew, empty; what this device had not sent is set aside, see `ubcontrol kept`. Where the content \
-            is there, nothing is done.
+            is there, nothing is done. Before, the content's name has to be typed, or --yes given.
             """
     )
 
@@ -99,7 +100,8 @@ struct StoreFollowCommand: AsyncParsableCommand {
     func run() async throws {
         let request = AppRequest(request: .follow, store: store, isWithdrawn: cancel.isOn, isRehearsal: dryRun.isOn, json: json)
         try request.run { summary in
-            try confirmation.confirm("\(counted(summary.records, "record")) of the store will go, on every device of the account.")
+            try confirmation.confirm(
+                "\(counted(summary.records, "record")) of \(summary.content) will go, on every device of the account.", answer: summary.content)
         }
     }
 }
@@ -158,7 +160,10 @@ struct AppRequest {
             let instead = before.map { $0 == asked ? ", as it is asked already" : ", and no longer to \($0)" } ?? ""
             print("Would ask the app to \(asked) \(summary.file), \(counted(summary.records, "record"))\(instead).")
         case (nil, true): print(before.map { "Would withdraw: \($0)." } ?? "No \(request.rawValue) has been asked for.")
-        case (_?, false): print("The app does it with its next exchange, at once if it runs; `ubcontrol store state` says whether it has.")
+        case (_?, false):
+            print(
+                "The app does it with its next exchange, at once if it runs; whether it has says: ubcontrol store state \(summary.file.shellWord)"
+                    .printable)
         case (nil, false): print(before.map { "Withdrawn: \($0)." } ?? "No \(request.rawValue) had been asked for.")
         }
     }

@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import Logging
 import SystemPackage
+import ToolSupport
 import TreeWatching
 
 /// The resident broker of file coordination.
@@ -21,7 +22,8 @@ struct Ubiquityd: ParsableCommand {
 
             Exit status: 0 when it left because it was idle or asked to, 69 when another broker serves this user already or the place is not fit, \
             64 on a usage error.
-            """
+            """,
+        version: ToolVersion.text
     )
 
     @Option(
@@ -39,6 +41,8 @@ struct Ubiquityd: ParsableCommand {
 
     @Option(help: .hidden)
     var readyDescriptor: Int32?
+
+    static func main() { runTool(Array(CommandLine.arguments.dropFirst())) }
 
     func validate() throws {
         guard idle >= 0, idle < 1e9 else { throw ValidationError("--idle takes seconds, at least 0.") }
@@ -65,9 +69,7 @@ struct Ubiquityd: ParsableCommand {
             let file = lockDescriptor == nil ? nil : BrokerLogFile(in: place)
             server = try BrokerServer(place, options, logger: file.map { UbiquityLog.logger(writingLinesTo: $0.write) } ?? .ubiquity)
         } catch {
-            FileHandle.standardError.write(Data("ubiquityd: \(error)\n".utf8))
-            // EX_UNAVAILABLE of sysexits.h.
-            throw ExitCode(69)
+            throw Refusal("\(error)", status: ToolExit.unavailable)
         }
         server.leave(on: [SIGTERM, SIGINT, SIGHUP])
         if let readyDescriptor {

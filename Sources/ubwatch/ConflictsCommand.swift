@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Rainbow
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -16,7 +17,7 @@ struct ConflictsCommand: AsyncParsableCommand {
             aside when content was removed. Records are named by table and key; their values are shown by `ubcontrol store conflicts`. It reads files only.
 
             Exit status 0 where there is nothing, 5 where there is something, 1 where it, or a store of it, cannot be read, with the reason on standard \
-            error and what was found all the same; 3 where the container is gone, 64 for wrong usage.
+            error and what was found all the same; 3 where the container is gone, 64 for wrong usage, or where there is no such container or store.
 
             EXAMPLES
             ubwatch conflicts ~/Sync/alice/org.example.notes
@@ -61,14 +62,15 @@ struct ConflictsCommand: AsyncParsableCommand {
             reading.addTroubles(of: summary, to: &troubles)
         } else {
             let options = WatchReader.Options(stores: store.map { FilePath($0) }, troubles: limit, asksForStatus: false)
-            let facts = try await WatchReader(FilePath(path), home: home, options: options).facts()
+            let facts = try await TerminalProgress.awaiting(
+                "looking at the container", { try await WatchReader(FilePath(path), home: home, options: options).facts() })
             (troubles, isGone) = (facts.troubles, facts.presence == .gone)
         }
-        print(json ? try JSONOutput.line(troubles) : troubles.lines.joined(separator: "\n"))
+        print(json ? try jsonLine(troubles) : troubles.lines.joined(separator: "\n"))
         for failure in troubles.failures { printError("Error: \(failure.text)".printable) }
-        if isGone { throw WatchExit.gone }
-        if !troubles.failures.isEmpty { throw WatchExit.failure }
-        if !troubles.counts.isEmpty { throw WatchExit.troubles }
+        if isGone { throw ToolExit.gone }
+        if !troubles.failures.isEmpty { throw ToolExit.failure }
+        if !troubles.counts.isEmpty { throw ToolExit.troubles }
     }
 
     /// The files of the store at the path; nil where the path is a directory.
@@ -93,7 +95,7 @@ extension WatchFacts.Troubles {
         for kind in WatchFacts.Trouble.Kind.allCases {
             guard let count = counts[kind.rawValue] else { continue }
             let found = listed.filter { $0.kind == kind }
-            lines.append("\(count) \(kind.text)\(found.count < count ? ", \(found.count) of them here" : "")".bold)
+            lines.append("\(kind.text(count))\(found.count < count ? ", \(found.count) of them here" : "")".bold)
             for trouble in found {
                 let store = trouble.store.map { " in \($0)" } ?? ""
                 let since = trouble.since.map { ", since \($0.formatted(.iso8601))" } ?? ""

@@ -4,6 +4,7 @@ import Dispatch
 import Glibc
 import Synchronization
 import SystemPackage
+import ToolSupport
 import TreeWatching
 
 /// `ubwatch events`: one line a change.
@@ -27,7 +28,8 @@ struct EventsCommand: ParsableCommand {
 
             SIGNALS AND STATUS
             SIGINT, SIGTERM and SIGHUP end it, after what happened before is printed; SIGUSR1 prints the summary so far. The status is 0 then and when \
-            nobody reads the output any more; 1 where a directory cannot be watched, or the helper of --source inotifytools ended; 64 for bad usage.
+            nobody reads the output any more; 1 where a directory cannot be watched, or the helper of --source inotifytools ended; 64 for wrong usage, or \
+            where a directory is not there.
 
             EXAMPLES
             ubwatch events ~/Documents
@@ -121,8 +123,7 @@ struct EventsCommand: ParsableCommand {
             }
             return watchers
         } catch {
-            printError("ubwatch: \(error.message)".printable)
-            throw ExitCode(1)
+            throw Refusal(error.message.printable, status: error.code == .notFound ? ToolExit.usage : ToolExit.failure)
         }
     }
 }
@@ -186,9 +187,4 @@ struct EventsDuration: ExpressibleByArgument {
         }
         if value < .nanoseconds(1) { return nil }
     }
-}
-
-func printError(_ text: String) {
-    var line = Array(text.utf8) + [0x0A]
-    line.withUnsafeMutableBytes { _ = Glibc.write(2, $0.baseAddress, $0.count) }
 }

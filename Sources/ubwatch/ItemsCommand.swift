@@ -3,6 +3,7 @@ import Foundation
 import Rainbow
 import SyncthingStatus
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Runs `ubwatch items`.
@@ -35,7 +36,7 @@ struct ItemsCommand: AsyncParsableCommand {
     func run() async throws {
         let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(container)).lexicallyNormalized()
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
-            throw ValidationError("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
+            throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }
         let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
         let source: any ItemStatusSource =
@@ -44,13 +45,14 @@ struct ItemsCommand: AsyncParsableCommand {
         if follow {
             try await listing.follow { lines in for line in lines { try show(line, in: path) } }
         } else {
-            for line in try await listing.lines() { try show(line, in: path) }
+            let lines = try await TerminalProgress.awaiting("looking at the items", { try await listing.lines() })
+            for line in lines { try show(line, in: path) }
         }
     }
 
     private func show(_ line: ItemListing.Line, in container: FilePath) throws {
         if json {
-            print(try JSONOutput.line(line))
+            print(try jsonLine(line))
         } else {
             let word = line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0)
             print("\(line.status.coloured(word))  \(line.path.dropFirst(container.string.count + 1).description.printable)")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Rainbow
 import SystemPackage
+import ToolSupport
 import UbiquityStores
 
 /// Runs `ubwatch log`.
@@ -9,7 +10,7 @@ struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "Show a log in readable form.",
-        discussion: "Shows the contents of records. Exit status 2 where the bytes are not those that the file's name says."
+        discussion: "Shows the contents of records. Exit status 1 where it is no log, or its bytes are not those that the file's name says."
     )
 
     @Argument(help: "The file: <sequence>.<content hash>.ublog.", completion: .file(extensions: ["ublog"]))
@@ -25,13 +26,12 @@ struct LogCommand: AsyncParsableCommand {
     func run() async throws {
         let report = try LogReport(of: FilePath(file))
         if json {
-            print(try JSONOutput.line(report))
+            print(try jsonLine(report))
         } else {
             print(report.text)
         }
         if let fault = report.fault {
-            FileHandle.standardError.write(Data("\(file): \(fault)\n".utf8))
-            throw ExitCode(2)
+            throw Refusal("\(file): \(fault)".printable, status: ToolExit.failure)
         }
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Rainbow
 import SystemPackage
+import ToolSupport
 import UbiquityStores
 
 /// Runs `ubwatch peers`.
@@ -15,7 +16,8 @@ struct PeersCommand: AsyncParsableCommand {
             such pair, with the time of the oldest of these logs. Of more than 12 peers only the lines are shown. A peer whose logs are named and are \
             not here is told of, too, and so is a directory that cannot be listed. It reads files only.
 
-            Exit status 0; 1 where it is no container, or it, or a directory of a store, cannot be read; 3 where the container is gone; 64 for wrong usage.
+            Exit status 0; 1 where it, or a directory of a store, cannot be read; 3 where the container is gone; 64 for wrong usage, or where it is no \
+            container.
 
             EXAMPLES
             ubwatch peers ~/Sync/alice/org.example.notes
@@ -45,15 +47,16 @@ struct PeersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let facts = try await arguments.reader(items: nil, troubles: 0).facts()
+        let facts = try await TerminalProgress.awaiting(
+            "looking at the container", { try await arguments.reader(items: nil, troubles: 0).facts() })
         let stores = facts.stores.filter { content == nil || $0.name == content }
         if let content, stores.isEmpty, facts.presence != .gone {
             let names = facts.stores.map(\.name).joined(separator: ", ")
-            throw ValidationError("\(facts.path) has no store \(content); it has: \(names)".printable)
+            throw Refusal("\(facts.path) has no store \(content); it has: \(names)".printable)
         }
         if json {
             print(
-                try JSONOutput.line(
+                try jsonLine(
                     Output(path: facts.path, account: facts.account, container: facts.container, presence: facts.presence, stores: stores)))
         } else if facts.presence == .gone {
             print("the container is gone: \(facts.path.printable)")
@@ -62,8 +65,8 @@ struct PeersCommand: AsyncParsableCommand {
         } else {
             print(stores.map { PeersTable(store: $0, now: facts.time).lines.joined(separator: "\n") }.joined(separator: "\n\n"))
         }
-        if facts.presence == .gone { throw WatchExit.gone }
-        if stores.contains(where: { $0.fault != nil || $0.peers.contains { $0.fault != nil } }) { throw WatchExit.failure }
+        if facts.presence == .gone { throw ToolExit.gone }
+        if stores.contains(where: { $0.fault != nil || $0.peers.contains { $0.fault != nil } }) { throw ToolExit.failure }
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ToolSupport
 
 /// Runs `ubwatch status`.
 struct StatusCommand: AsyncParsableCommand {
@@ -20,7 +21,7 @@ struct StatusCommand: AsyncParsableCommand {
             reads files only: it writes, coordinates and downloads nothing, and makes nothing beside a store's file. Syncthing is asked how items stand \
             where config.json of the device home names it.
 
-            Exit status 0; 1 where it is no container, or cannot be read; 3 where the container is gone; 64 for wrong usage.
+            Exit status 0; 1 where it cannot be read; 3 where the container is gone; 64 for wrong usage, or where it is no container.
 
             EXAMPLES
             ubwatch status ~/Sync/alice/org.example.notes
@@ -42,8 +43,8 @@ struct StatusCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let facts = try await arguments.reader(items: max(0, items)).facts()
-        print(json ? try JSONOutput.line(facts) : facts.lines.joined(separator: "\n"))
-        if facts.presence == .gone { throw WatchExit.gone }
+        let facts = try await TerminalProgress.awaiting("looking at the container", { try await arguments.reader(items: max(0, items)).facts() })
+        print(json ? try jsonLine(facts) : facts.lines.joined(separator: "\n"))
+        if facts.presence == .gone { throw ToolExit.gone }
     }
 }

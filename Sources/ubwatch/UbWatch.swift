@@ -1,4 +1,6 @@
 import ArgumentParser
+import ToolSupport
+import UbiquityStores
 
 /// Shows what happens in a container, and never writes to it.
 @main
@@ -6,11 +8,18 @@ struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
         abstract: "See what happens in a container: changes, items, peers, logs.",
-        discussion: WatchExit.table,
+        discussion: ToolExit.table,
+        version: ToolVersion.text,
         subcommands: [
             LiveCommand.self, EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self,
             VerifyCommand.self, WaitCommand.self,
         ],
         defaultSubcommand: LiveCommand.self
     )
+
+    static func main() async {
+        await runTool(Array(CommandLine.arguments.dropFirst())) { error in
+            (error as? UbiquitousStoreError)?.code == .notFound ? ToolExit.usage : nil
+        }
+    }
 }

@@ -2,6 +2,8 @@ import ArgumentParser
 import Foundation
 import Rainbow
 import SystemPackage
+import ToolSupport
+import UbiquityContainers
 import UbiquityStores
 
 /// Runs `ubwatch verify`.
@@ -13,7 +15,7 @@ struct VerifyCommand: AsyncParsableCommand {
             Logs, large values, baselines, receipts and marks are read whole and compared with their names, their places and each other. A line each: \
             a fault is a file that cannot be used or does not belong there, a gap one that others need and that is nowhere, a remark neither. What a \
             baseline holds is no gap. It reads files only: it writes, coordinates and downloads nothing. Exit status 0 where nothing is wrong, 1 where \
-            there is a fault or a gap, 2 where there is no such container or content, 64 for wrong usage.
+            there is a fault or a gap, 64 for wrong usage, or where there is no such container or content.
             """
     )
 
@@ -29,36 +31,36 @@ struct VerifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let progress = VerificationProgress()
-        let verification: ContainerVerification
-        do {
-            verification = try ContainerVerification(of: FilePath(container), content: content) { _ in progress.advance() }
-            progress.end()
-        } catch let error as UbiquitousStoreError {
-            FileHandle.standardError.write(Data("Error: \(error)\n".utf8))
-            throw ExitCode(2)
+        let total = VerifiedFiles(of: FilePath(container), content: content).count
+        let verification = try TerminalProgress.showing { progress in
+            var count = 0
+            return try ContainerVerification(of: FilePath(container), content: content) { _ in
+                count += 1
+                progress.show(count, of: max(total, count), "file")
+            }
         }
-        print(json ? try JSONOutput.line(verification) : verification.text)
-        if !verification.isSound { throw ExitCode(1) }
+        print(json ? try jsonLine(verification) : verification.text)
+        if !verification.isSound { throw ToolExit.failure }
     }
 }
 
-/// Tells somebody who waits at a terminal how many files have been looked at.
-private final class VerificationProgress {
-    private let isShown = isatty(STDERR_FILENO) == 1
-    private var files = 0
-    private var next = ContinuousClock.now
+/// How many files there are to look at, for those who wait at a terminal; nobody else has them counted.
+private struct VerifiedFiles {
+    let count: Int
 
-    func advance() {
-        files += 1
-        guard isShown, ContinuousClock.now >= next else { return }
-        next = .now + .milliseconds(100)
-        FileHandle.standardError.write(Data("\r\(files) files ".utf8))
-    }
-
-    func end() {
-        // To the end of the line, erased.
-        if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    init(of path: FilePath, content: String?) {
+        guard isatty(STDERR_FILENO) == 1 else {
+            count = 0
+            return
+        }
+        // A content's own directory, or all that lies below CoreData.
+        let parent = path.appending(UbiquityContainer.storesName)
+        let directory = FileManager.default.fileExists(atPath: parent.string) ? content.map { parent.pushing(FilePath($0)) } ?? parent : path
+        var found = 0
+        if let entries = FileManager.default.enumerator(atPath: directory.string) {
+            for case _ as String in entries where entries.fileAttributes?[.type] as? FileAttributeType == .typeRegular { found += 1 }
+        }
+        count = found
     }
 }
 

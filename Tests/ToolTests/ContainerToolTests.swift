@@ -46,7 +46,7 @@ struct ContainerToolTests {
 
             try FileManager.default.removeItem(atPath: first.root.appending("alice/org.example.empty").string)
             #expect(try await list(first).map(\.state)[1] == "the container's directory is gone")
-            #expect(try await first.run("ubcontrol", "container", "create", "org.example.empty").status == 1)
+            #expect(try await first.run("ubcontrol", "container", "create", "org.example.empty").status == 3)
             #expect(!FileManager.default.fileExists(atPath: first.root.appending("alice/org.example.empty").string))
             #expect(try await first.run("ubcontrol", "sign-out").status == 0)
             #expect(try await first.run("ubcontrol", "container", "list").status == 1)
@@ -84,9 +84,8 @@ struct ContainerToolTests {
                 try await tool.stop()
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: first.container.string) == [".ubiquity"])
-            #expect(
-                try await first.run("ubcontrol", "container", "wipe", "org.example.notes", "--yes").output
-                    == "Deleted 0 files from \(first.container).\n")
+            let again = try await first.run("ubcontrol", "container", "wipe", "org.example.notes", "--yes")
+            #expect(again.output.hasPrefix("Deleted 0 files from \(first.container).\n"), "\(again)")
             #expect(try await first.list().count == 2)
             #expect(try FileManager.default.contentsOfDirectory(atPath: first.container.string) == [".ubiquity"])
             #expect(try await first.run("ubcontrol", "container", "wipe", "org.example.none", "--yes").status == 64)
@@ -150,7 +149,7 @@ struct ContainerToolTests {
             try FileManager.default.removeItem(atPath: first.container.string)
             for option in ["--dry-run", "--yes"] {
                 let gone = try await first.run("ubcontrol", "container", "wipe", "org.example.notes", option)
-                #expect(gone.status == 1 && gone.output.isEmpty, "\(gone)")
+                #expect(gone.status == 3 && gone.output.isEmpty, "\(gone)")
                 #expect(gone.errors.contains("The container \(first.container) is not there: there is nothing to delete."), "\(gone)")
             }
         }

@@ -26,7 +26,8 @@ struct GrammarTests {
             #expect(declined.status == 1 && declined.output.contains("This removes Notes of alice with 1 record here"), "\(declined)")
             #expect(declined.output.contains("Nothing has been changed."))
             #expect(try await device.list().count == 1)
-            let confirmed = try await onTerminal(command, typing: "yes")
+            #expect(try await onTerminal(command, typing: "yes").status == 1, "what is typed is the name")
+            let confirmed = try await onTerminal(command, typing: "Notes")
             #expect(confirmed.status == 0 && confirmed.output.contains("Removed Notes of alice"), "\(confirmed)")
             #expect(try await device.list().isEmpty)
         }

@@ -30,7 +30,7 @@ struct KeptToolTests {
             #expect(try await other.run("ubcontrol", "kept", "remove", id, "--yes").status == 0)
             #expect(try await other.kept().isEmpty)
             let gone = try await other.run("ubcontrol", "kept", "show", id)
-            #expect(gone.status == 1 && gone.errors.contains("Nothing is kept under"), "\(gone)")
+            #expect(gone.status == 64 && gone.errors.contains("Nothing is kept under"), "\(gone)")
         }
     }
 
@@ -74,13 +74,31 @@ struct KeptToolTests {
         }
     }
 
-    @Test("S-105: the tools remove nothing without a confirmation")
+    @Test("S-105: the tools remove a content only with --yes or with its name typed, and what is typed instead removes nothing")
     func unconfirmed() async throws {
         try await withDevices(1) { devices in
-            #expect(try await devices[0].run("notes", "add", "note").status == 0)
-            let refused = try await devices[0].run("notes", "clear")
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "note").status == 0)
+            let refused = try await device.run("notes", "clear")
             #expect(refused.status == 64 && refused.errors.contains("--yes"))
-            #expect(try await devices[0].list().count == 1)
+            let store = try device.storeFile().string
+            for command in [["store", "remove-everything", store, "--home", device.home.string], ["store", "follow", store]] {
+                let bare = try await Tool.run("ubcontrol", command)
+                #expect(bare.status == 64 && bare.output.isEmpty && bare.errors.contains("add --yes"), "\(bare)")
+                for answer in ["yes", "y", "notes", "alice"] {
+                    let declined = try await onTerminal(["ubcontrol"] + command, typing: answer)
+                    #expect(declined.status == 1 && declined.output.contains("Type Notes to go on: "), "\(answer): \(declined)")
+                    #expect(declined.output.contains("Nothing has been changed."), "\(answer): \(declined)")
+                }
+            }
+            #expect(try await device.list().count == 1)
+            let confirmed = try await onTerminal(["ubcontrol", "store", "remove-everything", store, "--home", device.home.string], typing: "Notes")
+            #expect(confirmed.status == 0 && confirmed.output.contains("Removed Notes of alice"), "\(confirmed)")
+            #expect(try await device.list().isEmpty)
+            #expect(try await device.run("notes", "add", "again").status == 0)
+            let unasked = try await device.run("ubcontrol", "store", "remove-everything", store, "--yes")
+            #expect(unasked.status == 0, "\(unasked)")
+            #expect(try await device.list().isEmpty)
         }
     }
 

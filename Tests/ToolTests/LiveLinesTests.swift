@@ -135,12 +135,12 @@ struct LiveLinesTests {
             #expect(try await running.stop().status == 0)
             #expect(containers.contains("org.example.notes"))
             let none = try await Tool.run("ubwatch", [device.home.string, "--home", device.home.string])
-            #expect(none.status == 2 && none.errors.contains("\(device.home) is not a container; name <containers root>/<account>"), "\(none)")
+            #expect(none.status == 64 && none.errors.contains("\(device.home) is not a container; name <containers root>/<account>"), "\(none)")
             for arguments in [["--all", device.container.string], [], [device.container.string, "--level", "4"]] {
                 #expect(try await Tool.run("ubwatch", arguments).status == 64, "\(arguments)")
             }
             let empty = try await Tool.run("ubwatch", ["--all", "--home", device.root.string])
-            #expect(empty.status == 2 && empty.errors.contains("sign in"), "\(empty)")
+            #expect(empty.status == 64 && empty.errors.contains("sign in"), "\(empty)")
         }
     }
 }

@@ -66,7 +66,7 @@ struct StoreStateTests {
             #expect(one.status == 0 && one.output.contains(file.string), "\(one)")
             let none = try await Tool.run("ubcontrol", ["store", "state", device.container.string])
             let said = "\(device.container) is a directory, and there is no store in"
-            #expect(none.status == 1 && none.errors.contains(said) && none.errors.contains("store list"), "\(none)")
+            #expect(none.status == 64 && none.errors.contains(said) && none.errors.contains("store list"), "\(none)")
             let inSupport = try await Tool.run("ubcontrol", ["store", "state", support.string])
             #expect(inSupport.status == 0 && inSupport.output.contains(file.string), "\(inSupport)")
             // What cannot be read may be the very store that is meant.
@@ -81,7 +81,7 @@ struct StoreStateTests {
             let other = file.removingLastComponent().appending("Other.sqlite")
             try FileManager.default.copyItem(atPath: file.string, toPath: other.string)
             let several = try await Tool.run("ubcontrol", ["store", "state", directory.string])
-            #expect(several.status == 1 && several.errors.contains("has 2 stores; name one of them:"), "\(several)")
+            #expect(several.status == 64 && several.errors.contains("has 2 stores; name one of them:"), "\(several)")
             #expect(several.errors.contains(file.string) && several.errors.contains(other.string), "\(several)")
         }
     }
@@ -220,7 +220,7 @@ struct StoreStateTests {
                 }
             }
             #expect(try await device.runBare("ubcontrol", "store", "pause", file.string).status == 0)
-            try await expectRefusal(file, 1, "is paused")
+            try await expectRefusal(file, 1, "is paused: resume it first, with: ubcontrol store resume \(file)")
             #expect(try await device.runBare("ubcontrol", "store", "resume", file.string).status == 0)
 
             let former = file.removingLastComponent().removingLastComponent().appending("former").appending(file.lastComponent!)

@@ -103,6 +103,12 @@ struct DiagnosisTests {
         expect(root { $0.directories = 501 }, .remark, "501 directories")
         expect(root { $0.directories = 1001 }, .warning, "1001 directories")
         expect(root { $0.rule = .failed("/root/.stignore", .noSuchFileOrDirectory) }, .fault, "*.nosync is missing")
+        // Right after a sign-in nothing is there that it would keep.
+        expect(
+            root {
+                $0.rule = .failed("/root/.stignore", .noSuchFileOrDirectory)
+                $0.account?.kind = .nothing
+            }, .remark, "not there yet")
         expect(root { $0.rule = .failed("/root/.stignore", .permissionDenied) }, .fault, "cannot be read")
         expect(root { $0.rule = .present("/root/.stignore") }, nil, "")
     }

@@ -18,8 +18,11 @@ struct EpochTests {
             try await two.execute("DELETE FROM person WHERE id = 'q'")
             try await settle(one, two, three)
 
+            #expect(try await !devices[0].endedFiles(before: 2).isEmpty)
             let removal = try await one.removeAll()
             #expect(removal == ContentRemoval(epoch: 2, kept: nil, missing: 0))
+            // It is complete: no file of the old content is left, before anybody has exchanged again.
+            #expect(try await devices[0].endedFiles(before: 2) == [])
             #expect(try await one.status().epoch == 2)
             #expect(try await one.rows() == [])
             // The same keys again, at once, and one of those that had died.
@@ -280,8 +283,11 @@ struct EpochTests {
                 }
             }
             for number in 0..<5 { try await stores[0].execute("INSERT INTO person (id) VALUES ('own \(number)')") }
+            let own = try await stores[0].status().peer
             let removal = try await stores[0].removeAll()
             #expect(removal.epoch == 2)
+            // What is left has come since from others, or is for them to set aside.
+            #expect(try await devices[0].endedFiles(before: 2).filter { $0.hasPrefix("\(own)/") } == [])
             try await stores[0].execute("INSERT INTO person (id) VALUES ('after')")
             for writer in writers { try await writer.value }
             for _ in 0..<3 { for store in stores { try await store.settled() } }

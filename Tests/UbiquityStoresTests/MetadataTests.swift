@@ -42,6 +42,68 @@ struct MetadataTests {
         }
     }
 
+    @Test("S-119: of a value and its removal written apart the later stays, whichever it is, also where one device has never had the key")
+    func removalAndValue() async throws {
+        for isRemovalLater in [false, true] {
+            try await withDevices(3) { devices, _ in
+                let (left, right, third) = (try await devices[0].open(), try await devices[1].open(), try await devices[2].open())
+                try await left.write { db in try StoreMetadata(db).set("old", for: "shared") }
+                try await settle(left, right)
+                devices[isRemovalLater ? 1 : 0].clock.advance(by: 10)
+                try await left.write { db in
+                    try StoreMetadata(db).set("new", for: "shared")
+                    try StoreMetadata(db).set("new", for: "own")
+                }
+                try await right.write { db in
+                    try StoreMetadata(db).set(nil, for: "shared")
+                    // Where there is nothing it is written, too.
+                    try StoreMetadata(db).set(nil, for: "own")
+                }
+                #expect(try await right.read { db in try StoreMetadata(db).value(String.self, for: "shared") } == nil)
+                for _ in 0..<2 { try await settle(left, right, third) }
+                let expected: [String: DatabaseValue] = isRemovalLater ? [:] : ["shared": "new".databaseValue, "own": "new".databaseValue]
+                for store in [left, right, third] { #expect(try await values(store) == expected, "the removal is later: \(isRemovalLater)") }
+                // Through a baseline as through logs, and it may be written again.
+                try await left.rollBaseline()
+                try await third.write { db in try StoreMetadata(db).set(DatabaseValue.null, for: "shared") }
+                try await third.write { db in try StoreMetadata(db).set(2, for: "own") }
+                for _ in 0..<2 { try await settle(left, right, third) }
+                for store in [left, right, third] {
+                    #expect(try await values(store) == ["own": 2.databaseValue])
+                    #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test("S-119: a store may have nothing but its metadata, which syncs, is in baselines, and goes with a removal")
+    func alone() async throws {
+        try await withDevices(3) { devices, _ in
+            let (left, right) = (try await devices[0].open(SyncedSchema()), try await devices[1].open(SyncedSchema()))
+            try await left.write { db in try StoreMetadata(db).set("dark", for: "theme") }
+            try await settle(left, right)
+            #expect(try await values(right) == ["theme": "dark".databaseValue])
+            try await right.write { db in try StoreMetadata(db).set("light", for: "theme") }
+            try await settle(left, right)
+            try await left.rollBaseline()
+            try await settle(left, right)
+            let late = try await devices[2].open(SyncedSchema())
+            try await late.settled()
+            #expect(try await values(late) == ["theme": "light".databaseValue])
+            // The app gets a table later.
+            try await late.close()
+            let grown = try await devices[2].open()
+            try await grown.execute("INSERT INTO person (id) VALUES ('p')")
+            try await grown.settled()
+            #expect(try await values(grown) == ["theme": "light".databaseValue])
+            try await left.removeAll()
+            #expect(try await values(left).isEmpty)
+            for store in [left, right, grown] {
+                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+            }
+        }
+    }
+
     @Test("a key of this package's is refused, and is not among the app's")
     func ownKeys() async throws {
         try await withDevices(1) { devices, _ in

@@ -80,6 +80,19 @@ final class PowerLossDisk: Sendable {
         }
     }
 
+    /// How often each file has been synced, by the end of its name.
+    func syncs(of endings: [String]) -> [String: Int] {
+        state.withLock { state in
+            var paths = Dictionary(uniqueKeysWithValues: state.numbers.map { ($1, $0) })
+            for case .create(let number, let path) in state.events { paths[number] = path }
+            var counts: [String: Int] = [:]
+            for case .sync(let number) in state.events {
+                if let ending = endings.first(where: { paths[number]?.hasSuffix($0) == true }) { counts[ending, default: 0] += 1 }
+            }
+            return counts
+        }
+    }
+
     /// An event for people, without its bytes.
     func event(_ number: Int) -> String {
         state.withLock { state in

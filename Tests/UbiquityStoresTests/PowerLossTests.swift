@@ -149,20 +149,100 @@ struct PowerLossTests {
         }
     }
 
-    @Test("S-141: an app's pragmas cannot make its saves less durable", arguments: ["synchronous = OFF", "journal_mode = DELETE"])
-    func pragmas(pragma: String) async throws {
+    /// The ways in which GRDB lets an app write.
+    enum Way: CaseIterable, Sendable {
+        case write, withoutTransaction, waiting, barrier, later, barrierLater, reentrant
+
+        func run(_ store: UbiquitousStore, _ body: @escaping @Sendable (Database) -> Void) async throws {
+            switch self {
+            case .write: try await store.write(body)
+            case .withoutTransaction: try await store.writeWithoutTransaction(body)
+            case .waiting: Self.wait { try? store.barrierWriteWithoutTransaction(body) }
+            case .barrier: try await store.barrierWriteWithoutTransaction(body)
+            case .later:
+                await withCheckedContinuation { done in
+                    store.asyncWriteWithoutTransaction { db in
+                        body(db)
+                        done.resume()
+                    }
+                }
+            case .barrierLater:
+                await withCheckedContinuation { done in
+                    store.asyncBarrierWriteWithoutTransaction { db in
+                        if case .success(let db) = db { body(db) }
+                        done.resume()
+                    }
+                }
+            case .reentrant: Self.wait { store.unsafeReentrantWrite(body) }
+            }
+        }
+
+        private static func wait(_ body: () -> Void) { body() }
+    }
+
+    @Test(
+        "S-141: an app's pragmas cannot make its saves less durable",
+        arguments: ["synchronous = OFF", "main.synchronous(0)", "journal_mode = DELETE"],
+        Way.allCases)
+    func pragmas(pragma: String, way: Way) async throws {
         try await withTemporaryDirectory { directory in
-            let device = try SimulatedDevice("desk", in: directory)
-            let store = try await device.openStore(schema: personSchema)
-            let before = try await store.write { db in
-                [try String.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode")]
+            for mode in [JournalMode.wal, .delete] {
+                let device = try SimulatedDevice("desk-\(mode)", in: directory)
+                var options = UbiquitousStore.Options(contentName: "Store", exchangesAutomatically: false)
+                options.journalMode = mode
+                let container = try await UbiquityContainer("org.example.simulated", home: device.home)
+                let store = try await UbiquitousStore.open(
+                    at: device.directory.appending("Store.sqlite"), options: options, in: container, schema: personSchema)
+                func levels() async throws -> [String?] {
+                    try await store.write { db in
+                        [try String.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode")]
+                    }
+                }
+                let before = try await levels()
+                #expect(before == (mode == .wal ? ["1", "wal"] : ["3", "delete"]))
+                // With a rollback journal the other mode is one that keeps it in memory.
+                let text = mode == .delete ? pragma.replacingOccurrences(of: "DELETE", with: "MEMORY") : pragma
+                try await way.run(store) { db in try? db.execute(sql: "PRAGMA \(text)") }
+                #expect(try await levels() == before)
+                // More durable it may be.
+                try await store.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = EXTRA") }
+                #expect(try await levels().first == "3")
+                try await store.close()
             }
-            try? await store.execute("PRAGMA \(pragma)")
-            let after = try await store.write { db in
-                [try String.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode")]
+        }
+    }
+
+    @Test(
+        "S-141: SQLite syncs a store's files as often, whatever level an app asks for between its saves",
+        arguments: ["PRAGMA synchronous = OFF", "pragma /* of the app */ main.synchronous(0)", "prepared"])
+    func syncs(pragma: String) async throws {
+        try await withTemporaryDirectory { directory in
+            func syncs(lowering: Bool) async throws -> [String: Int] {
+                let scene = try Scene(directory.appending(lowering ? "lowering" : "plain"))
+                defer { PowerLossVFS.disks.withLock { $0.removeAll { $0 === scene.disk } } }
+                _ = try await scene.desk.container()
+                // Before the files are opened, which are numbered then.
+                try scene.disk.start()
+                let store = try await scene.openDesk()
+                try await store.writeWithoutTransaction { db in
+                    for number in 0..<3 {
+                        if lowering, pragma == "prepared" {
+                            // SQLite sets the level while it prepares the statement, which need not run.
+                            _ = try db.makeStatement(sql: "PRAGMA synchronous = OFF")
+                        } else if lowering {
+                            try db.execute(sql: pragma)
+                        }
+                        try db.execute(sql: "INSERT INTO person (id) VALUES (?)", arguments: ["\(number)"])
+                        _ = try db.checkpoint(.truncate)
+                    }
+                }
+                scene.disk.stop()
+                try await store.close()
+                return scene.disk.syncs(of: ["Store.sqlite", "Store.sqlite-wal"])
             }
-            #expect(after == before && before == ["1", "wal"])
-            try await store.close()
+            let plain = try await syncs(lowering: false)
+            #expect(plain.count == 2 && plain.values.allSatisfy { $0 >= 3 }, "\(plain)")
+            #expect(try await syncs(lowering: true) == plain)
         }
     }
 }

@@ -100,7 +100,7 @@ struct SeedingRefusalTests {
         }
     }
 
-    @Test("S-170: a store whose container is missing is seeded, read and written at once; when both are there, one set is left")
+    @Test("a store whose container is missing is seeded, read and written at once; when both are there, one set is left")
     func withoutContainer() async throws {
         try await withDevices(2) { devices, root in
             let away = FilePath(root.string + "-away")

@@ -54,6 +54,11 @@ struct StoreOpeningTests {
     )
     func behind() async throws {
         try await withDevices(2) { devices, root in
+            // A look on the main thread is seen where there is one.
+            let seen = StallingFileLayer(below: root)
+            seen.go()
+            await onMainActor { _ = try? seen.kind(of: root) }
+            #expect(seen.wasOnMainThread)
             let other = try await devices[1].open()
             try await other.insert("o")
             try await other.settled()
@@ -61,10 +66,13 @@ struct StoreOpeningTests {
             var options = UbiquitousStore.Options(contentName: "People")
             options.baselines = nil
             // It returns, though the file system does not answer.
-            let store = try await UbiquitousStore.open(
-                at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
-                schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
-            try await store.insert("a")
+            let store = try await onMainActor { [options] in
+                let store = try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
+                    schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
+                try await store.insert("a")
+                return store
+            }
             #expect(await store.place == .fallback(try AccountName("alice")))
             let notices = store.notices.limited().makeAsyncIterator()
             files.go()
@@ -72,12 +80,57 @@ struct StoreOpeningTests {
             while kinds.isEmpty, let notice = try await notices.next() {
                 if case .didChange(let transition) = notice { kinds.append(transition.kind) }
             }
-            try await store.settled()
+            try await onMainActor { try await store.settled() }
             #expect(try await store.keys() == ["a", "o"])
             #expect(files.looks > 0 && !files.wasOnMainThread)
             kinds += try await Self.transitions(notices, of: store).map(\.kind)
             #expect(kinds == [.initialImportCompleted])
             try await store.close()
+        }
+    }
+
+    @Test("S-042: opening is one call that returns on any thread while the transport is stalled, and does none of its work on the main thread")
+    func stalled() async throws {
+        try await withDevices(1) { devices, root in
+            let files = StallingFileLayer(below: root)
+            let migrations = Mutex<[Bool]>([])
+            var migrator = DatabaseMigrator()
+            migrator.registerMigration("v1") { db in
+                migrations.withLock { $0.append(MainQueue.isHere) }
+                try db.execute(sql: "CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT)")
+            }
+            let schema = SyncedSchema(migrator: migrator) { SyncedTable("person") }
+            @Sendable func open(_ name: String) async throws -> UbiquitousStore {
+                try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("\(name).sqlite"), options: .init(contentName: name), container: "org.example.test",
+                    home: devices[0].home, schema: schema, now: { [clock = devices[0].clock] in clock.now }, files: files)
+            }
+            let main = try await onMainActor { try await open("Main") }
+            let here = try await open("Here")
+            let thread = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<UbiquitousStore, any Error>) in
+                Thread.detachNewThread {
+                    Task {
+                        do { continuation.resume(returning: try await open("Thread")) } catch { continuation.resume(throwing: error) }
+                    }
+                }
+            }
+            let alice = try AccountName("alice")
+            for store in [main, here, thread] {
+                try await onMainActor { try await store.insert("a") }
+                #expect(try await onMainActor { try await store.keys() } == ["a"])
+                #expect(await store.place == .fallback(alice))
+            }
+            // Only now does the transport answer.
+            files.go()
+            for store in [main, here, thread] {
+                try await onMainActor { try await store.settled() }
+                #expect(await store.place == .account(alice))
+                #expect(try await store.keys() == ["a"])
+                try await store.close()
+            }
+            #expect(files.looks > 0 && !files.wasOnMainThread)
+            // For each a fallback file and the account's.
+            #expect(migrations.withLock { $0 } == Array(repeating: false, count: 6))
         }
     }
 
@@ -283,7 +336,7 @@ private final class StallingFileLayer: FileLayer {
         guard path.starts(with: directory) else { return files }
         seen.withLock { seen in
             seen.looks += 1
-            seen.wasOnMainThread = seen.wasOnMainThread || Thread.isMainThread
+            seen.wasOnMainThread = seen.wasOnMainThread || MainQueue.isHere
             seen.niceness.insert(clinux_nice())
             seen.levels.insert(clinux_io_level())
         }

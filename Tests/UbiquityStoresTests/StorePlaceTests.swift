@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Logging
 import Synchronization
 import SystemPackage
@@ -86,6 +87,49 @@ struct StorePlaceTests {
             let lines = log.lines.withLock { $0 }
             #expect(lines.count == (name == nil ? 0 : 1))
             if let name { #expect(lines.first?.hasPrefix("warning /home/ann/App/Notes.sqlite lies on a network file system (\(name))") == true) }
+        }
+    }
+
+    @Test("S-147: opening warns of a store, and of a written file beside it, on a network file system, and opens it; elsewhere it says nothing")
+    func openingOnNetwork() async throws {
+        try await withDevices(1) { devices, _ in
+            let device = devices[0]
+            let far = device.directory.appending("Far")
+            try FileManager.default.createDirectory(atPath: far.string, withIntermediateDirectories: true)
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.attachedDatabases = [
+                .local(at: far.appending("Local.sqlite"), migrator: migrator("CREATE TABLE window (id INTEGER PRIMARY KEY)"))
+            ]
+            let container = try await device.container()
+            /// Opens a store, twice where it can be: for one container, and so that it follows the account.
+            func warnings(at path: FilePath, farType: UInt32) async throws -> [String] {
+                let log = Lines()
+                let logger = Logger(label: "") { _ in log }
+                let fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { path in
+                    FileSystemFacts(type: path.starts(with: far) ? farType : 0xEF53, size: 1, available: 1)
+                }
+                for follows in [false, true] {
+                    let store =
+                        follows
+                        ? try await UbiquitousStore.open(
+                            at: path, options: options, container: "org.example.test", home: device.home, schema: personSchema, now: { Date() },
+                            logger: logger, fileSystem: fileSystem)
+                        : try await UbiquitousStore.open(
+                            at: path, options: options, in: container, schema: personSchema, now: { Date() }, logger: logger, fileSystem: fileSystem)
+                    try await store.execute("INSERT INTO person (id) VALUES (?)", [UUID().uuidString])
+                    try await store.close()
+                }
+                return log.lines.withLock { $0.filter { $0.hasPrefix("warning") } }
+            }
+            let (near, remote) = (device.directory.appending("Near.sqlite"), far.appending("Far.sqlite"))
+            func text(_ path: FilePath) -> String {
+                "warning \(path) lies on a network file system (NFS), where SQLite can lose or damage data; put the store on a disk of this machine."
+                    + " The container may stay where it is."
+            }
+            let local = far.appending("Local.sqlite")
+            #expect(try await warnings(at: remote, farType: 0x6969) == [text(remote), text(local), text(remote), text(local)])
+            #expect(try await warnings(at: near, farType: 0x6969) == [text(local), text(local)])
+            #expect(try await warnings(at: remote, farType: 0xEF53) == [])
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import Testing
 import UbiquityStores
 import UbiquityTesting
@@ -100,13 +101,22 @@ struct UniquenessTests {
         }
     }
 
+    /// Saves records of one name, each with a total of 7, on this thread.
+    private static func insertWaiting(_ keys: [String], into store: UbiquitousStore) throws {
+        try store.write { db in
+            for key in keys { try db.execute(sql: "INSERT INTO counter VALUES (?, 'm', 7)", arguments: [key]) }
+        }
+    }
+
     @Test("S-095: an app's election sets the survivor's columns, off the main thread, and every device comes to its result")
     func election() async throws {
-        let schema = SyncedSchema(migrator: migrator("CREATE TABLE counter (id TEXT NOT NULL PRIMARY KEY, name TEXT UNIQUE, total INTEGER)")) {
+        let elections = Mutex<[Bool]>([])
+        let sql = "CREATE TABLE counter (id TEXT NOT NULL PRIMARY KEY, name TEXT, total INTEGER)"
+        let schema = SyncedSchema(migrator: migrator(sql)) {
             SyncedTable(
-                "counter",
+                "counter", unique: [["name"]],
                 election: { duplicates in
-                    #expect(!Thread.isMainThread)
+                    elections.withLock { $0.append(MainQueue.isHere) }
                     return ["total": duplicates.reduce(0) { $0 + ($1["total"] as Int) }]
                 })
         }
@@ -115,13 +125,24 @@ struct UniquenessTests {
             for device in devices { stores.append(try await device.open(schema)) }
             try await stores[0].execute("INSERT INTO counter VALUES ('a', 'n', 1)")
             try await stores[1].execute("INSERT INTO counter VALUES ('b', 'n', 2)")
-            try await settle(stores[0], stores[1], stores[2])
-            try await settle(stores[0], stores[1], stores[2])
-            for store in stores { #expect(try await store.rows("SELECT id, total FROM counter") == [["a", "3"]]) }
-            // Once for a pair, not once for an exchange.
-            try await stores[2].execute("UPDATE counter SET total = 10")
-            try await settle(stores[2], stores[0], stores[1])
-            for store in stores { #expect(try await store.rows("SELECT total FROM counter") == [["10"]]) }
+            // The app does all of it on the main thread, and one save that it waits for there, which holds an election of its own.
+            try await onMainActor { [stores] in
+                #expect(MainQueue.isHere)
+                for _ in 0..<2 { try await settle(stores[0], stores[1], stores[2]) }
+                for store in stores { #expect(try await store.rows("SELECT id, total FROM counter") == [["a", "3"]]) }
+                // Once for a pair, not once for an exchange.
+                try await stores[2].execute("UPDATE counter SET total = 10")
+                try await settle(stores[2], stores[0], stores[1])
+                for store in stores { #expect(try await store.rows("SELECT total FROM counter") == [["10"]]) }
+                let before = elections.withLock { $0.count }
+                try Self.insertWaiting(["c", "d"], into: stores[0])
+                #expect(elections.withLock { $0.count } > before)
+                for _ in 0..<2 { try await settle(stores[0], stores[1], stores[2]) }
+                for store in stores {
+                    #expect(try await store.rows("SELECT id, total FROM counter ORDER BY id") == [["a", "10"], ["c", "14"]])
+                }
+            }
+            #expect(!elections.withLock { $0.contains(true) })
         }
     }
 

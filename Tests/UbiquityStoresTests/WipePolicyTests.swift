@@ -183,7 +183,7 @@ struct PauseTests {
         try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
     }
 
-    @Test("F-32: a store that is paused keeps all, over a restart and a purge of its content, and all goes out and in once it is resumed")
+    @Test("F-32: a store that is paused keeps all over a restart, and all goes out and in once it is resumed")
     func paused() async throws {
         try await withDevices(2) { devices, _ in
             let other = try await devices[1].open()
@@ -206,15 +206,64 @@ struct PauseTests {
             for ask in [{ try await store.rebuildFromUbiquitousContent() }, { _ = try await store.rollBaseline() }] {
                 await #expect { try await ask() } throws: { ($0 as? UbiquitousStoreError)?.code == .paused }
             }
-            // Somebody makes room meanwhile.
-            let content = try await devices[0].container().path.appending("CoreData/People")
-            try FileManager.default.moveItem(atPath: content.string, toPath: content.string + "-away")
-            try await store.publish()
-            #expect(try await keys(store) == ["a", "b"])
-            try FileManager.default.moveItem(atPath: content.string + "-away", toPath: content.string)
             try await store.resume()
             try await settle(store, other)
             for each in [store, other] { #expect(try await keys(each) == ["a", "b", "c"]) }
+        }
+    }
+
+    @Test(
+        "F-32: what was purged while a store was paused is lost nowhere: it keeps all, says what is gone once it is resumed, and puts it back when asked",
+        arguments: WipePolicyTests.Loss.allCases.filter { $0 != .epochs }, [false, true])
+    func purged(loss: WipePolicyTests.Loss, restarts: Bool) async throws {
+        try await withDevices(3) { devices, _ in
+            var store = try await devices[0].follow()
+            let other = try await devices[1].follow()
+            try await store.insert("before")
+            try await settle(store, other)
+            try await store.pause()
+            try await store.insert("paused")
+            // Somebody makes room, for good.
+            try loss.happen(to: try await devices[0].container())
+            if restarts {
+                try await store.close()
+                store = try await devices[0].follow()
+            }
+            try await store.publish()
+            try await store.insert("purged")
+            #expect(try await store.keys() == ["before", "paused", "purged"])
+            #expect(try await store.status().isPaused)
+            try await store.resume()
+            // Nothing is put there by itself, and nothing goes.
+            await #expect { try await store.settled() } throws: { ($0 as? UbiquitousStoreError)?.code == .suspended }
+            #expect(try await store.status().suspended != nil)
+            #expect(try await store.keys() == ["before", "paused", "purged"])
+            #expect(try await other.keys() == ["before"])
+            try await store.answerWipe(.republish)
+            try await store.settled()
+            let late = try await devices[2].follow()
+            try await late.settled()
+            #expect(try await late.keys() == ["before", "paused", "purged"])
+            for device in devices { #expect(try device.kept().list().isEmpty) }
+        }
+    }
+
+    @Test("F-32: where the content was removed on another device while a store was paused, what it had not sent is set aside and can be written back")
+    func removed() async throws {
+        try await withDevices(2) { devices, _ in
+            let (store, other) = (try await devices[0].follow(), try await devices[1].follow())
+            try await store.insert("sent")
+            try await settle(store, other)
+            try await store.pause()
+            try await store.insert("unsent")
+            try await other.removeAll()
+            try await store.publish()
+            #expect(try await store.keys() == ["sent", "unsent"])
+            try await store.resume()
+            try await settle(store, other)
+            #expect(try await store.keys() == [])
+            let entry = try #require(try devices[0].kept().list().first)
+            #expect(try devices[0].kept().changes(of: entry.id).flatMap(\.changes).map(\.record) == ["person/t:unsent"])
         }
     }
 

@@ -33,6 +33,8 @@ package struct ContainerFacts: Sendable {
     /// Where it lay when it was last used, where that is below another root; nil where it is not.
     package var before: FilePath?
     package var marks: [Mark]
+    /// What wipes that are under way, or were cut short, have left of its stores' contents.
+    package var remains: [FilePath] = []
 
     package init(
         identifier: String, account: String, place: PathFacts, state: KnownContainer.State, peer: String? = nil, before: FilePath? = nil,
@@ -60,6 +62,7 @@ package struct ContainerFacts: Sendable {
             identifier: known.identifier.description, account: account.name, place: PathFacts(at: known.path), state: known.state,
             peer: known.peer?.description,
             marks: names.sorted().map { Mark(name: $0, content: Self.content(of: directory.appending($0), peer: $0, files)) })
+        remains = ContainerWipe.remains(in: known.path)
         if let before = account.peers[identifier]?.root, before != account.root.path.string { self.before = FilePath(before) }
     }
 
@@ -109,6 +112,11 @@ extension ContainerFacts {
                     .fault, "\(ContainerAttachment.detached(reason)): its stores are suspended, and keep what they have",
                     "wait for the synchroniser if it has still to bring it; else let the app decide, or restore it")
             }
+        }
+        for directory in remains {
+            report(
+                .fault, "a wipe is under way, or was cut short: this is what is left of the stores' contents",
+                "let it come to its end, or go on with it: ubcontrol container wipe \(identifier)", at: directory)
         }
         if place.kind == .directory, !place.isReadable || !place.isWritable {
             report(.fault, "cannot be \(place.isReadable ? "written" : "read") by this user", "check its owner and mode")

@@ -89,7 +89,11 @@ extension RootFacts {
         }
         if case .failed(let file, let error) = rule {
             let remedy = "put the line *.nosync before all others of .stignore, and before its #include lines"
-            if error == .noSuchFileOrDirectory {
+            if error == .noSuchFileOrDirectory, account?.kind ?? .nothing == .nothing {
+                report(
+                    .remark, "the rule *.nosync is not there yet, and nothing of the account is that it would keep on this device",
+                    "nothing: the account's first container puts it there", at: file)
+            } else if error == .noSuchFileOrDirectory {
                 report(.fault, "the rule *.nosync is missing, so that Syncthing carries what must not leave this device", remedy, at: file)
             } else {
                 report(.fault, "cannot be read (\(error)), so that nobody knows whether *.nosync stays on this device", remedy, at: file)

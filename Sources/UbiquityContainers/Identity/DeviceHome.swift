@@ -79,6 +79,8 @@ public struct DeviceHome: Sendable, Hashable {
             let before = try? account
             var record = try files.record(of: name) ?? AccountRecord(token: UbiquityIdentityToken(UUID()))
             if let root { record.containersRoot = root.string }
+            // Before a container is used here. What hinders it is for the doctor to tell: an account works without.
+            StignoreRule.ensure(above: self.root(of: record), files: files.files)
             try files.write(record, of: name)
             try files.write(SignedIn(account: name.description), to: files.accountFile)
             Logger.ubiquity.info("\(name): signed in at \(path)\(before.map { $0 == name ? ", as before" : ", in the place of \($0)" } ?? "")")

@@ -30,14 +30,16 @@ package struct ItemListing: Sendable {
 
     /// The items, in order.
     ///
+    /// - Parameter check: is called before each directory; what it throws ends the listing.
     /// - Returns: their paths. Blocks while it lists directories.
-    package func items() -> [FilePath] {
+    package func items(_ check: () throws -> Void = {}) rethrows -> [FilePath] {
         guard isRecursive else { return roots }
         var items: [FilePath] = []
         for root in roots {
             if root != container { items.append(root) }
             guard PathFacts(at: root).kind == .directory, !ItemPath.isExcluded(root, in: container) else { continue }
-            DirectoryFacts.walk(root) { directory, _ in
+            try DirectoryFacts.walk(root) { directory, _ in
+                try check()
                 if directory.path != root { items.append(directory.path) }
                 var skipped: Set<FilePath.Component> = []
                 for entry in directory.entries {
@@ -60,7 +62,7 @@ package struct ItemListing: Sendable {
     /// - Returns: a line each, in order.
     /// - Throws: what the source throws; `CancellationError`.
     package func lines() async throws -> [Line] {
-        let paths = try await blocking { items() }
+        let paths = try await blockingCancellably { try items($0) }
         let statuses = try await source.statuses(of: paths)
         return paths.map { Line(path: $0.string, status: statuses[$0] ?? .unknown) }
     }

@@ -11,10 +11,13 @@ package struct ItemSurvey: Sendable {
 
     /// Walks; follows no link, and passes over what cannot be listed.
     ///
-    /// - Parameter container: its directory. Blocks while it lists all of it.
-    package init(of container: FilePath) {
+    /// - Parameters:
+    ///   - container: its directory. Blocks while it lists all of it.
+    ///   - check: is called before each directory; what it throws ends the walk.
+    package init(of container: FilePath, _ check: () throws -> Void = {}) rethrows {
         var pending = [container]
         while let directory = pending.popLast() {
+            try check()
             // What else lies there is asked for only where there is a copy, of which that may be the original.
             var hasCopies = false
             try? DirectoryScan.forEach(in: directory, sizes: true) { entry in

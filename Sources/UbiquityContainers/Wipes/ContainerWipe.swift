@@ -63,7 +63,7 @@ private struct Wiping {
         let stores = container.path.appending(UbiquityContainer.storesName)
         do {
             guard try files.kind(of: stores) != nil else { return }
-            try files.renameNew(stores, to: container.path.appending(".CoreData.\(UUID().uuidString).nosync"))
+            try files.renameNew(stores, to: ContainerWipe.newRemains(in: container.path))
             try files.syncDirectory(container.path)
         } catch {
             throw ContainerError(

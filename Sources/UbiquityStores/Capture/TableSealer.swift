@@ -140,8 +140,9 @@ struct TableSealer {
 
     private mutating func begin(_ place: Place, life: Int64) throws {
         var columns: ColumnSet = []
-        // A NULL at an insert is nobody's value, unless it stands in place of a default.
-        for column in shape.columns.indices where !row.isNull(shape.keyColumns.count + column) || shape.isSaid(.null, of: column) {
+        // A NULL at an insert is nobody's value, unless it stands in place of a default, or the table says otherwise.
+        for column in shape.columns.indices
+        where shape.writesNulls || !row.isNull(shape.keyColumns.count + column) || shape.isSaid(.null, of: column) {
             columns.insert(ColumnSet(column: column))
         }
         columns = shape.rules.completed(columns)

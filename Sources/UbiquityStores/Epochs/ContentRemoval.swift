@@ -39,8 +39,9 @@ extension UbiquitousStore {
     ///
     /// The epoch's mark is written first, durably: it decides, on this device at once, and on each other as soon as the mark is there. What this
     /// device had not sent is set aside, as is on each other device what had not reached this one; `ubcontrol kept` lists it. Then the store is
-    /// empty, and at once of use; the next exchange, of this device or another, removes the files, which mean nothing any more. After a crash on the way it
-    /// completes the removal.
+    /// empty, and the files of the content are removed, which mean nothing any more, but for those that another device has to set aside first: these go
+    /// with a later exchange. Meanwhile nothing goes out or comes in. When it returns, all that is done, and the store is at once of use. After a crash on
+    /// the way the next exchange completes the removal.
     ///
     /// - Parameter confirmation: names the content.
     /// - Returns: what was done on this device.

@@ -51,7 +51,7 @@ package struct KeptLogs: Sendable {
             let found = try files.namesIfThere(in: directory).filter { Self.isID($0) && $0.hasPrefix(id) }
             guard let only = found.first, found.count == 1, !id.isEmpty else {
                 throw UbiquitousStoreError(
-                    .unsupported,
+                    .notFound,
                     found.isEmpty
                         ? "Nothing is kept under “\(id)” in \(directory); see `ubcontrol kept list`."
                         : "“\(id)” is the beginning of \(found.count) names in \(directory); give more of it.", path: directory)

@@ -25,6 +25,8 @@ extension StoreEngine {
             Waypoint.removalMarked.pass()
             removal = try enter(next).removal
             try publishReceipt()
+            // Complete when it returns; what a crash leaves of the files goes with the next exchange of any device.
+            removeEnded()
         }
         guard let removal else { throw suspension }
         return removal
@@ -33,8 +35,8 @@ extension StoreEngine {
     /// Goes over to a later epoch: sets aside what had not been sent, and empties the store, in one transaction with what it knows.
     ///
     /// Each step before that may be repeated after a crash. This peer's place in the epoch is made when all is set aside, for then the
-    /// others may remove what it had in the one before. The exchange that follows removes the files of the epoch that has ended, of which there may be
-    /// very many.
+    /// others may remove what it had in the one before. The files of the epoch that has ended, of which there may be very many, are removed by the
+    /// removal itself on the device that asked for it, and by the exchange that follows on the others.
     ///
     /// - Parameter next: an epoch that a mark names.
     /// - Returns: the store's state, and what was done.
@@ -90,7 +92,7 @@ extension StoreEngine {
         if isPaused {
             return UbiquitousStoreError(
                 .paused,
-                "\(file.path) is paused: nothing goes out or in, and nothing is discarded, until it is resumed, by the app or with: ubcontrol store resume",
+                "\(file.path) is paused: nothing goes out or in, and nothing is discarded, until it is resumed, by the app or with: ubcontrol store resume \(file.path)",
                 path: file.path)
         }
         guard let container else {

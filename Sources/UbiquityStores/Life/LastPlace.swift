@@ -2,19 +2,42 @@ internal import Foundation
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Which file a store used last, over launches: so that an app hears at opening that the account is another than when it was closed.
+/// Which file a store used last, over launches: so that an app hears at opening that the account, or the container, is another than when it was closed.
 ///
-/// It is one line in `CoreDataUbiquitySupport/<file name>-place`. Where it is lost nothing is told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
+/// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and one with the container, which earlier versions did not write. Where it is lost nothing is
+/// told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
 struct LastPlace {
+    /// What was noted.
+    struct Note: Equatable {
+        var place: StoreTransition.Place
+        /// The container that the app named; nil where nothing says.
+        var container: ContainerIdentifier?
+
+        /// What has changed until a store is opened; nil where nothing has that an app hears of.
+        ///
+        /// What lies on this device while nobody is signed in is in no container.
+        func change(to place: StoreTransition.Place, in container: ContainerIdentifier) -> StoreTransition.Kind? {
+            if self.place.account != place.account { return StoreLife.Passage(from: self.place, to: place).kind }
+            guard place.account != nil, let before = self.container, before != container else { return nil }
+            return .containerChanged
+        }
+    }
+
     private let file: FilePath
 
     /// - Parameter store: the path that the app gave its store.
     init(of store: FilePath) { file = StoreFile.supportDirectory(of: store).appending("\(store.lastComponent!.string)-place") }
 
     /// What was noted; nil where the store has not been open, or the note cannot be read.
-    var place: StoreTransition.Place? {
+    var note: Note? {
         guard let bytes = FileManager.default.contents(atPath: file.string), bytes.count < 1000 else { return nil }
-        let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).first?.split(separator: " ", maxSplits: 1) ?? []
+        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map { $0.split(separator: " ", maxSplits: 1) }
+        guard let words = lines.first, let place = Self.place(words) else { return nil }
+        let container = lines.dropFirst().first { $0.count == 2 && $0[0] == "container" }.flatMap { try? ContainerIdentifier(String($0[1])) }
+        return Note(place: place, container: container)
+    }
+
+    private static func place(_ words: [Substring]) -> StoreTransition.Place? {
         if words == ["local"] { return .local }
         guard words.count == 2, let account = try? AccountName(String(words[1])) else { return nil }
         switch words[0] {
@@ -24,14 +47,14 @@ struct LastPlace {
         }
     }
 
-    /// Notes which file is in use.
-    func note(_ place: StoreTransition.Place) {
+    /// Notes which file is in use, of which container.
+    func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
         let line: String
         switch place {
         case .local: line = "local"
         case .fallback(let account): line = "fallback \(account)"
         case .account(let account): line = "account \(account)"
         }
-        try? Data("\(line)\n".utf8).write(to: URL(filePath: file.string), options: .atomic)
+        try? Data("\(line)\ncontainer \(container)\n".utf8).write(to: URL(filePath: file.string), options: .atomic)
     }
 }

@@ -25,7 +25,11 @@ struct StoreFiles: Sendable {
     func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         switch place {
         case .local:
-            let peer = try await blocking { try localPeer() }
+            let peer = try await blocking {
+                let peer = try localPeer()
+                try bringAlong(StoreFile.path(for: path, peer: peer, contentName: content))
+                return peer
+            }
             return try await open(peer, "", .local, identity: PeerIdentifier(account: peer.account, uuid: UUID()))
         case .fallback(let account):
             let peer = try await blocking { try home.peer(of: account, in: identifier) }
@@ -86,7 +90,10 @@ struct StoreFiles: Sendable {
     }
 
     /// Where the file of a place lies, or would; nil where that has not been settled.
-    func file(of place: StoreTransition.Place) throws -> FilePath? {
+    func file(of place: StoreTransition.Place) throws -> FilePath? { try file(of: place, in: identifier) }
+
+    /// Where the file of a place lies, or would, in the container of an identifier; nil where that has not been settled.
+    func file(of place: StoreTransition.Place, in identifier: ContainerIdentifier) throws -> FilePath? {
         let peer = try place.account.map { try home.knownPeer(of: $0, in: identifier) } ?? localPeers().first
         var kind = StoreFilePlace.store
         if case .fallback = place { kind = .fallback }

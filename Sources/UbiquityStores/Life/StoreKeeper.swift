@@ -55,19 +55,21 @@ actor StoreKeeper {
         _ = drive()
     }
 
-    /// Tells that the account is another than when the store was open last.
+    /// Tells that the account, or its container, is another than when the store was open last.
     ///
     /// Nobody can have been told before, nor can save to the other file: a handler of will-change has nothing to do.
     private func tellBeginning(_ store: UbiquitousStore) {
         let last = LastPlace(of: files.path)
-        if let before = last.place, before.account != life.place.account, let file = try? files.file(of: before) {
-            let passage = StoreLife.Passage(from: before, to: life.place)
-            origin = (StoreLocation(place: before, file: file), store.current)
-            tell(passage, store, isDone: false)
-            tell(passage, store, isDone: true)
+        if let before = last.note, let kind = before.change(to: life.place, in: files.identifier),
+            let file = try? files.file(of: before.place, in: before.container ?? files.identifier)
+        {
+            let passage = StoreLife.Passage(from: before.place, to: life.place)
+            origin = (StoreLocation(place: before.place, file: file), store.current)
+            tell(passage, store, isDone: false, as: kind)
+            tell(passage, store, isDone: true, as: kind)
             origin = nil
         }
-        last.note(life.place)
+        last.note(life.place, in: files.identifier)
         files.home.note(KnownStore(path: files.path, content: files.context.options.content, container: files.identifier))
     }
 
@@ -200,7 +202,7 @@ actor StoreKeeper {
             gatherIfNeeded()
         case .tellDidChange(let passage):
             tell(passage, store, isDone: true)
-            LastPlace(of: files.path).note(passage.to)
+            LastPlace(of: files.path).note(passage.to, in: files.identifier)
             report(store.current)
             let (engine, notices) = (store.current.engine, store.notices.broadcast)
             // It may be at an exchange, with a file system that does not answer.
@@ -343,9 +345,11 @@ actor StoreKeeper {
 
     /// Tells observers that the file will change, or has.
     @discardableResult
-    private func tell(_ passage: StoreLife.Passage, _ store: UbiquitousStore, isDone: Bool) -> StoreTransition {
+    private func tell(
+        _ passage: StoreLife.Passage, _ store: UbiquitousStore, isDone: Bool, as kind: StoreTransition.Kind? = nil
+    ) -> StoreTransition {
         let file = isDone ? store.file : prepared?.file.path ?? store.file
-        let transition = StoreTransition(kind: passage.kind, removed: origin!.location, added: StoreLocation(place: passage.to, file: file))
+        let transition = StoreTransition(kind: kind ?? passage.kind, removed: origin!.location, added: StoreLocation(place: passage.to, file: file))
         let notice = isDone ? StoreNotice.didChange(transition) : .willChange(transition)
         StoreLog(logger: logger, name: files.path.lastComponent!.string).write(notice, showsContents: false)
         store.notices.broadcast.post(notice)

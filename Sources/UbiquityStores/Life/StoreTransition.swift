@@ -13,6 +13,8 @@ public struct StoreTransition: Sendable, Hashable {
         case accountRemoved
         /// What the account's other devices had written has been taken in, and the fallback file gives way to the account's.
         case initialImportCompleted
+        /// The app names another container than when the store was open last, for the same account.
+        case containerChanged
     }
 
     /// Where a store keeps its records.

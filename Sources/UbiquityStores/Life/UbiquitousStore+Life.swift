@@ -31,9 +31,10 @@ extension UbiquitousStore {
     package static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
         now: @escaping @Sendable () -> Date, files: any FileLayer = LinuxFileLayer(), logger: Logger = .ubiquity,
-        moments: (@Sendable (KeeperMoment) async -> Void)? = nil
+        moments: (@Sendable (KeeperMoment) async -> Void)? = nil,
+        fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
     ) async throws -> UbiquitousStore {
-        let path = try checked(path, options)
+        let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         let home = try home ?? DeviceHome.standard()
         let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {

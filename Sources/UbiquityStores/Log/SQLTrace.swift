@@ -5,12 +5,19 @@ internal import TreeWatching
 /// Writes the statements that run to the log; see ``UbiquityLog/tracesSQL``.
 enum SQLTrace {
     /// Has the connections of a file tell what they run, where that is wanted.
-    static func install(in configuration: inout Configuration, of file: FilePath) {
+    ///
+    /// - Parameters:
+    ///   - configuration: that of the connections.
+    ///   - file: the file.
+    ///   - begins: is called before each statement of a connection too, for a connection has one trace.
+    static func install(in configuration: inout Configuration, of file: FilePath, beginning begins: @escaping @Sendable (Database) -> Void = { _ in })
+    {
         guard UbiquityLog.tracesSQL else { return }
         let name = file.lastComponent?.string ?? ""
         configuration.prepareDatabase { db in
-            db.trace { event in
+            db.trace { [unowned db] event in
                 guard case .statement(let statement) = event else { return }
+                begins(db)
                 let text = UbiquityLog.showsContents ? onOneLine(statement.expandedSQL) : withoutLiterals(statement.sql)
                 UbiquityLog.write("\(name): SQL: \(text)")
             }

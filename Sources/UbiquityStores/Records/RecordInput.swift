@@ -46,7 +46,7 @@ package struct RecordInput: Sendable {
         let path = FilePath(argument)
         var isDirectory: ObjCBool = false
         guard FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory) else {
-            throw UbiquitousStoreError(.fileSystem, "There is no file \(path) to import.", path: path)
+            throw UbiquitousStoreError(.notFound, "There is no file \(path) to import.", path: path)
         }
         guard isDirectory.boolValue else { return [try RecordInput(file: path, format: format)] }
         do {

@@ -20,7 +20,6 @@ struct SchemaInspector {
     static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
         var inspector = try SchemaInspector(db)
         var shapes: [TableShape] = []
-        if schema.tables.isEmpty { inspector.violations.append("No table is declared as synced: declare at least one SyncedTable.") }
         for (index, table) in schema.tables.enumerated() {
             if schema.tables[..<index].contains(where: { $0.name == table.name }) {
                 inspector.violations.append("Table “\(table.name)” is declared twice: declare it once.")

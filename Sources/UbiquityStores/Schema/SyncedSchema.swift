@@ -20,8 +20,8 @@ public struct SyncedSchema: Sendable {
     ///
     /// - Parameters:
     ///   - migrator: makes the tables. The store runs it when it opens; do not run it yourself.
-    ///   - tables: the tables that sync.
-    public init(migrator: DatabaseMigrator, @TablesBuilder tables: () -> [SyncedTable]) {
+    ///   - tables: the tables that sync; none for a store of ``StoreMetadata`` and local tables alone.
+    public init(migrator: DatabaseMigrator = DatabaseMigrator(), @TablesBuilder tables: () -> [SyncedTable] = { [] }) {
         self.migrator = migrator
         self.tables = tables()
     }

@@ -53,6 +53,8 @@ package struct TableShape: Sendable, Hashable {
     package var foreignKeys: [ForeignKey] = []
     /// Whether another synced table, or this one, refers to it.
     package var isParent = false
+    /// Whether a NULL at an insert is a value that somebody wrote, rather than nobody's.
+    package var writesNulls = false
     /// Columns that stay on the device.
     package var localColumns: [String] = []
     /// What an insert gives the other columns that it does not name.

@@ -61,4 +61,12 @@ extension JournalMode {
         case .delete: "EXTRA"
         }
     }
+
+    /// The number by which SQLite gives that back; a greater one is more durable.
+    var synchronousLevel: Int32 {
+        switch self {
+        case .wal: 1
+        case .delete: 3
+        }
+    }
 }

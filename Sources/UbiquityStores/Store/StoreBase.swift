@@ -133,6 +133,12 @@ final class StoreBase: Sendable {
         await runner?.stop()
     }
 
+    /// Does what an app wants done on the writer's queue, of which no pragma makes saves less durable.
+    func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard let durability = file.durability else { return try body() }
+        return try durability.watching(body)
+    }
+
     /// Makes what is committed durable.
     func syncWriteAheadLog() throws {
         try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
@@ -161,9 +167,20 @@ final class StoreBase: Sendable {
         }
     }
 
-    /// The same for what marked records show, outside of the database's threads.
+    /// Finds out what marked records show, outside of the database's threads.
+    ///
+    /// An app's election runs on another thread than the caller's, which may be the main one: GRDB does what is waited for on the thread that waits.
     func resolveSealed() {
-        resolve()
+        if sealer.elections.isEmpty {
+            resolve()
+        } else {
+            let done = DispatchSemaphore(value: 0)
+            DispatchQueue.global().async { [self] in
+                resolve()
+                done.signal()
+            }
+            done.wait()
+        }
         runner?.wake()
     }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
@@ -9,6 +10,8 @@ internal import UbiquityContainers
 struct StoreFile {
     let path: FilePath
     let pool: any DatabaseWriter
+    /// Watches what an app does on the writer's connection; nil of a file that is only read.
+    let durability: DurabilityGuard?
     let shapes: [TableShape]
     let migrations: [String]
     let hasChecks: Bool
@@ -68,10 +71,12 @@ struct StoreFile {
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
             case .current: break
             }
-            var configuration = traced(configuration, path)
+            let durability = DurabilityGuard(journalMode, attached: attached)
+            var configuration = traced(configuration, path, durability)
+            durability.install(in: &configuration, isTraced: UbiquityLog.tracesSQL)
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
-            let file = try prepare(path, pool, schema: schema, newState: standing == .absent ? newState : nil)
+            let file = try prepare(path, pool, durability, schema: schema, newState: standing == .absent ? newState : nil)
             Waypoint.openPrepared.pass()
             return file
         } catch let error as DatabaseError {
@@ -143,20 +148,24 @@ struct StoreFile {
         return configuration
     }
 
-    private static func traced(_ given: Configuration, _ path: FilePath) -> Configuration {
+    private static func traced(_ given: Configuration, _ path: FilePath, _ durability: DurabilityGuard? = nil) -> Configuration {
         var configuration = given
-        SQLTrace.install(in: &configuration, of: path)
+        SQLTrace.install(in: &configuration, of: path) { db in if !db.configuration.readonly { durability?.statementBegins() } }
         return configuration
     }
 
-    private static func prepare(_ path: FilePath, _ pool: any DatabaseWriter, schema: SyncedSchema, newState: StoreState?) throws -> StoreFile {
+    private static func prepare(
+        _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState?
+    ) throws -> StoreFile {
         if newState != nil {
             try schema.migrator.migrate(pool)
             Waypoint.openMigrated.pass()
         } else {
             // Whoever writes waits for another process's import: a store that is as it was left is only read.
             let found = try pool.read { db in
-                try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
+                try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map {
+                    try StoreFile(path, pool, $0, schema, db, durability)
+                }
             }
             if let found { return found }
         }
@@ -167,13 +176,17 @@ struct StoreFile {
                 try newState.insert(db)
             }
             try db.execute(sql: StoreMetadata.statement)
-            return try StoreFile(path, pool, StoreInstaller.install(shapes, db), schema, db)
+            return try StoreFile(path, pool, StoreInstaller.install(shapes, db), schema, db, durability)
         }
     }
 
-    private init(_ path: FilePath, _ pool: any DatabaseWriter, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database) throws {
+    private init(
+        _ path: FilePath, _ pool: any DatabaseWriter, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database,
+        _ durability: DurabilityGuard? = nil
+    ) throws {
         self.path = path
         self.pool = pool
+        self.durability = durability
         self.shapes = shapes
         migrations = try schema.migrator.appliedMigrations(db)
         hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!

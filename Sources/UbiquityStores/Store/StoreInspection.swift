@@ -81,7 +81,7 @@ package struct StoreInspection: Sendable {
         try queue.write { db in
             let history = ConflictHistory(db)
             guard let conflict = try history[id] else {
-                throw UbiquitousStoreError(.unsupported, "\(file) lists no conflict \(id); see `ubcontrol store conflicts`.", path: file)
+                throw UbiquitousStoreError(.notFound, "\(file) lists no conflict \(id); see: ubcontrol store conflicts \(file)", path: file)
             }
             try history.restore(conflict)
             return conflict
@@ -111,7 +111,7 @@ package struct StoreInspection: Sendable {
 
     /// The store file that a path means: itself, or the one account's file of the path that an app gave its store, or of a directory in which there are stores.
     static func resolve(_ path: FilePath) throws -> FilePath {
-        guard path.lastComponent != nil else { throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file.", path: path) }
+        guard path.lastComponent != nil else { throw UbiquitousStoreError(.notFound, "“\(path)” names no store file.", path: path) }
         let files = files(at: path)
         if files == [path] { return path }
         var isDirectory: ObjCBool = false
@@ -131,7 +131,7 @@ package struct StoreInspection: Sendable {
                         : "There is no store at \(path), nor any below \(support)")
                         + ": name the path that the app gave its store, or its SQLite file; `ubcontrol store list` lists those that are known."
                 }
-            throw UbiquitousStoreError(.fileSystem, reason, path: path)
+            throw UbiquitousStoreError(.notFound, reason, path: path)
         }
         return only
     }

@@ -48,9 +48,7 @@ enum StorePlace {
     ///   - file: where the app wants its store; its directory need not be there.
     ///   - fileSystem: tells what a path lies on.
     ///   - logger: takes the warning.
-    static func warn(
-        of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }, logger: Logger = .ubiquity
-    ) {
+    static func warn(of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts?, logger: Logger) {
         var directory = file.removingLastComponent()
         while true {
             if let facts = fileSystem(directory) {

@@ -99,7 +99,7 @@ extension UbiquitousStore: DatabaseWriter {
         let base = current
         base.pool.asyncBarrierWriteWithoutTransaction { result in
             guard self.isCurrent(base) else { return self.asyncBarrierWriteWithoutTransaction(updates) }
-            updates(result)
+            base.watching { updates(result) }
             if case .success(let db) = result { base.sealNoted(db) }
         }
     }
@@ -109,7 +109,7 @@ extension UbiquitousStore: DatabaseWriter {
         let base = current
         base.pool.asyncWriteWithoutTransaction { db in
             guard self.isCurrent(base) else { return self.asyncWriteWithoutTransaction(updates) }
-            updates(db)
+            base.watching { updates(db) }
             base.sealNoted(db)
         }
     }
@@ -123,7 +123,7 @@ extension UbiquitousStore: DatabaseWriter {
     private func sealing<Result>(_ base: StoreBase, _ db: Database, _ updates: (Database) throws -> Result) rethrows -> Result? {
         guard isCurrent(base) else { return nil }
         defer { base.sealNoted(db) }
-        return try updates(db)
+        return try base.watching { try updates(db) }
     }
 
     /// Finds out what is shown once a body has written, whether it throws or not.

@@ -1,5 +1,6 @@
 package import Foundation
 public import GRDB
+package import Logging
 internal import Synchronization
 public import SystemPackage
 internal import TreeWatching
@@ -78,9 +79,10 @@ public final class UbiquitousStore: Sendable {
     @concurrent
     package static func open(
         at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
-        copying: (@Sendable (StoreMigration) -> Void)? = nil
+        copying: (@Sendable (StoreMigration) -> Void)? = nil, logger: Logger = .ubiquity,
+        fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
     ) async throws -> UbiquitousStore {
-        let path = try checked(path, options)
+        let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         _ = try options.container(or: container.identifier.description)
         for file in options.writtenFiles(at: path) { try StorePlace.check(file, in: container) }
         let context = StoreContext(options: options, schema: schema, now: now, files: container.files)
@@ -90,10 +92,13 @@ public final class UbiquitousStore: Sendable {
         return UbiquitousStore(base, context)
     }
 
-    /// Sees that a store can be opened so.
+    /// Sees that a store can be opened so, and warns where its file had better lie elsewhere.
     ///
     /// - Returns: the path, absolute.
-    static func checked(_ path: FilePath, _ options: Options) throws(UbiquitousStoreError) -> FilePath {
+    static func checked(
+        _ path: FilePath, _ options: Options, logger: Logger = .ubiquity,
+        fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
+    ) throws(UbiquitousStoreError) -> FilePath {
         if let fault = PathComponentRule.fault(in: options.contentName) {
             throw UbiquitousStoreError(.invalidSchema, "The content name \(options.contentName.debugDescription) \(fault); use one like Notes.")
         }
@@ -105,7 +110,7 @@ public final class UbiquitousStore: Sendable {
         if let path = options.contentPath, let fault = UbiquitousStore.Options.fault(inContentPath: path) {
             throw UbiquitousStoreError(.unsupported, "The contentPath “\(path)” \(fault); name one like CoreData/Shared/Notes.", path: path)
         }
-        for file in options.writtenFiles(at: path) { StorePlace.warn(of: file) }
+        for file in options.writtenFiles(at: path) { StorePlace.warn(of: file, fileSystem: fileSystem, logger: logger) }
         return path
     }
 
@@ -177,7 +182,7 @@ public final class UbiquitousStore: Sendable {
             }
             let outcome: (Result, Bool)? = try await base.pool.write { db in
                 guard isCurrent(base) else { return nil }
-                let result = try updates(db)
+                let result = try base.watching { try updates(db) }
                 return (result, try base.seal(db))
             }
             guard let (result, isMarked) = outcome else { return nil }

@@ -13,13 +13,13 @@ extension ContainerSurvey {
         let full = PathFacts.absolute(path)
         guard try Self.kind(of: full, files) == .directory else {
             throw UbiquitousStoreError(
-                .fileSystem, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
+                .notFound, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
         }
         guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
             try Self.kind(of: full.appending(UbiquityContainer.markDirectoryName), files) == .directory
         else {
             throw UbiquitousStoreError(
-                .fileSystem, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
+                .notFound, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
                 path: full)
         }
         self.account = account.string

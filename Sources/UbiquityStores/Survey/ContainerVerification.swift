@@ -36,13 +36,13 @@ package struct ContainerVerification: Sendable, Codable {
             guard FilePath(content).components.allSatisfy({ $0.kind == .regular }), !content.isEmpty, FilePath(content).isRelative,
                 Self.isDirectory(layout.directory, files)
             else {
-                throw UbiquitousStoreError(.fileSystem, "\(full) has no content “\(content)”; `ubwatch status` lists what it has.", path: full)
+                throw UbiquitousStoreError(.notFound, "\(full) has no content “\(content)”; `ubwatch status` lists what it has.", path: full)
             }
             contents = [verify(layout)]
         } else {
             guard Self.isDirectory(parent, files) || Self.isDirectory(full.appending(UbiquityContainer.markDirectoryName), files) else {
                 throw UbiquitousStoreError(
-                    .fileSystem,
+                    .notFound,
                     "\(full) is neither a container nor a content; name <containers root>/<account>/<container identifier>, or a directory in its CoreData.",
                     path: full)
             }

@@ -25,6 +25,8 @@ package struct StoreExchange: Sendable, Codable, Equatable {
     package var epoch: Int64
     /// Why the store takes no part in it, in words; nil where nothing hinders it.
     package var hindrance: String?
+    /// Whether that is that the store's content, or its place in it, is gone from the container.
+    package var isContentGone = false
     /// How many logs wait to go out.
     package var unpublished = 0
     /// Whether something was written that is in no log yet.

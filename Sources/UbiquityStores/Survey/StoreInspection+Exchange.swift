@@ -46,7 +46,7 @@ private struct ExchangeReader {
     mutating func exchange() throws -> StoreExchange {
         let marks = try EpochMarks(of: layout, files: files)
         var found = StoreExchange(knowledge: knowledge.listed, epoch: max(state.epoch, marks.present))
-        found.hindrance = hindrance(marks)
+        (found.hindrance, found.isContentGone) = hindrance(marks)
         found.unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
         found.isNoted = try StoreSummary.isNoted(db)
         let peers = try files.namesIfThere(in: layout.directory).compactMap { PeerIdentifier($0) }.sorted()
@@ -63,16 +63,18 @@ private struct ExchangeReader {
         return found
     }
 
-    private func hindrance(_ marks: EpochMarks) -> String? {
+    private func hindrance(_ marks: EpochMarks) -> (String?, isContentGone: Bool) {
         if marks.present > state.epoch {
-            return "the content's epoch is \(marks.present), and the store is in \(state.epoch): the app has not followed yet"
+            return ("the content's epoch is \(marks.present), and the store is in \(state.epoch): the app has not followed yet", false)
         }
-        guard (try? files.kind(of: layout.directory)) == .directory else { return "the content's directory \(layout.directory) is not there" }
-        guard state.attached else { return "the store has not attached to the container yet" }
+        guard (try? files.kind(of: layout.directory)) == .directory else {
+            return ("the content's directory \(layout.directory) is not there", state.attached)
+        }
+        guard state.attached else { return ("the store has not attached to the container yet", false) }
         guard (try? files.kind(of: layout.logs(of: state.peer, epoch: state.epoch))) == .directory else {
-            return "the store's own directory is gone from the container: \(layout.logs(of: state.peer, epoch: state.epoch))"
+            return ("the store's own directory is gone from the container: \(layout.logs(of: state.peer, epoch: state.epoch))", true)
         }
-        return nil
+        return (nil, false)
     }
 
     private mutating func list(_ peers: [PeerIdentifier]) throws {

@@ -75,7 +75,7 @@ extension StoreInspection {
     /// - Parameter path: the path that the app gave its store.
     /// - Returns: `local`, `fallback` or `account`, and the account; empty while nobody is signed in.
     package static func lastPlace(of path: FilePath) -> (place: String, account: String)? {
-        switch LastPlace(of: path).place {
+        switch LastPlace(of: path).note?.place {
         case .local?: ("local", "")
         case .fallback(let account)?: ("fallback", account.description)
         case .account(let account)?: ("account", account.description)

@@ -203,7 +203,7 @@ extension StoreInspection {
             return (state, try StoreKnowledge.all(state, db))
         }
         guard !state.paused else {
-            throw UbiquitousStoreError(.paused, "\(file) is paused: resume it first, with: ubcontrol store resume", path: file)
+            throw UbiquitousStoreError(.paused, "\(file) is paused: resume it first, with: ubcontrol store resume \(file)", path: file)
         }
         let layout = ContentLayout(container: container.path, content: state.content)
         guard state.attached, container.attachment(of: state.peer) == .attached,

@@ -1,5 +1,6 @@
 import Foundation
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -11,7 +12,12 @@ struct ContainerReading: Sendable {
     /// Which directory the container was when it was first seen; nil where it has not been.
     let first: DirectoryIdentity?
 
-    func facts() throws -> (WatchFacts, DirectoryIdentity?) {
+    /// Looks.
+    ///
+    /// - Parameter check: is called before each directory of items; what it throws ends the look.
+    /// - Returns: the facts, and which directory the container is.
+    /// - Throws: `UbiquitousStoreError` where there is no container, and what `check` throws.
+    func facts(_ check: () throws -> Void = {}) throws -> (WatchFacts, DirectoryIdentity?) {
         let identity = DirectoryIdentity(of: path)
         var facts = WatchFacts(
             time: Date(), path: path.string, account: path.removingLastComponent().lastComponent?.string ?? "",
@@ -26,13 +32,13 @@ struct ContainerReading: Sendable {
             } else if let peer = facts.device.peer, facts.device.wasAttached, !survey.attached.contains(peer) {
                 facts.presence = .unmarked
             }
-        } catch let error as UbiquitousStoreError where isKnown && error.code == .fileSystem && error.cause == nil {
+        } catch let error as UbiquitousStoreError where isKnown && error.code == .notFound {
             // One that is there and may not be listed is neither.
             facts.presence = identity == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)
         if facts.presence != .gone, options.walksItems {
-            let items = ItemSurvey(of: path)
+            let items = try ItemSurvey(of: path, check)
             facts.storage.documents = .init(files: items.files, bytes: items.bytes)
             for copy in items.copies { add(copy, to: &facts.troubles) }
         }
@@ -111,7 +117,8 @@ struct ContainerReading: Sendable {
 
     private func add(_ copy: ItemPath.UnresolvedCopy, to troubles: inout WatchFacts.Troubles) {
         let since = (try? FileFacts(of: copy.path))?.modificationDate
-        let reason = "\(copy.original) was changed \(copy.device.map { "by \($0) " } ?? "")at the same time elsewhere; this copy lost"
+        // The copy's name says which device made it, and that may be this one.
+        let reason = "\(copy.original) was changed on two devices at the same time; this copy\(copy.device.map { ", of device \($0)," } ?? "") lost"
         let subject = copy.path.string.dropFirst(path.string.count + 1)
         troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
     }
@@ -157,7 +164,8 @@ struct ContainerReading: Sendable {
             return
         }
         for entry in entries where entry.container == facts.container && entry.account == facts.account && entry.restored == nil {
-            let reason = "\(entry.changes) changes of records had not gone out when the content was removed; see `ubcontrol kept`"
+            let reason =
+                "\(counted(entry.changes, "change")) of records had not gone out when the content was removed; see `ubcontrol kept show \(entry.id)`"
             facts.troubles.add(
                 .init(kind: .kept, subject: entry.id, reason: reason, since: entry.time, store: entry.content), limit: options.troubles)
         }

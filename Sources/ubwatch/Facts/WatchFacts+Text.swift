@@ -1,5 +1,6 @@
 import Foundation
 import Rainbow
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -81,7 +82,7 @@ extension WatchFacts {
             let statuses = items.byStatus.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             lines.append("items: \(items.count)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
         }
-        let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map { "\($0) \(kind.text)" } }
+        let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map(kind.text) }
         if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts`".yellow) }
         return lines
     }
@@ -106,14 +107,16 @@ extension AccountState {
 }
 
 extension WatchFacts.Trouble.Kind {
-    /// What there are several of, in words.
-    var text: String {
-        switch self {
-        case .copy: "conflict copies"
-        case .conflict: "values that lost"
-        case .held: "held records"
-        case .quarantined: "quarantined files"
-        case .kept: "things set aside"
-        }
+    /// So many of them, in words.
+    func text(_ count: Int) -> String {
+        let words =
+            switch self {
+            case .copy: ("conflict copy", "conflict copies")
+            case .conflict: ("value that lost", "values that lost")
+            case .held: ("held record", "held records")
+            case .quarantined: ("quarantined file", "quarantined files")
+            case .kept: ("thing set aside", "things set aside")
+            }
+        return "\(count) \(count == 1 ? words.0 : words.1)"
     }
 }

@@ -48,11 +48,16 @@ actor WatchReader {
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
-        async let statuses = items()
-        let (read, identity) = try await blocking { try reading.facts() }
+        // What is no container is refused before anything below it is listed, which may be very much.
+        let isContainer = PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory
+        async let early = isContainer ? items() : nil
+        let (read, identity) = try await blockingCancellably { try reading.facts($0) }
         if first == nil { first = identity }
         var facts = read
-        if let items = await statuses, facts.presence != .gone { facts.items = items }
+        let found = await early
+        let statuses = isContainer || facts.presence == .gone ? found : await items()
+        try Task.checkCancellation()
+        if let statuses, facts.presence != .gone { facts.items = statuses }
         return facts.judged
     }
 

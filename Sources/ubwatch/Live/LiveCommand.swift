@@ -3,6 +3,7 @@ import CLinux
 import Foundation
 import Rainbow
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// Runs `ubwatch CONTAINER`.
@@ -26,7 +27,7 @@ struct LiveCommand: AsyncParsableCommand {
 
             ENVIRONMENT AND STATUS
             NO_COLOR, if set, is taken as --no-color. SIGINT, SIGTERM and SIGHUP end it as q does, with status 0, and the terminal is as it was before. \
-            2 where there is no such container, or with --all none is known; 64 for wrong usage.
+            64 for wrong usage, where there is no such container, or with --all none is known.
 
             EXAMPLES
             ubwatch ~/.local/share/ubiquity/containers/ann/org.example.notes
@@ -95,22 +96,19 @@ struct LiveCommand: AsyncParsableCommand {
 
     private func containers(_ home: DeviceHome?) throws -> [FilePath] {
         guard let container else {
-            guard let home else { throw ValidationError("There is no device home; name one with --home, or a container.") }
+            guard let home else { throw Refusal("There is no device home; name one with --home, or a container.") }
             let known: [KnownContainer]
             do { known = try KnownContainer.list(in: home) } catch {
-                printError("Error: \(error)".printable)
-                throw ExitCode(2)
+                throw Refusal("\(error)", status: error.code == .signedOut ? ToolExit.usage : ToolExit.failure)
             }
             guard !known.isEmpty else {
-                printError("Error: \(home.path) knows no containers yet; an app makes one, or: ubcontrol container create IDENTIFIER")
-                throw ExitCode(2)
+                throw Refusal("\(home.path) knows no containers yet; an app makes one, or: ubcontrol container create IDENTIFIER")
             }
             return known.map(\.path)
         }
         let path = PathFacts.absolute(FilePath(container))
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
-            printError("Error: \(path) is not a container; name <containers root>/<account>/<container identifier>.".printable)
-            throw ExitCode(2)
+            throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }
         return [path]
     }

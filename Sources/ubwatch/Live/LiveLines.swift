@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 
 /// The view without a terminal: one line, or one object, a change.
@@ -48,7 +49,7 @@ struct LiveLines {
 
     private static func line(_ change: ContainerChange, json: Bool, hasSeveral: Bool) -> String {
         // Of its texts and numbers every one has a form in JSON.
-        if json { return (try? JSONOutput.line(change)) ?? "{}" }
+        if json { return (try? jsonLine(change)) ?? "{}" }
         let name = hasSeveral ? (change.container.split(separator: "/").last.map { "\($0): " } ?? "") : ""
         return "\(change.time.formatted(.iso8601)) \(name)\(change.text)".printable
     }

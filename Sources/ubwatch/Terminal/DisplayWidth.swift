@@ -1,3 +1,5 @@
+import ToolSupport
+
 /// How much room text takes in a terminal.
 ///
 /// Scalar by scalar, as most terminals reckon: they do not agree on what a sequence of joined emoji takes.

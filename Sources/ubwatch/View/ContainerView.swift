@@ -41,7 +41,11 @@ struct ContainerView: Sendable {
         (self.facts, failure, names) = (facts, nil, PeerNames(facts))
     }
 
-    mutating func fail(_ reason: String) { failure = reason }
+    mutating func fail(_ reason: String) {
+        failure = reason
+        // An empty pane says why.
+        if facts == nil { stale = Set(Pane.allCases) }
+    }
 
     mutating func take(_ new: [ContainerChange], at now: Date) {
         guard !new.isEmpty else { return }

@@ -48,7 +48,7 @@ struct DetailMaker {
             field("peer", peer.peer), field("store", "\(store.name), epoch \(store.epoch)"), field("device", peer.device ?? "not known"),
             field("app", peer.app ?? "not known"),
             field("receipt", peer.seen.map { "\(date($0)), \(Age.text(of: $0, at: now))" } ?? "none"),
-            field("wrote", "\(peer.logs) logs, \(WatchFacts.size(peer.bytes)), the last \(peer.last)"),
+            field("wrote", "\(WatchFacts.amount(peer.logs, "log")), \(WatchFacts.size(peer.bytes)), the last \(peer.last)"),
         ]
         if !(facts?.attached.contains(name) ?? true) { lines.append(.init("has no attachment mark here", .yellow)) }
         if peer.isForked { lines.append(.init("has two logs of one sequence: its identifier was in use in two places at once", .yellow)) }

@@ -20,6 +20,12 @@ struct TableMaker {
         }
     }
 
+    /// What an empty table says: before the container has been looked at nobody can tell that there is nothing.
+    private func nothing(_ words: String) -> String {
+        if facts != nil { return words }
+        return view.failure.map { "the container cannot be read: \($0)" } ?? "looking at the container"
+    }
+
     /// A store's peers, each with what it has read of each other.
     private var peers: Table {
         let stores = facts?.stores ?? []
@@ -49,7 +55,7 @@ struct TableMaker {
                 rows.append(.init(id: "\(store.name)/\(peer.peer)", cells: cells, target: .peer(peer.peer, store: store.name)))
             }
         }
-        return Table(columns: columns, rows: rows, empty: "no peer has a directory in a store here")
+        return Table(columns: columns, rows: rows, empty: nothing("no peer has a directory in a store here"))
     }
 
     /// How much a peer has read of another, and how much not.
@@ -95,7 +101,7 @@ struct TableMaker {
             rows.append(.init(id: store.path, cells: cells, target: .store(store.content)))
         }
         rows.sort { $0.cells[0].text < $1.cells[0].text }
-        return Table(columns: columns, rows: rows, empty: "no stores in this container")
+        return Table(columns: columns, rows: rows, empty: nothing("no stores in this container"))
     }
 
     private func amount(_ count: Int?, isGood: Bool = true) -> Table.Cell {
@@ -121,7 +127,7 @@ struct TableMaker {
             let name = String(line.path.dropFirst(prefix))
             return .init(id: line.path, cells: [.init(line.status.rawValue, Self.style(of: line.status)), .init(name)], target: .item(line.path))
         }
-        return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? "no items in this container")
+        return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? nothing("no items in this container"))
     }
 
     private static func style(of status: ItemStatus) -> CellStyle {
@@ -145,14 +151,14 @@ struct TableMaker {
                 cells: [.init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason)],
                 target: .trouble(index))
         }
-        return Table(columns: columns, rows: rows, empty: "nothing is held, quarantined or in conflict, as far as is known")
+        return Table(columns: columns, rows: rows, empty: nothing("nothing is held, quarantined or in conflict, as far as is known"))
     }
 
     private var storage: Table {
         let columns: [Table.Column] = [
             .init(title: "Kind", isFixed: true), .init(title: "Files", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Share"),
         ]
-        guard let storage = facts?.storage else { return Table(columns: columns, empty: "nothing is known yet") }
+        guard let storage = facts?.storage else { return Table(columns: columns, empty: nothing("")) }
         let kinds: [(String, WatchFacts.Amount)] = [
             ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
             ("receipts", storage.receipts), ("marks", storage.marks), ("being written", storage.temporary), ("other", storage.other),

@@ -100,7 +100,8 @@ struct ViewLayout {
         for name in names.prefix(most) {
             var pieces = [StyledText(name, .bold)]
             if let store = facts.stores.first(where: { $0.name == name }) {
-                pieces.append(StyledText(" epoch \(store.epoch), \(store.logs) logs of \(store.peers.count) peers"))
+                pieces.append(
+                    StyledText(" epoch \(store.epoch), \(WatchFacts.amount(store.logs, "log")) of \(WatchFacts.amount(store.peers.count, "peer"))"))
             }
             for local in facts.localStores where local.content == name {
                 pieces.append(StyledText(", local storage \(local.usesLocalStorage ? 1 : 0)", local.usesLocalStorage ? .yellow : .plain))
@@ -116,7 +117,9 @@ struct ViewLayout {
             screen.put(pieces, row: row, column: 0)
             row += 1
         }
-        if names.count > most { screen.put("and \(names.count - most) more stores", row: row - 1, column: max(0, columns - 22), style: .dim) }
+        if names.count > most {
+            screen.put("and \(WatchFacts.amount(names.count - most, "more store"))", row: row - 1, column: max(0, columns - 22), style: .dim)
+        }
     }
 
     private mutating func drawGraph() {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SystemPackage
+import ToolSupport
 import TreeWatching
 
 /// Runs `ubwatch wait`.
@@ -19,7 +20,7 @@ struct WaitCommand: AsyncParsableCommand {
             those of --store; one of these that is not there yet is waited for.
 
             Exit status 0 as soon as it is so; 4 where it was not so in time, with what is waited for on standard error; 3 where the container is \
-            gone; 1 where it cannot be read, or no store of this device is known; 64 for wrong usage.
+            gone; 1 where it cannot be read, or no store of this device is known; 64 for wrong usage, or where it is no container.
 
             EXAMPLES
             ubwatch wait --until current --timeout 60 ~/Sync/alice/org.example.notes && notes list
@@ -58,23 +59,22 @@ struct WaitCommand: AsyncParsableCommand {
         do {
             outcome = try await Waiter(goal: until, reader: reader, pause: quietFor.value, deadline: timeout.map { begun + $0.value }).run()
         } catch let error as TreeWatchingError {
-            printError("ubwatch: \(error.message)".printable)
-            throw WatchExit.failure
+            throw Refusal(error.message.printable, status: error.code == .notFound ? ToolExit.usage : ToolExit.failure)
         }
         let (word, reasons, exit): (String, [String], ExitCode?) =
             switch outcome {
             case .reached: ("reached", [], nil)
-            case .timedOut(let reasons): ("timedOut", reasons, WatchExit.timedOut)
-            case .gone(let words): ("gone", [words], WatchExit.gone)
-            case .hopeless(let words): ("hopeless", [words], WatchExit.failure)
+            case .timedOut(let reasons): ("timedOut", reasons, ToolExit.timedOut)
+            case .gone(let words): ("gone", [words], ToolExit.gone)
+            case .hopeless(let words): ("hopeless", [words], ToolExit.failure)
             }
         if json {
             let seconds = begun.duration(to: .now) / .seconds(1)
-            print(try JSONOutput.line(Output(goal: until, outcome: word, path: reader.path.string, seconds: seconds, reasons: reasons)))
+            print(try jsonLine(Output(goal: until, outcome: word, path: reader.path.string, seconds: seconds, reasons: reasons)))
         } else {
             if outcome == .reached { print(until.rawValue) }
             if case .timedOut = outcome { printError("Not \(until.rawValue) in time:") }
-            for reason in reasons { printError("\(exit == WatchExit.timedOut ? "  " : "")\(reason.printable)") }
+            for reason in reasons { printError("\(exit == ToolExit.timedOut ? "  " : "")\(reason.printable)") }
         }
         if let exit { throw exit }
     }

@@ -1,0 +1,70 @@
+package import ArgumentParser
+internal import Foundation
+
+extension AsyncParsableCommand {
+    /// Runs a tool's command line, tells what went wrong, and ends the process.
+    ///
+    /// A command line that is not understood is answered with the usage of the command that it comes closest to, and with the command that may have been meant. What a command
+    /// refuses or fails at once it runs is told in one line that begins with `Error:`.
+    ///
+    /// - Parameters:
+    ///   - arguments: the words behind the tool's name.
+    ///   - status: how the tool ends with an error that has no status of its own; nil for 1.
+    package static func runTool(_ arguments: [String], status: @Sendable (any Error) -> ExitCode? = { _ in nil }) async {
+        let parsed: any ParsableCommand
+        do {
+            parsed = try await asyncParseAsRoot(arguments)
+        } catch {
+            end(parsing: error, arguments)
+        }
+        do {
+            var command = parsed
+            if var waiting = command as? any AsyncParsableCommand { try await waiting.run() } else { try command.run() }
+        } catch {
+            end(running: error, arguments, status)
+        }
+    }
+}
+
+extension ParsableCommand {
+    /// Runs a tool's command line as `AsyncParsableCommand.runTool(_:status:)` does.
+    package static func runTool(_ arguments: [String]) {
+        let parsed: any ParsableCommand
+        do {
+            parsed = try parseAsRoot(arguments)
+        } catch {
+            end(parsing: error, arguments)
+        }
+        do {
+            var command = parsed
+            try command.run()
+        } catch {
+            end(running: error, arguments, { _ in nil })
+        }
+    }
+
+    fileprivate static func end(parsing error: any Error, _ arguments: [String]) -> Never {
+        // Help, versions and completions come as errors, too.
+        let code = exitCode(for: error)
+        guard code != .success, let hint = CommandSuggestion(for: arguments, of: Self.self) else { exit(withError: error) }
+        writeError("\(fullMessage(for: error))\n\(hint.text)\n")
+        exit(withError: code)
+    }
+
+    fileprivate static func end(running error: any Error, _ arguments: [String], _ status: (any Error) -> ExitCode?) -> Never {
+        let code: ExitCode
+        switch error {
+        case is CleanExit, is ExitCode: exit(withError: error)
+        case let refusal as Refusal: code = refusal.status
+        case is ValidationError: code = ToolExit.usage
+        default: code = status(error) ?? ToolExit.failure
+        }
+        let message = error is ValidationError ? self.message(for: error) : text(of: error)
+        writeError("Error: \(message.printableLines)\n")
+        // A word that was taken for a container may have been meant as a command.
+        if code == ToolExit.usage, let hint = CommandSuggestion(for: arguments, of: Self.self) { writeError("\(hint.text)\n") }
+        exit(withError: code)
+    }
+
+    private static func text(of error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? String(describing: error) }
+}
