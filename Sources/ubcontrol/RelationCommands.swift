@@ -81,6 +81,46 @@ struct HeldCommand: AsyncParsableCommand {
     }
 }
 
+/// Runs `ubcontrol store moved`.
+struct MovedCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "moved",
+        abstract: "List the records that show another value than was written, since another record holds that.",
+        discussion: """
+            One line for a record and a column: what was written there, which record holds it by an exclusive rule of the app, and what is shown instead. \
+            What was written is shown again as soon as nobody else holds it. Exit status 0, also where there are none.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Flag(help: "Print a JSON object a line: record, column, written, shown, holder.")
+    var json = false
+
+    func run() async throws {
+        for moved in try store.look({ try $0.moved() }) {
+            if json {
+                try printJSON(
+                    Report(
+                        record: moved.record.text, column: moved.column, written: moved.written.description, shown: moved.shown.description,
+                        holder: moved.holder.text))
+            } else {
+                print(
+                    "\(moved.record.text)  \(moved.column): \(moved.written) was written, which \(moved.holder.text) holds; \(moved.shown) is shown"
+                        .printable)
+            }
+        }
+    }
+
+    private struct Report: Encodable {
+        var record: String
+        var column: String
+        var written: String
+        var shown: String
+        var holder: String
+    }
+}
+
 private func words(_ fields: [Conflict.Field]) -> String { fields.map { "\($0.column)=\($0.value)" }.joined(separator: ", ") }
 
 private func dictionary(_ fields: [Conflict.Field]) -> [String: String] {

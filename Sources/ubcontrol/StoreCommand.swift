@@ -23,7 +23,7 @@ struct StoreCommand: AsyncParsableCommand {
         subcommands: [
             StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
             StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
-            ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self,
+            ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self, MovedCommand.self,
             CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
         ]
     )

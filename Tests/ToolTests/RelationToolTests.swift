@@ -50,6 +50,28 @@ struct RelationToolTests {
         }
     }
 
+    @Test("ubcontrol store moved lists which record shows another value, what was written, and which record holds it")
+    func moved() async throws {
+        try await withDevices(2) { devices in
+            func save(_ device: ToolDevice) async throws {
+                let arguments = ["upgrade", "--schema", "3", "--query", "SELECT 1", "--execute", "SELECT 1", "--home", device.home.string]
+                #expect(try await Tool.run("ubiquity-simulate", arguments).status == 0)
+            }
+            for device in devices { try await save(device) }
+            // Each without the other's.
+            for (number, device) in devices.enumerated() {
+                let sql = "INSERT INTO seat VALUES ('s\(number)', 4)"
+                #expect(try await Tool.run("/usr/bin/sqlite3", [storeFile(of: device).string, sql]).status == 0)
+            }
+            for device in devices { try await save(device) }
+            let file = try storeFile(of: devices[1]).string
+            let listed = try await Tool.run("ubcontrol", ["store", "moved", file]).output
+            #expect(listed == "seat/t:s0  number: 4 was written, which seat/t:s1 holds; NULL is shown\n")
+            let json = try await Tool.run("ubcontrol", ["store", "moved", file, "--json"]).output
+            #expect(json == #"{"column":"number","holder":"seat/t:s1","record":"seat/t:s0","shown":"NULL","written":"4"}"# + "\n")
+        }
+    }
+
     private func storeFile(of device: ToolDevice) throws -> FilePath {
         let path = try #require(FileManager.default.subpathsOfDirectory(atPath: device.home.string).first { $0.hasSuffix("/store/Things.sqlite") })
         return device.home.appending(path)

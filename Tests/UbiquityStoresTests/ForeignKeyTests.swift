@@ -134,7 +134,9 @@ struct ForeignKeyTests {
                 note TEXT, PRIMARY KEY (list, song)) WITHOUT ROWID;
             CREATE TABLE mark (id TEXT NOT NULL PRIMARY KEY, l TEXT, s TEXT, FOREIGN KEY (l, s) REFERENCES entry (list, song));
             """
-        let schema = SyncedSchema(migrator: migrator(sql)) { ["mark", "entry", "list", "song"].map { SyncedTable($0) } }
+        let schema = SyncedSchema(migrator: migrator(sql)) {
+            ["mark", "entry", "list", "song"].map { SyncedTable($0, unique: $0 == "song" ? [["isrc"]] : []) }
+        }
         let entries = "SELECT list, song, quote(note) FROM entry ORDER BY 1, 2"
         try await withDevices(3) { devices, _ in
             let (a, b, c) = (try await devices[0].open(schema), try await devices[1].open(schema), try await devices[2].open(schema))
@@ -197,7 +199,7 @@ struct ForeignKeyTests {
                 CREATE TABLE song (id TEXT NOT NULL PRIMARY KEY, isrc TEXT UNIQUE);
                 CREATE TABLE entry (list TEXT NOT NULL, song TEXT NOT NULL REFERENCES song (id), note TEXT, PRIMARY KEY (list, song));
                 """)
-        ) { ["song", "entry"].map { SyncedTable($0) } }
+        ) { ["song", "entry"].map { SyncedTable($0, unique: $0 == "song" ? [["isrc"]] : []) } }
         try await withDevices(2) { devices, _ in
             let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
             try await a.execute("INSERT INTO song VALUES ('sA', 'x')")
@@ -225,7 +227,9 @@ struct ForeignKeyTests {
             CREATE TABLE part (k TEXT NOT NULL, l TEXT, m TEXT, PRIMARY KEY (k), FOREIGN KEY (k, l) REFERENCES pair (a, b));
             CREATE TABLE pair (a TEXT NOT NULL, b TEXT NOT NULL, PRIMARY KEY (a, b));
             """
-        let schema = SyncedSchema(migrator: migrator(sql)) { ["p", "typed", "x", "y", "part", "pair"].map { SyncedTable($0) } }
+        let schema = SyncedSchema(migrator: migrator(sql)) {
+            ["p", "typed", "x", "y", "part", "pair"].map { SyncedTable($0, unique: $0 == "p" ? [["other"]] : []) }
+        }
         try await withDevices(1) { devices, _ in
             await #expect {
                 try await devices[0].open(schema)

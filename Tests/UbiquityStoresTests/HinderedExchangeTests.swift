@@ -72,7 +72,7 @@ struct HinderedExchangeTests {
                 CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE, low, high);
                 CREATE TRIGGER range BEFORE UPDATE ON person WHEN NEW.low > NEW.high BEGIN SELECT RAISE(ABORT, 'out of range'); END;
                 """)
-        ) { SyncedTable("person") }
+        ) { SyncedTable("person", unique: [["email"]]) }
         try await withDevices(3) { devices, _ in
             let (left, right, third) = try await (devices[0].open(schema), devices[1].open(schema), devices[2].open(schema))
             try await left.execute("INSERT INTO person VALUES ('a', 'e', 1, 9)")
@@ -96,7 +96,7 @@ struct HinderedExchangeTests {
             SyncedSchema(
                 migrator: migrator(
                     "CREATE TABLE node (id TEXT NOT NULL PRIMARY KEY, name TEXT UNIQUE, parent TEXT NOT NULL REFERENCES node, body TEXT); \(index)")
-            ) { SyncedTable("node") }
+            ) { SyncedTable("node", unique: [["name"]]) }
         }
         try await withDevices(3) { devices, _ in
             let (left, right) = (try await devices[0].open(schema("")), try await devices[1].open(schema("")))

@@ -34,7 +34,10 @@ struct MusicShopTests {
     ]
 
     private static func schema(key: String = "TEXT NOT NULL PRIMARY KEY") -> SyncedSchema {
-        SyncedSchema(migrator: migrator(sql(key: key))) { tables.map { SyncedTable($0) } }
+        SyncedSchema(migrator: migrator(sql(key: key))) {
+            let unique = ["media_type": "name", "genre": "name", "customer": "email"]
+            tables.map { name in SyncedTable(name, unique: unique[name].map { [[$0]] } ?? []) }
+        }
     }
 
     /// Fills a plain database, whose rows refer to each other as a shop's do.

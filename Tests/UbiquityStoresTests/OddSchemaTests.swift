@@ -40,7 +40,7 @@ struct OddSchemaTests {
                     """)
             ) {
                 SyncedTable("event")
-                SyncedTable("life")
+                SyncedTable("life", unique: [["held"]])
             }
             try await expectAlike(
                 schema, "SELECT event.*, life.* FROM event LEFT JOIN life ON event = id ORDER BY id",
@@ -106,7 +106,7 @@ struct OddSchemaTests {
                 CREATE TABLE doc (id TEXT NOT NULL PRIMARY KEY, kind TEXT, body TEXT);
                 CREATE UNIQUE INDEX slugs ON doc (json_extract(body, '$.slug')) WHERE kind = 'json';
                 """)
-        ) { SyncedTable("doc") }
+        ) { SyncedTable("doc", unique: [["json_extract(body, '$.slug')"]]) }
         try await expectAlike(
             schema, "SELECT * FROM doc ORDER BY id",
             [

@@ -18,7 +18,7 @@ struct RecordImportTests {
             CREATE TABLE plain (x);
             """)
     ) {
-        SyncedTable("folder")
+        SyncedTable("folder", unique: [["code"]])
         SyncedTable("note", columns: ["best": .maximum], excluding: ["local"])
         SyncedTable("part")
         SyncedTable("counted", assignsIntegerKeys: true)

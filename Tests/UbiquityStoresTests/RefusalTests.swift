@@ -35,7 +35,7 @@ struct RefusalTests {
             SyncedTable("keyless")
             SyncedTable("nullable")
             SyncedTable("folded")
-            SyncedTable("uniquely")
+            SyncedTable("uniquely", unique: [["x"]])
             SyncedTable("child")
             SyncedTable("hiding")
             SyncedTable("untyped")

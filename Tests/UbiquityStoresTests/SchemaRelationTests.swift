@@ -24,11 +24,11 @@ struct SchemaRelationTests {
         if version == 1 {
             return SyncedSchema(migrator: migrator(Self.first)) {
                 SyncedTable("album")
-                SyncedTable("song", excluding: ["seen"])
+                SyncedTable("song", unique: [["code"]], excluding: ["seen"])
             }
         }
         return twoVersions(Self.first, Self.second) {
-            SyncedTable("track", excluding: ["seen"], formerly: ["song"], formerColumns: ["number": ["code"]])
+            SyncedTable("track", unique: [["number"]], excluding: ["seen"], formerly: ["song"], formerColumns: ["number": ["code"]])
             SyncedTable("album")
         }
     }

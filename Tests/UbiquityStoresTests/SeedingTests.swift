@@ -260,7 +260,7 @@ struct RelatedSeedingTests {
         """
     private let schema = SyncedSchema(migrator: migrator(tables)) {
         SyncedTable("sighting")
-        SyncedTable("bird")
+        SyncedTable("bird", unique: [["name"]])
     }
 
     private func seed(in directory: FilePath, _ prefix: String) throws -> FilePath {

@@ -13,7 +13,7 @@ struct UniquenessTests {
         CREATE TABLE letter (id TEXT NOT NULL PRIMARY KEY, person TEXT REFERENCES person (id) ON DELETE CASCADE, text TEXT);
         """
     private static let schema = SyncedSchema(migrator: migrator(sql)) {
-        SyncedTable("person")
+        SyncedTable("person", unique: [["email"]])
         SyncedTable("letter")
     }
     private static let people = "SELECT id, quote(email), quote(name), quote(phone) FROM person ORDER BY id"
@@ -151,7 +151,7 @@ struct UniquenessTests {
         let sql = "CREATE TABLE account (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE, nick TEXT UNIQUE)"
         let schema = SyncedSchema(migrator: migrator(sql)) {
             // The value of the second election is the smaller: by equal stamps the first one's would win.
-            SyncedTable("account", election: { duplicates in ["nick": duplicates.count == 2 ? "top" : "mid"] })
+            SyncedTable("account", unique: [["email"], ["nick"]], election: { duplicates in ["nick": duplicates.count == 2 ? "top" : "mid"] })
         }
         try await withDevices(3) { devices, _ in
             var stores: [UbiquitousStore] = []
@@ -169,7 +169,7 @@ struct UniquenessTests {
             CREATE TABLE site (id TEXT NOT NULL PRIMARY KEY, host TEXT, deleted INTEGER NOT NULL DEFAULT 0);
             CREATE UNIQUE INDEX site_host ON site (lower(host) DESC) WHERE deleted = 0;
             """
-        let schema = SyncedSchema(migrator: migrator(sql)) { SyncedTable("site") }
+        let schema = SyncedSchema(migrator: migrator(sql)) { SyncedTable("site", unique: [["lower(host)"]]) }
         try await withDevices(2) { devices, _ in
             let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
             try await a.execute("INSERT INTO site VALUES ('1', 'X.org', 0), ('2', 'y.org', 1)")

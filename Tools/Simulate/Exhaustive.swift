@@ -15,7 +15,7 @@ struct Exhaustive {
             name: "child", keys: ["id"], columns: ["parent", "text"],
             definitions: ["parent": "TEXT REFERENCES parent (id) ON DELETE CASCADE"],
             references: [.init(columns: ["parent"], parent: "parent", orphan: .held)]),
-        SimulatedTable(name: "parent", keys: ["id"], columns: ["email", "name"], definitions: ["email": "TEXT UNIQUE"]),
+        SimulatedTable(name: "parent", keys: ["id"], columns: ["email", "name"], definitions: ["email": "TEXT UNIQUE"], indexed: [["email"]]),
     ]
 
     /// What a peer may do; `#` is the history's number.

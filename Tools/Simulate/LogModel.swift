@@ -132,6 +132,13 @@ struct LogModel {
         return lives
     }
 
+    /// When a column of one of several records that are one was written.
+    func stamp(of column: String, of keys: [[RecordValue]], in table: SimulatedTable) -> (time: Int64, peer: String) {
+        let policy = table.policies[column] ?? .lastWriter
+        let winners = keys.compactMap { winner(ObjectID(table: table.name, key: $0), column, policy) }
+        return greatest(winners, policy).map { ($0.time, $0.peer) } ?? (0, "")
+    }
+
     /// What a column of one of several records that are one holds: the greatest that any of them does.
     func value(_ column: String, of keys: [[RecordValue]], in table: SimulatedTable) -> RecordValue {
         let policy = table.policies[column] ?? .lastWriter

@@ -7,6 +7,8 @@ struct RelationModel {
         var table: String
         var key: [RecordValue]
         var values: [String: RecordValue]
+        /// The keys of the records.
+        var living: [[RecordValue]]
     }
 
     private let model: LogModel
@@ -31,6 +33,44 @@ struct RelationModel {
                     if values == nil { isStable = false }
                 }
             }
+        }
+        for table in model.tables { for rule in table.exclusive { exclude(rule, table) } }
+    }
+
+    /// Gives all but one of the records that hold the same by a rule another value.
+    private mutating func exclude(_ rule: SimulatedTable.Exclusive, _ table: SimulatedTable) {
+        let moved = rule.columns.last!
+        let rows = shown[table.name] ?? [:]
+        func held(_ values: [String: RecordValue]) -> [RecordValue]? {
+            let held = rule.columns.map { values[$0]! }
+            return held.contains(.null) ? nil : held
+        }
+        func stamp(_ key: [RecordValue]) -> (time: Int64, peer: String) {
+            rule.columns.map { model.stamp(of: $0, of: entities[table.name]![key]!.living, in: table) }.max { $0 < $1 }!
+        }
+        let ranked = rows.keys.filter { held(rows[$0]!) != nil }.sorted { one, other in
+            let (first, second) = (stamp(one), stamp(other))
+            return first == second ? RecordValue.precedes(one, other) : first > second
+        }
+        var taken: Set<[RecordValue]> = []
+        var losers: [[RecordValue]] = []
+        for key in ranked where !taken.insert(held(rows[key]!)!).inserted { losers.append(key) }
+        let inOrder = losers.enumerated().sorted { one, other in
+            let (first, second) = (rows[one.element]![moved]!, rows[other.element]![moved]!)
+            return first == second ? one.offset < other.offset : RecordValue.precedes([first], [second])
+        }
+        for (_, key) in inOrder {
+            var values = rows[key]!
+            if rule.showsNull {
+                values[moved] = .null
+            } else {
+                while taken.contains(held(values)!) {
+                    guard case .integer(let number) = values[moved]! else { break }
+                    values[moved] = .integer(number + 1)
+                }
+                taken.insert(held(values)!)
+            }
+            shown[table.name]![key] = values
         }
     }
 
@@ -82,7 +122,8 @@ struct RelationModel {
             guard let shown = living.map({ resolved($0, table) }).min(by: RecordValue.precedes) else { continue }
             for key in keys { meanings[table.name, default: [:]][key] = shown }
             let values = table.columns.map { ($0, model.value($0, of: living, in: table)) }
-            entities[table.name, default: [:]][shown] = Entity(table: table.name, key: shown, values: Dictionary(uniqueKeysWithValues: values))
+            entities[table.name, default: [:]][shown] = Entity(
+                table: table.name, key: shown, values: Dictionary(uniqueKeysWithValues: values), living: living)
         }
     }
 

@@ -26,8 +26,12 @@ struct SimulatedTable: Sendable {
     var indexes: [String] = []
     /// Columns with few values, so that records meet under uniqueness rules.
     var few: Set<String> = []
+    /// Rules that have an index, by which records are one.
+    var indexed: [[String]] = []
     /// Rules that have no index.
     var unique: [[String]] = []
+    /// Rules by which one of two records shows another value: the last column, NULL or the next free number.
+    var exclusive: [Exclusive] = []
     var references: [Reference] = []
     /// The types of key columns that are not TEXT.
     var keyTypes: [String: String] = [:]
@@ -51,7 +55,8 @@ struct SimulatedTable: Sendable {
     init(
         name: String, keys: [String], columns: [String], policies: [String: MergePolicy] = [:], groups: [[String]] = [], later: [String: Int] = [:],
         excluded: [String] = [], hasRowid: Bool = true, definitions: [String: String] = [:], constraints: [String] = [], indexes: [String] = [],
-        few: Set<String> = [], unique: [[String]] = [], references: [Reference] = [], elected: String? = nil
+        few: Set<String> = [], indexed: [[String]] = [], unique: [[String]] = [], exclusive: [Exclusive] = [], references: [Reference] = [],
+        elected: String? = nil
     ) {
         self.name = name
         self.keys = keys
@@ -65,9 +70,17 @@ struct SimulatedTable: Sendable {
         self.constraints = constraints
         self.indexes = indexes
         self.few = few
+        self.indexed = indexed
         self.unique = unique
+        self.exclusive = exclusive
         self.references = references
         self.elected = elected
+    }
+
+    /// A rule by which two records that hold the same stay two.
+    struct Exclusive: Sendable {
+        var columns: [String]
+        var showsNull: Bool
     }
 
     static let all = plain + related
@@ -110,11 +123,19 @@ struct SimulatedTable: Sendable {
         SimulatedTable(
             name: "seat", keys: ["id"], columns: ["person", "place"],
             definitions: ["person": "TEXT UNIQUE REFERENCES person (id) ON DELETE NO ACTION", "place": "TEXT"],
-            indexes: ["CREATE UNIQUE INDEX seat_place ON seat (abs(place) % 5) WHERE place IS NOT NULL"],
+            indexes: ["CREATE UNIQUE INDEX seat_place ON seat (abs(place) % 5) WHERE place IS NOT NULL"], indexed: [["person"], ["abs(place) % 5"]],
             references: [Reference(columns: ["person"], parent: "person", orphan: .held)]),
         SimulatedTable(
+            name: "song", keys: ["id"], columns: ["team", "position", "shelf", "title"],
+            definitions: [
+                "team": "TEXT REFERENCES team (id) ON DELETE CASCADE", "position": "INTEGER", "shelf": "INTEGER",
+            ],
+            constraints: ["UNIQUE (team, position)"], few: ["position", "shelf"],
+            exclusive: [Exclusive(columns: ["team", "position"], showsNull: false), Exclusive(columns: ["shelf"], showsNull: true)],
+            references: [Reference(columns: ["team"], parent: "team", orphan: .held)]),
+        SimulatedTable(
             name: "person", keys: ["id"], columns: ["email", "name", "team"],
-            definitions: ["email": "TEXT UNIQUE", "team": "TEXT REFERENCES team (id) ON DELETE SET NULL"], few: ["email"],
+            definitions: ["email": "TEXT UNIQUE", "team": "TEXT REFERENCES team (id) ON DELETE SET NULL"], few: ["email"], indexed: [["email"]],
             references: [Reference(columns: ["team"], parent: "team", orphan: .null)]),
         SimulatedTable(
             name: "team", keys: ["id"], columns: ["code", "name", "lead"],
@@ -146,7 +167,8 @@ struct SimulatedTable: Sendable {
     func synced(version: Int) -> SyncedTable {
         func isThere(_ column: String) -> Bool { (later[column] ?? 1) <= version }
         return SyncedTable(
-            name, columns: policies.filter { isThere($0.key) }, together: groups, unique: unique, excluding: Set(excluded),
+            name, columns: policies.filter { isThere($0.key) }, together: groups, unique: indexed + unique,
+            exclusive: exclusive.map { .init($0.columns, to: $0.showsNull ? .null : .nextFree) }, excluding: Set(excluded),
             assignsIntegerKeys: assignsIntegerKeys, election: elected.map(Self.election))
     }
 
@@ -190,7 +212,7 @@ struct SimulatedTable: Sendable {
         if references.contains(where: { $0.columns.contains(column) }) {
             return "'k\(number % (references.contains { $0.columns.count > 1 } ? 3 : 6))'"
         }
-        return few.contains(column) ? "'\(number % 4)'" : String(number)
+        return few.contains(column) ? definitions[column]?.hasPrefix("INTEGER") == true ? "\(number % 4)" : "'\(number % 4)'" : String(number)
     }
 
     /// A condition that one key fulfils.

@@ -60,11 +60,13 @@ struct Upgrade: AsyncParsableCommand {
                 sql: """
                     CREATE TABLE parent (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE);
                     CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent TEXT REFERENCES parent (id) ON DELETE CASCADE);
+                    CREATE TABLE seat (id TEXT NOT NULL PRIMARY KEY, number INTEGER UNIQUE);
                     """)
         }
         return SyncedSchema(migrator: migrator) {
             SyncedTable("child")
-            SyncedTable("parent")
+            SyncedTable("parent", unique: [["email"]])
+            SyncedTable("seat", exclusive: [["number"]])
         }
     }()
 

@@ -58,7 +58,7 @@ public enum PeopleStore {
                 table.column("state", .text)
             }
         }
-        return SyncedSchema(migrator: migrator) { SyncedTable("person") }
+        return SyncedSchema(migrator: migrator) { SyncedTable("person", unique: [["email"]]) }
     }()
 
     /// Opens the people of whoever is signed in; while nobody is, those of this device.

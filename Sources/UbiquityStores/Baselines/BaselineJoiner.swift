@@ -125,8 +125,11 @@ struct BaselineJoiner {
             for (_, mapping) in related[..<index] { try CaptureTriggers(mapping.shape).suspended(db) { try Self.empty(mapping.shape, db) } }
             return filled
         }
-        // The writer has shown no row without its parent, but anybody may be the writer.
-        for (_, mapping) in related { try RelationTables(shape: mapping.shape).markOrphans(db) }
+        // The writer has shown no row without its parent, and none of two that a rule forbids, but anybody may be the writer, also one without the rule.
+        for (_, mapping) in related {
+            try RelationTables(shape: mapping.shape).markOrphans(db)
+            try RelationTables(shape: mapping.shape).markDuplicates(db)
+        }
         return filled.union(related.map(\.mapping.shape.name))
     }
 

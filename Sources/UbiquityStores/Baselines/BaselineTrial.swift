@@ -35,7 +35,8 @@ package final class BaselineTrial {
         witness = try DatabaseQueue(path: file.path.string)
         sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: { Date(timeIntervalSince1970: 1_800_000_000) },
-            elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
+            elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
+            choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
         layout = ContentLayout(container: directory, content: Self.contentName)
         try FileManager.default.createDirectory(atPath: layout.temporary(of: peer, epoch: Self.epoch).string, withIntermediateDirectories: true)
     }

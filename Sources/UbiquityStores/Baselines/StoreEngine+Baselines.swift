@@ -78,7 +78,9 @@ extension StoreEngine {
     private func joined(_ id: BaselineID, _ header: BaselineHeader) throws -> LogImporter.Outcome? {
         let reason: String
         do {
-            return try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
+            return try file.mendingDerived {
+                try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
+            }
         } catch {
             guard let refusal = BaselineJoiner.refusal(error) else { throw error }
             reason = refusal

@@ -63,6 +63,23 @@ package struct CaptureTriggers {
         }
     }
 
+    /// Makes the triggers anew.
+    ///
+    /// Of several triggers SQLite runs that first which was made last. Where ours put back a value, an app's that computes a derived table from the row must
+    /// have seen the value before it is put back: so it is made again behind ours.
+    ///
+    /// - Parameter db: in a transaction.
+    /// - Throws: GRDB's errors.
+    func install(_ db: Database) throws {
+        for statement in triggers { try db.execute(sql: statement) }
+        guard !shape.rules.policies.isEmpty, !shape.derived.isEmpty else { return }
+        let derived = Set(shape.derived.map { $0.lowercased() })
+        for trigger in try AppTrigger.all(db) where trigger.table == shape.name.lowercased() && !trigger.written.isDisjoint(with: derived) {
+            try db.execute(sql: "DROP TRIGGER \(trigger.name.quotedIdentifier)")
+            try db.execute(sql: trigger.sql)
+        }
+    }
+
     /// Does something to the whole table of which nothing is to be noted.
     ///
     /// Triggers are asked for each row, whether they note it or not, and keep SQLite from emptying a table at once (sqlite.org/lang_delete.html#truncateopt).
@@ -75,7 +92,7 @@ package struct CaptureTriggers {
     func suspended<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
         for statement in triggers where statement.hasPrefix("DROP") { try db.execute(sql: statement) }
         let result = try body()
-        for statement in triggers { try db.execute(sql: statement) }
+        try install(db)
         return result
     }
 }

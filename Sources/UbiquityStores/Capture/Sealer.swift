@@ -16,6 +16,8 @@ struct Sealer: Sendable {
     var largeValueSize = Int.max
     /// The app's elections, by table.
     var elections: [String: SyncedTable.Election] = [:]
+    /// What the app shows in place of what another record holds, by table and column.
+    var choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
 
     /// Seals all that is noted and not sealed.
     ///
@@ -85,7 +87,8 @@ struct Sealer: Sendable {
         orderedPeers.insert(state.peer, as: own)
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let resolver = Resolver(
-            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice)
+            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice,
+            choices: choices)
         try resolver.resolve()
         notice = resolver.notice
         var body = LogBodyBuilder()

@@ -1,12 +1,28 @@
+internal import GRDB
+
 /// Saves of rows that show other records than the one with their key, or that one otherwise than it was written.
 extension TableSealer {
     /// The records that a row shows; none where it is exactly its record's registers.
     func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try related?.table.asides(under: key).filter { $0.state == .shown } ?? [] }
 
     /// A save of a row is a save of one of the records that it shows, whose stamp is then the latest.
-    mutating func write(_ columns: ColumnSet, to record: AsideRecord) throws {
+    ///
+    /// - Parameters:
+    ///   - columns: what is written.
+    ///   - changed: what of it the save has changed; the rest is one value with that, and stays what the records hold, whatever the row shows.
+    ///   - record: the record that is written.
+    ///   - members: all that the row shows.
+    /// - Throws: GRDB's errors.
+    mutating func write(_ columns: ColumnSet, changed: ColumnSet, to record: AsideRecord, of members: [AsideRecord]) throws {
         var record = record
-        for column in columns.numbers { record.registers.values[column] = value(column) }
+        var joined = record.registers
+        if columns != changed, members.count > 1 {
+            let peers = try StoreKnowledge.peers(db)
+            for member in members where member.registers.key != joined.key { joined.join(member.registers, rules: shape.rules, peers: peers) }
+        }
+        for column in columns.numbers {
+            record.registers.values[column] = changed.contains(ColumnSet(column: column)) ? value(column) : joined.values[column]
+        }
         record.registers.clock.set(columns, to: stamp)
         try related!.table.put(record)
         try related!.table.markUnresolved(record.registers.key)

@@ -11,7 +11,7 @@ struct TableSealer {
 
     let shape: TableShape
     let stamp: Stamp
-    private let db: Database
+    let db: Database
     private let values: LargeValues
     let clocks: ClockTable
     let row: RawStatement
@@ -122,18 +122,21 @@ struct TableSealer {
             try endAll(members)
             return try begin(place, life: try clocks.revive(key) + 1)
         }
-        try write(shape.rules.completed(changed), place, former.clock)
+        try write(changed, place, former.clock)
     }
 
-    /// Gives columns of a row that was there the stamp of this save.
-    private mutating func write(_ columns: ColumnSet, _ place: Place, _ former: RecordClock) throws {
+    /// Gives columns of a row that was there, and what is one value with them, the stamp of this save.
+    private mutating func write(_ changed: ColumnSet, _ place: Place, _ former: RecordClock) throws {
+        let columns = shape.rules.completed(changed)
         var clock = former
         clock.set(columns, to: stamp)
         try clocks.set(clock, at: place)
         guard !columns.isEmpty else { return }
         let key = key
         let members = try derivation(of: key)
-        if let first = members.first(where: { $0.registers.key == key }) ?? members.first { return try write(columns, to: first) }
+        if let first = members.first(where: { $0.registers.key == key }) ?? members.first {
+            return try write(columns, changed: changed, to: first, of: members)
+        }
         try emit(life: clock.life, columns: columns)
         try related?.tables.noteWritten(related!.index, key, columns, value: value)
     }

@@ -44,22 +44,24 @@ extension StoreEngine {
     func enter(_ next: Int64) throws -> (state: StoreState, removal: ContentRemoval) {
         Waypoint.epochSeen.pass()
         let marks = try EpochMarks(of: layout, files: files)
-        let (state, removal) = try file.importing { db in
-            try sealer.seal(db)
-            Waypoint.epochSealed.pass()
-            var state = try StoreState.read(db)
-            let entry = KeptEntry(
-                ending: state, reason: .contentRemoved, schema: sealer.schemaVersion, store: file.path.string, time: now())
-            let unsent = UnsentLogs(
-                state: state, known: marks.knowledge(of: state.epoch), layout: layout, kept: container!.home.kept, files: files, db: db)
-            let outcome = try unsent.setAside(as: entry)
-            try place.makeDirectories(of: state.peer, epoch: next)
-            Waypoint.epochPlaced.pass()
-            try file.empty(db)
-            (state.epoch, state.sequence, state.predecessor, state.receipt) = (next, 0, nil, 0)
-            try state.update(db)
-            Waypoint.epochEmptied.pass()
-            return (state, ContentRemoval(epoch: next, kept: outcome.entry, missing: outcome.missing))
+        let (state, removal) = try file.mendingDerived {
+            try file.importing { db in
+                try sealer.seal(db)
+                Waypoint.epochSealed.pass()
+                var state = try StoreState.read(db)
+                let entry = KeptEntry(
+                    ending: state, reason: .contentRemoved, schema: sealer.schemaVersion, store: file.path.string, time: now())
+                let unsent = UnsentLogs(
+                    state: state, known: marks.knowledge(of: state.epoch), layout: layout, kept: container!.home.kept, files: files, db: db)
+                let outcome = try unsent.setAside(as: entry)
+                try place.makeDirectories(of: state.peer, epoch: next)
+                Waypoint.epochPlaced.pass()
+                try file.empty(db)
+                (state.epoch, state.sequence, state.predecessor, state.receipt) = (next, 0, nil, 0)
+                try state.update(db)
+                Waypoint.epochEmptied.pass()
+                return (state, ContentRemoval(epoch: next, kept: outcome.entry, missing: outcome.missing))
+            }
         }
         // Before files go that a store of the epoch before would look for.
         try publisher.syncWriteAheadLog()

@@ -179,5 +179,7 @@ extension StoreFiles {
 
 extension DatabaseError {
     /// Whether it says that a file is no database, or no whole one.
-    fileprivate var isDamage: Bool { [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(resultCode) }
+    ///
+    /// What is malformed in an app's virtual table is no damage of the file.
+    fileprivate var isDamage: Bool { [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(resultCode) && extendedResultCode != .SQLITE_CORRUPT_VTAB }
 }

@@ -31,8 +31,9 @@ struct MigrationCheck {
     /// - Parameters:
     ///   - table: what it was.
     ///   - shape: what it is.
+    ///   - setAside: how many of its rows were set aside before.
     /// - Throws: GRDB's errors.
-    mutating func compare(_ table: KnownTable, _ shape: TableShape) throws {
+    mutating func compare(_ table: KnownTable, _ shape: TableShape, setAside: Int = 0) throws {
         guard shape.presentKey(table.keyColumns) == shape.keyColumns else {
             violations.append(
                 "The primary key of “\(shape.name)” was (\(table.keyColumns.joined(separator: ", "))) and is (\(shape.keyColumns.joined(separator: ", "))): records have their names from it on every device. Make a new table with the new key, and move the records by ordinary saves."
@@ -52,7 +53,7 @@ struct MigrationCheck {
             violations.append("Table “\(shape.name)” has become a table with or without rowid: leave that as it was.")
             return
         }
-        try compareRows(table, shape, pairs)
+        try compareRows(table, shape, pairs, setAside)
     }
 
     /// A column that was there keeps what decides which values it holds.
@@ -89,7 +90,7 @@ struct MigrationCheck {
     }
 
     /// Reads both tables side by side, once: each row of the store, and by its key that of the copy.
-    private mutating func compareRows(_ table: KnownTable, _ shape: TableShape, _ pairs: [(String, String)]) throws {
+    private mutating func compareRows(_ table: KnownTable, _ shape: TableShape, _ pairs: [(String, String)], _ setAside: Int) throws {
         let (before, after) = ("main.\(table.name.quotedIdentifier)", "migrated.\(shape.name.quotedIdentifier)")
         let same = zip(table.keyColumns, shape.keyColumns).map { "n.\($1.quotedIdentifier) = o.\($0.quotedIdentifier)" }.joined(separator: " AND ")
         let differing = pairs.map { pair in
@@ -108,7 +109,7 @@ struct MigrationCheck {
         let found: Int = counts[0]
         let there = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(before)")!
         let now = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(after)")!
-        for (what, count) in [("removes", there - found), ("adds", now - found)] where count > 0 {
+        for (what, count) in [("removes", there - setAside - found), ("adds", now - found)] where count > 0 {
             violations.append(
                 "A migration \(what) \(count) \(count == 1 ? "row" : "rows") of “\(shape.name)”, or changes keys there: other devices would not hear of it. Take that out of the migration, and do it by an ordinary save."
             )
@@ -135,8 +136,11 @@ struct MigrationCheck {
         let (clock, capture) = ("ubiquity_clock_\(table.number)", "ubiquity_capture_\(table.number)")
         try db.execute(
             sql: """
+                CREATE TEMP TABLE ubiquity_moving AS SELECT rid FROM migrated.\(clock);
                 DELETE FROM migrated.\(clock);
-                INSERT INTO migrated.\(clock) SELECT \(place("c.rid")), life, time, peer, columns, others FROM main.\(clock) c;
+                INSERT INTO migrated.\(clock) SELECT \(place("c.rid")), life, time, peer, columns, others FROM main.\(clock) c
+                WHERE rid IN (SELECT rid FROM temp.ubiquity_moving);
+                DROP TABLE temp.ubiquity_moving;
                 UPDATE migrated.\(capture) SET rid = \(place("\(capture).rid")) WHERE rid IS NOT NULL;
                 """)
         // What is still being taken over begins again: rows that have a clock are known by it.

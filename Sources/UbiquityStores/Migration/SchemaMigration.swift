@@ -42,12 +42,12 @@ struct SchemaMigration {
         try store.writeWithoutTransaction { db in try copy(db, to: draft) }
         Waypoint.migrateCopied.pass()
         let tables = try store.read { db in try KnownTable.all(db) }
-        let shapes = try migrate(draft)
+        let (shapes, setAside) = try migrate(draft, tables, copyingFrom: store)
         Waypoint.migrateRun.pass()
         try store.writeWithoutTransaction { db in
             try db.execute(sql: "ATTACH DATABASE ? AS migrated", arguments: [draft.string])
             // Where it throws, the connection is closed.
-            try check(tables, shapes, db)
+            try check(tables, shapes, setAside, db)
             try db.execute(sql: "DETACH DATABASE migrated")
         }
         Waypoint.migrateChecked.pass()
@@ -84,6 +84,31 @@ struct SchemaMigration {
                         path: path)
                 }
                 usleep(20_000)
+            }
+        }
+    }
+
+    /// Runs the app's migrations on the copy, and where duplicates are in the way of a uniqueness rule that these make, once more without.
+    ///
+    /// - Returns: the synced tables as they are then, and how many rows of each were set aside, by its number.
+    private func migrate(_ draft: FilePath, _ tables: [KnownTable], copyingFrom store: DatabaseQueue) throws -> ([TableShape], [Int64: Int]) {
+        func withCopy<Result>(_ body: (Database) throws -> Result) throws -> Result {
+            var configuration = Self.configuration
+            configuration.foreignKeysEnabled = false
+            let copy = try DatabaseQueue(path: draft.string, configuration: configuration)
+            defer { try? copy.close() }
+            return try copy.write(body)
+        }
+        do {
+            return (try migrate(draft), [:])
+        } catch let error as DatabaseError where DuplicateRows.isCause(of: error) {
+            Self.removeDraft(of: path)
+            try store.writeWithoutTransaction { db in try copy(db, to: draft) }
+            let setAside = try withCopy { db in try DuplicateRows(db).setAside(from: tables, by: schema) }
+            do {
+                return (try migrate(draft), setAside)
+            } catch let error as DatabaseError where DuplicateRows.isCause(of: error) {
+                throw try withCopy { db in try DuplicateRows(db).explanation(error, path) }
             }
         }
     }
@@ -135,12 +160,12 @@ struct SchemaMigration {
     }
 
     /// Compares the copy with the store.
-    private func check(_ tables: [KnownTable], _ shapes: [TableShape], _ db: Database) throws {
+    private func check(_ tables: [KnownTable], _ shapes: [TableShape], _ setAside: [Int64: Int], _ db: Database) throws {
         let isVersionNew = try !schema.migrator.hasCompletedMigrations(db)
         var check = MigrationCheck(db)
         for (table, shape) in KnownTable.matched(tables, shapes) {
             if !isVersionNew { check.compareDeclarations(table, shape) }
-            if let shape { try check.compare(table, shape) }
+            if let shape { try check.compare(table, shape, setAside: setAside[table.number] ?? 0) }
         }
         guard check.violations.isEmpty else {
             let list = check.violations.map { "  - \($0)" }.joined(separator: "\n")

@@ -29,7 +29,7 @@ struct StoreUpgrade {
                 try forget(table)
             }
         }
-        for shape in try StoreInstaller.install(shapes, db) { try RelationTables(shape: shape).markOrphans(db) }
+        for shape in try StoreInstaller.install(shapes, isMigrated: true, db) { try RelationTables(shape: shape).markOrphans(db) }
     }
 
     /// Drops what goes with a table that is gone, or whose rows are this device's own from now on.
@@ -37,6 +37,7 @@ struct StoreUpgrade {
         for name in ["clock", "dead", "capture", "aside", "same", "unresolved"] {
             try db.execute(sql: "DROP TABLE ubiquity_\(name)_\(table.number)")
         }
+        try db.execute(sql: "DROP TABLE IF EXISTS ubiquity_moved_\(table.number)")
         try db.execute(sql: "DELETE FROM ubiquity_table WHERE number = ?", arguments: [table.number])
         try db.execute(sql: "DELETE FROM ubiquity_broken WHERE name = ?", arguments: [table.name])
         try Adopter.remove(table.number, db)
@@ -53,7 +54,7 @@ struct StoreUpgrade {
             try tellNewColumns(of: shape, renumbering)
         }
         try copyAsides(table, to: shape, renumbering)
-        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+        try CaptureTriggers(shape).install(db)
     }
 
     /// Takes the bits of columns that are gone out of the clocks.
@@ -116,23 +117,8 @@ struct StoreUpgrade {
         try db.execute(sql: "DROP TABLE \(former)")
         try db.execute(
             sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
-        try markDuplicates(of: shape)
+        try relations.markDuplicates(db)
         try relations.checkStillRelated(among: shapes, db)
-    }
-
-    /// Marks the rows that are one by a rule which is declared newly.
-    private func markDuplicates(of shape: TableShape) throws {
-        let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
-        let table = shape.name.quotedIdentifier
-        for unique in shape.uniques where !unique.isEnforced {
-            let terms = unique.terms.map(\.sql).joined(separator: ", ")
-            // A group of NULLs is found too, and IN takes none for equal.
-            try db.execute(
-                sql: """
-                    INSERT OR IGNORE INTO \(shape.unresolvedTable)
-                    SELECT \(keys) FROM \(table) WHERE (\(terms)) IN (SELECT \(terms) FROM \(table) GROUP BY \(terms) HAVING count(*) > 1)
-                    """)
-        }
     }
 
     /// Gives the notes that are not sealed yet a place for each column's value from before.

@@ -22,6 +22,8 @@ final class Entity {
     /// Its columns, each from the record that has the greatest.
     var joined: Registers
     var outcome = Outcome.dead
+    /// What it shows otherwise than it was written, since another record holds that.
+    var moved: [MovedRow] = []
 
     init(
         table: Int, keys: [[RecordValue]], members: [Registers], shownKey: [RecordValue], formerRows: [[RecordValue]], joined: Registers

@@ -4,12 +4,18 @@ internal import GRDB
 final class RelatedTable {
     let shape: TableShape
     let clocks: ClockTable
-    private let db: Database
+    let db: Database
     private let names: RelationTables
     /// Whether anything is aside; may be true for longer than it is.
     private(set) var hasAsides: Bool
     /// Whether any records are known to be one.
     private(set) var hasFacts: Bool
+    /// Whether rows show another value than was written, since another record holds that; may be true for longer than it is.
+    var hasMoved: Bool
+    /// What the rules look at by which two records may not hold the same, and are not one.
+    private(set) lazy var exclusiveColumns = shape.exclusiveColumns
+    /// These rules.
+    private(set) lazy var exclusives = shape.exclusives.compactMap { ExclusiveRule($0, shape, db) }
 
     init(_ shape: TableShape, _ db: Database) throws {
         self.shape = shape
@@ -18,6 +24,7 @@ final class RelatedTable {
         clocks = try ClockTable(shape: shape, db)
         hasAsides = try Self.isFilled(shape.asideTable, db)
         hasFacts = try Self.isFilled(shape.sameTable, db)
+        hasMoved = try !shape.exclusives.isEmpty && Self.isFilled(shape.movedTable, db)
     }
 
     /// The statements in use, so that none is put together twice.
@@ -262,8 +269,13 @@ extension RelatedTable {
     }
 
     /// Another row that a rule which SQLite does not enforce takes for the same; nil where none is.
-    func partner(of key: [RecordValue]) throws -> [RecordValue]? {
-        for unique in shape.uniques where !unique.isEnforced {
+    func partner(of key: [RecordValue]) throws -> [RecordValue]? { try twin(of: key, exclusively: false) }
+
+    /// Whether another row, by a rule which SQLite does not enforce, holds what only one may hold.
+    func hasRival(_ key: [RecordValue]) throws -> Bool { try twin(of: key, exclusively: true) != nil }
+
+    private func twin(of key: [RecordValue], exclusively: Bool) throws -> [RecordValue]? {
+        for unique in shape.uniques where !unique.isEnforced && (unique.exclusion != nil) == exclusively {
             let table = shape.name.quotedIdentifier
             let same = unique.terms.map { "o.\($0.sql) = r.\($0.sql)" }.joined(separator: " AND ")
             let keys = shape.keyColumns.map { "o.\($0.quotedIdentifier)" }.joined(separator: ", ")

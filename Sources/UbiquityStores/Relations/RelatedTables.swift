@@ -78,7 +78,7 @@ extension RelatedTables {
     func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
         if try needsParent(index, node.key, among: nil, value: value) || table.partner(of: node.key) != nil
-            || isAwaited(index) || !table.neighbours(of: node).isEmpty
+            || isAwaited(index) || !table.neighbours(of: node).isEmpty || table.hasMoved || table.hasRival(node.key)
         {
             try table.markUnresolved(node.key)
         }
@@ -87,13 +87,19 @@ extension RelatedTables {
     /// Marks a record some of whose columns were written, if it may have to be shown otherwise.
     func noteWritten(_ index: Int, _ key: [RecordValue], _ columns: ColumnSet, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
-        if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil { try table.markUnresolved(key) }
+        // What it held until now may be another's again.
+        let isExclusive = !table.exclusiveColumns.isDisjoint(with: columns)
+        if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil
+            || isExclusive && (table.hasMoved || table.hasRival(key))
+        {
+            try table.markUnresolved(key)
+        }
     }
 
     /// Marks a record that ended, if others may have to be shown otherwise for it.
     func noteEnded(_ index: Int, _ node: RecordNode) throws {
         let table = try self[index]
-        if try shapes[index].isParent || !table.neighbours(of: node).isEmpty { try table.markUnresolved(node.key) }
+        if try shapes[index].isParent || !table.neighbours(of: node).isEmpty || table.hasMoved { try table.markUnresolved(node.key) }
     }
 
     /// Whether records may wait for a parent in a table.

@@ -31,7 +31,21 @@ public struct DuplicateRecords: Sendable, Hashable {
     public var since: Date?
 }
 
-/// What a store file keeps aside of its tables: what is held, and what became one.
+/// A record that shows another value in a column than was written, since another record holds that, and an exclusive rule lets only one hold it.
+public struct MovedRecord: Sendable, Hashable {
+    /// The record.
+    public var record: ObjectID
+    /// The column.
+    public var column: String
+    /// What was written; it is shown again as soon as nobody else holds it.
+    public var written: RecordValue
+    /// What is shown instead.
+    public var shown: RecordValue
+    /// The record that holds what was written.
+    public var holder: ObjectID
+}
+
+/// What a store file keeps aside of its tables: what is held, what became one, and what shows another value.
 ///
 /// It works on any connection to the file, such as a tool's beside the running app.
 public struct RelationListing {
@@ -77,6 +91,12 @@ public struct RelationListing {
         }
     }
 
+    /// The rows that show another value than was written, since another record holds that, by table and key.
+    ///
+    /// - Returns: one for each column that shows another value.
+    /// - Throws: GRDB's errors.
+    public func moved() throws -> [MovedRecord] { try tables().flatMap { try $0.moved(db) } }
+
     private func tables() throws -> [Listed] {
         try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY name").map { row in
             func names(_ column: String) -> [String] { (row[column] as String).split(separator: "\n").map(String.init) }
@@ -112,6 +132,32 @@ private struct Listed {
             var held: String?
             if case .text(let bytes) = statement.value(2 * count) { held = String(decoding: bytes, as: UTF8.self) }
             found.append((id(0), id(count), held, fields.filter { $0.value != .null }))
+        }
+        return found
+    }
+
+    /// The rows that show another value than was written.
+    func moved(_ db: Database) throws -> [MovedRecord] {
+        let table = "ubiquity_moved_\(number)"
+        guard try db.tableExists(table), try db.tableExists(name) else { return [] }
+        let count = keyColumns.count
+        let own = keys("k")
+        let rows = try RawStatement("SELECT \(own), \(keys("h")), \"column\", written FROM \(table) ORDER BY \(own), \"column\"", db)
+        defer { rows.reset() }
+        let condition = keyColumns.map { "\($0.quotedIdentifier) = ?" }.joined(separator: " AND ")
+        var found: [MovedRecord] = []
+        while try rows.step() {
+            func id(_ start: Int) -> ObjectID { ObjectID(table: name, key: (start..<start + count).map { rows.value($0).detached }) }
+            guard columns.indices.contains(Int(rows.integer(2 * count))) else { continue }
+            let column = columns[Int(rows.integer(2 * count))]
+            let row = try RawStatement("SELECT \(column.quotedIdentifier) FROM \(name.quotedIdentifier) WHERE \(condition)", db)
+            defer { row.reset() }
+            for (index, value) in id(0).key.enumerated() { row.bind(index + 1, value) }
+            // It may have been deleted by a save that has just been made.
+            guard try row.step() else { continue }
+            found.append(
+                MovedRecord(
+                    record: id(0), column: column, written: rows.value(2 * count + 1).detached, shown: row.value(0).detached, holder: id(count)))
         }
         return found
     }

@@ -6,6 +6,7 @@ internal import GRDB
 ///   `held` why it is not.
 /// - `ubiquity_same_n`: the pairs of records that are one, each both ways round.
 /// - `ubiquity_unresolved_n`: records of which has to be found out what is to be shown.
+/// - `ubiquity_moved_n`: the rows that show another value in a column than was written, since another record holds that.
 struct RelationTables {
     let shape: TableShape
 
@@ -25,6 +26,11 @@ struct RelationTables {
             """,
             "CREATE TABLE IF NOT EXISTS \(shape.unresolvedTable) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID",
         ]
+        if !shape.exclusives.isEmpty {
+            statements.append(
+                "CREATE TABLE IF NOT EXISTS \(shape.movedTable) (\(keys), \"column\" INTEGER NOT NULL, written, \(list("h")), PRIMARY KEY (\(keys), \"column\")) WITHOUT ROWID"
+            )
+        }
         for (number, key) in shape.foreignKeys.enumerated() {
             statements.append(
                 "CREATE INDEX IF NOT EXISTS \(shape.asideTable)_reference_\(number) ON \(shape.asideTable) (\(ownColumns(of: key).joined(separator: ", ")))"
@@ -36,6 +42,33 @@ struct RelationTables {
             )
         }
         return statements
+    }
+
+    /// Goes over to uniqueness rules that the app declares otherwise than it did: by them it has to be found out anew what records show.
+    func applyRules(_ db: Database) throws {
+        let indexes = try String.fetchAll(
+            db, sql: "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'ubiquity\\_unique\\_\(shape.number)\\_%' ESCAPE '\\'")
+        for index in indexes { try db.execute(sql: "DROP INDEX \(index)") }
+        for statement in statements { try db.execute(sql: statement) }
+        try db.execute(sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
+        try markDuplicates(db)
+        // What is moved lies aside.
+        if shape.exclusives.isEmpty { try db.execute(sql: "DROP TABLE IF EXISTS \(shape.movedTable)") }
+    }
+
+    /// Marks the rows that a rule without an index forbids beside each other.
+    func markDuplicates(_ db: Database) throws {
+        let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let table = shape.name.quotedIdentifier
+        for unique in shape.uniques where !unique.isEnforced {
+            let terms = unique.terms.map(\.sql).joined(separator: ", ")
+            // A group of NULLs is found too, and IN takes none for equal.
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO \(shape.unresolvedTable)
+                    SELECT \(keys) FROM \(table) WHERE (\(terms)) IN (SELECT \(terms) FROM \(table) GROUP BY \(terms) HAVING count(*) > 1)
+                    """)
+        }
     }
 
     /// Marks the rows whose references dangle, since a rule is new or another program wrote them.

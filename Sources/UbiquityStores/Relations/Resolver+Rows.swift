@@ -20,7 +20,7 @@ extension Resolver {
     }
 
     /// Finds an entity while rows are being found out; whom that concerns comes in a later round.
-    private func composeLate(_ name: RecordName) throws {
+    func composeLate(_ name: RecordName) throws {
         for referring in try compose(name) { try tables[referring.table].markUnresolved(referring.key) }
     }
 
@@ -128,12 +128,17 @@ extension Resolver {
     func show() throws -> [RecordName] {
         for entity in entities { try removeFormerRows(of: entity) }
         for entity in entities { try putAside(entity) }
+        try putMoved()
         var colliding: [Entity] = []
         for entity in entities { if try !showRow(of: entity) { colliding.append(entity) } }
         var united: [RecordName] = []
         // In the way may have stood a row that has changed since.
         for entity in colliding {
             guard let partner = try insertRow(of: entity) else { continue }
+            if try isExcluded(entity, by: partner) {
+                try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) holds what it shows")
+                continue
+            }
             for member in entity.members {
                 try tables[entity.table].put(AsideRecord(registers: member, shown: member.key, state: .pending))
             }
@@ -218,12 +223,24 @@ extension Resolver {
             note(.insert, entity.table, entity.shownKey)
         } catch let error as DatabaseError where error.isOfContent && table.isInsideTransaction {
             // A row that this schema does not take at all.
-            let reason = error.message ?? "the schema refuses it"
-            refused[RecordName(table: entity.table, key: entity.shownKey), default: [:]][values] = reason
-            entity.outcome = .held(reason)
-            try putAside(entity)
-            for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
+            try hold(entity, error.message ?? "the schema refuses it")
         }
         return nil
+    }
+
+    /// Shows an entity no longer whose row this store does not take, and looks again at what depends on it.
+    private func hold(_ entity: Entity, _ reason: String) throws {
+        guard case .shown(let values) = entity.outcome else { return }
+        let name = RecordName(table: entity.table, key: entity.shownKey)
+        refused[name, default: [:]][values] = reason
+        // Of what is moved it is known only by what was written, until somebody else no longer holds that.
+        var written = values
+        for row in entity.moved { written[row.column] = row.written }
+        refused[name, default: [:]][written] = reason
+        entity.outcome = .held(reason)
+        try putAside(entity)
+        for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
+        // What it held may be another's.
+        try tables[entity.table].markMoved()
     }
 }

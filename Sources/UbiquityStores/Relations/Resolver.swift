@@ -5,7 +5,7 @@ internal import GRDB
 /// The rows are a function of the registers and the same-as facts (DESIGN §5):
 /// records that are one by a fact, or by keys that refer to records that are one, make one entity, which is shown under its smallest living
 /// key with its columns joined by stamp; a reference to a record that is shown under another key is shown as that; and an entity whose parent
-/// is not shown shows NULL or the default instead, or is held. Of entities that refer to each other in a circle all are shown: of all ways to
+/// is not shown shows NULL or the default instead, or is held; and where two hold what only one can hold, one of them shows another value. Of entities that refer to each other in a circle all are shown: of all ways to
 /// hold some that leave no reference dangling it is the one that holds the fewest.
 ///
 /// It computes only what may have changed: the records that are marked, those that are one with them, and those that refer to these. Foreign
@@ -15,6 +15,7 @@ final class Resolver {
     let shapes: [TableShape]
     let peers: PeerTable
     let elections: [String: SyncedTable.Election]
+    let choices: [String: [String: SyncedTable.Exclusive.Choice]]
     let now: Double
     private let order: [Int]
     /// For each table, the references to it.
@@ -36,6 +37,8 @@ final class Resolver {
     var elected: [(table: Int, registers: Registers, columns: ColumnSet)] = []
     /// Rows that the schema has refused, with the reason: an entity that refers to itself, in whichever way, is looked at again once it is not shown.
     var refused: [RecordName: [[RecordValue]: String]] = [:]
+    /// By table, the rows that showed another value than was written before the round.
+    var formerlyMoved: [Int: Set<MovedRow>] = [:]
     /// Records for which an election is to be held.
     var contested: Set<RecordName> = []
     /// Gives elections their stamp.
@@ -43,8 +46,9 @@ final class Resolver {
 
     init(
         _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
-        notice: ImportNotice
+        notice: ImportNotice, choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
     ) {
+        self.choices = choices
         self.tables = tables
         shapes = tables.shapes
         self.peers = peers
@@ -86,6 +90,7 @@ final class Resolver {
         }
         try recall()
         try evaluate()
+        try exclude()
         return try show()
     }
 

@@ -12,16 +12,19 @@ extension StoreFile {
     @discardableResult
     func resolve(by sealer: Sealer) throws -> ImportNotice {
         guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return ImportNotice() }
-        return try importing { db in try resolve(by: sealer, db) }
+        return try mendingDerived { try importing { db in try resolve(by: sealer, db) } }
     }
 
     /// The same in the transaction of ``importing(attaching:_:)``.
     @discardableResult
     func resolve(by sealer: Sealer, _ db: Database) throws -> ImportNotice {
+        // What another connection has written meanwhile is an edit, and not what is computed here.
+        try sealer.seal(db)
         var state = try StoreState.read(db)
         var notice = ImportNotice()
         // A log names its peer and epoch, which are settled when the store finds its place.
-        guard state.attached, let related = RelatedTables(shapes, db) else { return notice }
+        // What is still to be taken over has no clock yet, by which it is told apart.
+        guard state.attached, try !Adopter.isTakingRows(db), let related = RelatedTables(shapes, db) else { return notice }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
         try state.update(db)

@@ -11,51 +11,6 @@ struct RelationInspector {
         self.db = db
     }
 
-    /// The uniqueness rules of a table: its UNIQUE constraints and indexes, and those that it declares beside them.
-    mutating func uniques(of table: SyncedTable, columns: [String]) throws -> [TableShape.Unique] {
-        var uniques: [TableShape.Unique] = []
-        for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [table.name])
-        where index["unique"] == 1 && index["origin"] != "pk" {
-            let name: String = index["name"]
-            let definition = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?", arguments: [name])
-                .flatMap(IndexDefinition.init)
-            let terms = try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno", arguments: [name])
-            var unique = TableShape.Unique(terms: [], condition: definition?.condition)
-            for (place, term) in terms.enumerated() {
-                if let column: String = term["name"] {
-                    if table.excluded.contains(column) {
-                        violations.append(
-                            "Column “\(column)” of “\(table.name)” is excluded and UNIQUE: what stays on the device cannot make two records one.")
-                    }
-                    unique.terms.append(.init(sql: column.quotedIdentifier, collation: term["coll"]))
-                } else if let definition, place < definition.terms.count {
-                    unique.terms.append(.init(sql: definition.terms[place], isColumn: false))
-                }
-            }
-            uniques.append(unique)
-        }
-        for rule in table.unique {
-            for column in rule where !columns.contains(column) {
-                violations.append("Column “\(column)” of “\(table.name)” has a uniqueness rule and does not sync, or does not exist.")
-            }
-            if rule.isEmpty { violations.append("A uniqueness rule of “\(table.name)” names no column.") }
-            let terms = rule.map { TableShape.Unique.Term(sql: $0.quotedIdentifier) }
-            let isKnown = uniques.contains { $0.condition == nil && Set($0.terms.map(\.sql)) == Set(terms.map(\.sql)) }
-            if !isKnown { uniques.append(TableShape.Unique(terms: terms, isEnforced: false)) }
-        }
-        if uniques.contains(where: \.isEnforced) { try checkConflictClauses(of: table.name) }
-        return uniques
-    }
-
-    /// A constraint that replaces by itself would take rows from an import where the app's triggers decide how a statement fails.
-    private mutating func checkConflictClauses(of table: String) throws {
-        let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table]) ?? ""
-        if sql.uppercased().split(whereSeparator: \.isWhitespace).joined(separator: " ").contains("ON CONFLICT") {
-            violations.append(
-                "Table “\(table)” has an ON CONFLICT clause beside a UNIQUE rule: write it in the statement instead, as INSERT OR REPLACE.")
-        }
-    }
-
     /// Reads the foreign keys into the shapes, and says which tables are parents.
     mutating func relate(_ shapes: inout [TableShape]) throws {
         let names = try String.fetchAll(
@@ -87,6 +42,17 @@ struct RelationInspector {
         }
         for index in shapes.indices { groupReferences(of: &shapes[index]) }
         checkKeyCycles(shapes)
+        for shape in shapes { checkMoved(shape) }
+    }
+
+    /// A reference that an exclusive rule moved would refer to something else.
+    private mutating func checkMoved(_ shape: TableShape) {
+        for exclusion in shape.uniques.compactMap(\.exclusion)
+        where shape.foreignKeys.contains(where: { $0.columns.contains(.value(exclusion.column)) }) {
+            violations.append(
+                "An exclusive rule of “\(shape.name)” moves “\(shape.columns[exclusion.column])”, which refers to another table: move another column, with `moving:`."
+            )
+        }
     }
 
     /// The columns of a reference are one value: merged one by one they would name a parent that nobody chose.

@@ -55,7 +55,7 @@ extension SchemaInspector {
 }
 
 /// What SQLite makes of a column's declared type (sqlite.org/datatype3.html#determination_of_column_affinity).
-enum ColumnAffinity: String {
+enum ColumnAffinity: String, Sendable {
     case integer = "INTEGER"
     case text = "TEXT"
     case blob = "BLOB"

@@ -30,12 +30,16 @@ struct SchemaInspector {
         var relations = RelationInspector(schema.tables, db)
         for index in shapes.indices {
             let table = schema.tables.first { $0.name == shapes[index].name }!
-            shapes[index].uniques = try relations.uniques(of: table, columns: shapes[index].columns)
+            var rules = UniquenessInspector(table, shapes[index], db)
+            shapes[index].uniques = try rules.rules()
+            inspector.violations += rules.violations
         }
         try relations.relate(&shapes)
         inspector.violations += relations.violations
         inspector.checkFormerNames(schema.tables)
-        try inspector.checkTriggers(writing: schema.tables.map(\.name) + [StoreMetadata.table])
+        let triggers = try AppTrigger.all(db)
+        inspector.checkTriggers(triggers, writing: schema.tables.map(\.name) + [StoreMetadata.table])
+        try inspector.checkDerived(schema.tables, triggers)
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
             throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
@@ -133,6 +137,7 @@ struct SchemaInspector {
             shape.notNull.insert(ColumnSet(column: column))
         }
         shape.formerNames = table.formerNames
+        shape.derived = table.derived
         shape.formerColumns = formerColumns
         return shape
     }
@@ -193,32 +198,6 @@ struct SchemaInspector {
             let indexName: String = index["name"]
             for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_xinfo(?) WHERE key = 1", arguments: [indexName]) {
                 checkCollation(column["coll"], of: column["name"], in: name)
-            }
-        }
-    }
-
-    /// An app's trigger that writes a synced table would write again what an import brings from the device where it ran.
-    private mutating func checkTriggers(writing tables: [String]) throws {
-        for trigger in try Row.fetchAll(
-            db, sql: "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'")
-        {
-            let (name, sql): (String, String) = (trigger["name"], trigger["sql"])
-            guard !sql.lowercased().contains("ubiquity_import") else { continue }
-            guard let begin = sql.range(of: "BEGIN", options: .caseInsensitive) else { continue }
-            let body = sql[begin.upperBound...].lowercased()
-            let own: String = trigger["tbl_name"]
-            if let table = tables.first(where: { $0.lowercased() == own.lowercased() }) {
-                // What another device has written and this one passes over would be lost in silence; what it may not delete it could never show otherwise.
-                let isOfDelete = sql[..<begin.lowerBound].firstMatch(of: /\bDELETE\b/.ignoresCase()) != nil
-                if body.firstMatch(of: isOfDelete ? /\braise\s*\(/ : /\braise\s*\(\s*(?:ignore|rollback)\b/) != nil {
-                    violations.append(
-                        "Trigger “\(name)” could hinder an import that writes the synced table “\(table)” (RAISE): add WHEN (SELECT active FROM ubiquity_import) = 0."
-                    )
-                }
-            }
-            for table in tables where body.contains(table.lowercased()) {
-                violations.append(
-                    "Trigger “\(name)” could write the synced table “\(table)” during an import: add WHEN (SELECT active FROM ubiquity_import) = 0.")
             }
         }
     }

@@ -6,24 +6,35 @@ enum StoreInstaller {
     ///
     /// It only reads.
     ///
+    /// - Parameters:
+    ///   - shapes: the synced tables.
+    ///   - isReadOnly: whether what the app declares otherwise than it did can wait for who writes.
+    ///   - db: a connection.
+    /// - Returns: the tables, or nil.
     /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
-    static func installed(_ shapes: [TableShape], _ db: Database) throws -> [TableShape]? {
+    static func installed(_ shapes: [TableShape], isReadOnly: Bool = false, _ db: Database) throws -> [TableShape]? {
         var numbered: [TableShape] = []
         for shape in shapes {
             guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
             numbered.append(known)
         }
         for shape in numbered { try RelationTables(shape: shape).checkStillRelated(among: numbered, db) }
-        return numbered
+        return try isReadOnly || StoreDeclarations.areCurrent(numbered, db) ? numbered : nil
     }
 
-    /// Gives tables the numbers that they had before, and makes tables and triggers of ours that are missing.
+    /// Gives tables the numbers that they had before, makes tables and triggers of ours that are missing, and applies what the app declares.
     ///
+    /// - Parameters:
+    ///   - shapes: the synced tables.
+    ///   - isMigrated: whether the app's migrations have just run.
+    ///   - db: in a transaction.
+    /// - Returns: the tables with their numbers.
     /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
-    static func install(_ shapes: [TableShape], _ db: Database) throws -> [TableShape] {
-        try shapes.map { shape in
+    static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
+        var mayHaveMissed = isMigrated
+        let numbered = try shapes.map { shape in
             if let known = try known(shape, db) {
-                try reconcile(known, db)
+                if try reconcile(known, db) { mayHaveMissed = true }
                 try reinstall(known, db)
                 return known
             }
@@ -31,11 +42,13 @@ enum StoreInstaller {
             new.number = try Int64.fetchOne(db, sql: "SELECT coalesce(max(number), 0) + 1 FROM ubiquity_table")!
             try enter(new, db)
             for statement in CaptureTriggers(new).tables + RelationTables(shape: new).statements { try db.execute(sql: statement) }
-            for statement in CaptureTriggers(new).triggers { try db.execute(sql: statement) }
+            try CaptureTriggers(new).install(db)
             let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
             if rows > 0 { try Adopter.enlist(new, rows: rows, db) }
             return new
         }
+        try StoreDeclarations.apply(numbered, mayHaveMissed: mayHaveMissed, db)
+        return numbered
     }
 
     /// Notes a table's names, in the order of their numbers.
@@ -77,7 +90,7 @@ enum StoreInstaller {
     /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
     private static func reinstall(_ shape: TableShape, _ db: Database) throws {
         guard try !hasTriggers(shape, db) else { return }
-        for statement in CaptureTriggers(shape).triggers { try db.execute(sql: statement) }
+        try CaptureTriggers(shape).install(db)
         if try Adopter.isAdopting(shape.number, db) { return }
         let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         try db.execute(
@@ -102,13 +115,15 @@ enum StoreInstaller {
     ///
     /// A dump that is read back (and VACUUM, by its documentation) may number the rows of a table anew, from 1 and in their order. So the
     /// greatest numbers differ where any do, and the order says which clock is whose.
-    private static func reconcile(_ shape: TableShape, _ db: Database) throws {
-        guard try isRenumbered(shape, db) else { return }
+    ///
+    /// - Returns: whether rows have other numbers.
+    private static func reconcile(_ shape: TableShape, _ db: Database) throws -> Bool {
+        guard try isRenumbered(shape, db) else { return false }
         let table = shape.name.quotedIdentifier
         let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
         guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
             // Where a trigger is missing, that is why.
-            guard try hasTriggers(shape, db) else { return }
+            guard try hasTriggers(shape, db) else { return false }
             throw UbiquitousStoreError(
                 .malformed,
                 "The rows of “\(shape.name)” have been changed where no trigger saw it, so that their stamps fit no more. Move the store file aside and open again: it is filled anew from the container."
@@ -123,5 +138,6 @@ enum StoreInstaller {
                 INSERT INTO \(shape.clockTable) SELECT new, life, time, peer, columns, others FROM ubiquity_renumbered;
                 DROP TABLE ubiquity_renumbered;
                 """)
+        return true
     }
 }

@@ -9,12 +9,29 @@ package struct TableShape: Sendable, Hashable {
             package var sql: String
             package var collation: String
             package var isColumn: Bool
+            /// As an app names it.
+            package var name: String
+            /// Where the column stands among those that sync; nil for an expression, and for a column that does not.
+            package var place: ForeignKey.Column?
 
-            package init(sql: String, collation: String = "BINARY", isColumn: Bool = true) {
+            package init(sql: String, collation: String = "BINARY", isColumn: Bool = true, name: String? = nil) {
                 self.sql = sql
                 self.collation = collation
                 self.isColumn = isColumn
+                self.name = name ?? sql
             }
+        }
+
+        /// What is shown where two records hold the same, and are not one.
+        package struct Exclusion: Sendable, Hashable {
+            package enum Move: String, Sendable { case null, nextFree, chosen }
+
+            /// The column that shows another value.
+            package var column: Int
+            package var move: Move
+            var affinity: ColumnAffinity
+            /// Whether the column takes NULL.
+            package var takesNull: Bool
         }
 
         package var terms: [Term]
@@ -22,11 +39,19 @@ package struct TableShape: Sendable, Hashable {
         package var condition: String?
         /// Whether SQLite itself enforces it.
         package var isEnforced: Bool
+        /// Where two records that hold the same stay two; nil where they are one.
+        package var exclusion: Exclusion?
 
         package init(terms: [Term], condition: String? = nil, isEnforced: Bool = true) {
             self.terms = terms
             self.condition = condition
             self.isEnforced = isEnforced
+        }
+
+        /// What it says, as text.
+        var declaration: String {
+            let moved = exclusion.map { "\($0.column) \($0.move)" } ?? ""
+            return (["\(isEnforced)", moved] + terms.map { "\($0.sql) \($0.collation)" } + [condition ?? ""]).joined(separator: "\t")
         }
     }
 
@@ -71,6 +96,8 @@ package struct TableShape: Sendable, Hashable {
     package var substitutes: [String: String] = [:]
     /// The other columns that may not be NULL.
     package var notNull: ColumnSet = []
+    /// The tables that the app's triggers compute from it.
+    package var derived: [String] = []
 
     package init(
         number: Int64, name: String, keyColumns: [String], columns: [String], rules: ColumnRules = .plain, hasRowid: Bool = true,
@@ -89,9 +116,27 @@ package struct TableShape: Sendable, Hashable {
     /// Whether what it shows may be another thing than its records' registers.
     package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty }
 
+    /// The rules by which two records may not hold the same, and are not one.
+    var exclusives: [Unique] { uniques.filter { $0.exclusion != nil } }
+
+    /// The columns by which it shows what such a rule lets a record show.
+    var exclusiveColumns: ColumnSet {
+        exclusives.reduce(into: []) { columns, rule in
+            for term in rule.terms {
+                // Nobody but SQLite can tell what an expression or a condition looks at.
+                guard let place = term.place, rule.condition == nil else {
+                    columns = allColumns
+                    return
+                }
+                if case .value(let number) = place { columns.insert(ColumnSet(column: number)) }
+            }
+        }
+    }
+
     var asideTable: String { "ubiquity_aside_\(number)" }
     var sameTable: String { "ubiquity_same_\(number)" }
     var unresolvedTable: String { "ubiquity_unresolved_\(number)" }
+    var movedTable: String { "ubiquity_moved_\(number)" }
 
     var clockTable: String { "ubiquity_clock_\(number)" }
     var deadTable: String { "ubiquity_dead_\(number)" }

@@ -76,8 +76,12 @@ final class StoreBase: Sendable {
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
-            largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election })
-        return StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
+            largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
+            choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
+        let base = StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
+        // A migration, or another declaration, may have marked records.
+        if !context.isReadOnly { try await blocking { base.resolve() } }
+        return base
     }
 
     /// Exchanges by itself from now on, unless it has been halted before.

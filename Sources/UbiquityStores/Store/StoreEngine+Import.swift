@@ -110,7 +110,7 @@ extension StoreEngine {
     /// Joins logs in one transaction; where one is refused, once more with each by itself.
     private func join(_ logs: [ReadyLog], by importer: LogImporter) throws -> LogImporter.Outcome {
         do {
-            return try file.importing { db in try importer.join(logs, isolating: false, db) }
+            return try file.mendingDerived { try file.importing { db in try importer.join(logs, isolating: false, db) } }
         } catch is LogImporter.Refusal {
             return try file.importing { db in try importer.join(logs, isolating: true, db) }
         }

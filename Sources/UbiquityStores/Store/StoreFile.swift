@@ -103,7 +103,9 @@ struct StoreFile {
                 else { return nil }
                 let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
                 return try pool.read { db in
-                    try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try StoreFile(path, pool, $0, schema, db) }
+                    try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), isReadOnly: true, db).map {
+                        try StoreFile(path, pool, $0, schema, db)
+                    }
                 }
             }
             do {
@@ -158,7 +160,11 @@ struct StoreFile {
         _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState?
     ) throws -> StoreFile {
         if newState != nil {
-            try schema.migrator.migrate(pool)
+            do {
+                try schema.migrator.migrate(pool)
+            } catch let error as DatabaseError where DuplicateRows.isCause(of: error) {
+                throw try pool.read { db in try DuplicateRows(db).explanation(error, path) }
+            }
             Waypoint.openMigrated.pass()
         } else {
             // Whoever writes waits for another process's import: a store that is as it was left is only read.
@@ -248,7 +254,8 @@ struct StoreFile {
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {
         switch error.resultCode {
-        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+        case .SQLITE_NOTADB,
+            .SQLITE_CORRUPT where error.extendedResultCode != .SQLITE_CORRUPT_VTAB:
             UbiquitousStoreError(
                 .notADatabase,
                 "\(path) is not a whole SQLite database. Move it aside and open again: the store is filled anew from the container, with all that had been published.",

@@ -72,6 +72,12 @@ package struct StoreInspection: Sendable {
     /// - Throws: GRDB's errors.
     package func duplicates() throws -> [DuplicateRecords] { try queue.read { db in try RelationListing(db).duplicates() } }
 
+    /// The records that show another value than was written.
+    ///
+    /// - Returns: the records, by table and key.
+    /// - Throws: GRDB's errors.
+    package func moved() throws -> [MovedRecord] { try queue.read { db in try RelationListing(db).moved() } }
+
     /// Writes back what lost, and takes it off the list.
     ///
     /// - Parameter id: the conflict's number.

@@ -45,9 +45,10 @@ extension StoreTables {
     /// - Throws: GRDB's errors.
     static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
-            let tables = [
-                shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable, shape.unresolvedTable,
-            ]
+            let tables =
+                [
+                    shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable, shape.unresolvedTable,
+                ] + (shape.exclusives.isEmpty ? [] : [shape.movedTable])
             try CaptureTriggers(shape).suspended(db) {
                 for table in tables + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
             }

@@ -287,6 +287,14 @@ public final class UbiquitousStore: Sendable {
         try await current.pool.read { db in try RelationListing(db).duplicates() }
     }
 
+    /// The records that show another value in a column than was written, since another record holds that.
+    ///
+    /// - Returns: one for each such column, by table and key.
+    /// - Throws: GRDB's errors.
+    public func moved() async throws -> [MovedRecord] {
+        try await current.pool.read { db in try RelationListing(db).moved() }
+    }
+
     /// Writes back what lost, as a save of its own, and takes the conflict off this device's list.
     ///
     /// - Parameter conflict: one that `conflicts()` listed.

@@ -74,7 +74,7 @@ extension StoreSuite {
         migrator.registerMigration("v1") { db in
             try db.execute(sql: "CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE, name TEXT)")
         }
-        let schema = SyncedSchema(migrator: migrator) { SyncedTable("person") }
+        let schema = SyncedSchema(migrator: migrator) { SyncedTable("person", unique: [["email"]]) }
         @Sendable func insert(_ device: Int, _ clause: String, _ db: Database) throws {
             let statement = try db.cachedStatement(sql: "INSERT INTO person VALUES (?,?,?) \(clause)")
             for row in 0..<10_000 {

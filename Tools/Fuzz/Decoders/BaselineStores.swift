@@ -110,7 +110,7 @@ struct BaselineStores {
         return SyncedSchema(migrator: migrator) {
             SyncedTable("note", together: [["title", "body"]], excluding: ["seen"])
             SyncedTable("count", columns: ["total": .maximum, "least": .minimum, "first": .firstWriter], assignsIntegerKeys: true)
-            SyncedTable("person")
+            SyncedTable("person", unique: [["email"]])
             SyncedTable("pet")
             SyncedTable("friendship")
         }

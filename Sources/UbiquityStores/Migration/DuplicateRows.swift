@@ -1,0 +1,158 @@
+internal import Foundation
+internal import GRDB
+internal import SystemPackage
+
+/// Rows that a uniqueness rule of the app's new schema forbids beside others, in the copy in which a store is migrated.
+///
+/// Where the app declares what the rule means, all but one of each are set aside before the migrations run, as an import sets aside a record in whose way
+/// another row stands. So they are found out about as soon as the store is open: they become one, or show another value.
+struct DuplicateRows {
+    private let db: Database
+
+    /// - Parameter db: the copy, before its migrations.
+    init(_ db: Database) { self.db = db }
+
+    /// Sets rows aside.
+    ///
+    /// What is noted and not sealed, or still to be taken over, stays as it is: only its row tells what it holds.
+    ///
+    /// - Parameters:
+    ///   - tables: the synced tables as they are in the copy.
+    ///   - schema: what the app declares.
+    /// - Returns: how many rows of each table, by its number.
+    /// - Throws: GRDB's errors.
+    func setAside(from tables: [KnownTable], by schema: SyncedSchema) throws -> [Int64: Int] {
+        var counts: [Int64: Int] = [:]
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        for declared in schema.tables {
+            let known = tables.first { $0.name == declared.name } ?? tables.first { declared.formerNames.contains($0.name) }
+            guard let known else { continue }
+            for rule in declared.unique + declared.exclusive.map(\.columns) {
+                let terms = rule.map { term in
+                    let former = [term] + (declared.formerColumns[term] ?? [])
+                    return former.first { (known.columns + known.keyColumns).contains($0) }?.quotedIdentifier ?? "(\(term))"
+                }
+                counts[known.number, default: 0] += try setAside(known, terms)
+            }
+        }
+        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        return counts.filter { $0.value > 0 }
+    }
+
+    private func setAside(_ known: KnownTable, _ terms: [String]) throws -> Int {
+        let (number, table) = (known.number, known.name.quotedIdentifier)
+        let keys = known.keyColumns.map(\.quotedIdentifier)
+        let own = keys.indices.map { "k\($0)" }
+        let hasRowid = try db.columns(in: "ubiquity_clock_\(number)").contains { $0.name == "rid" }
+        func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+        let isOfClock = hasRowid ? "c.rid = t.rowid" : zip(own, keys).map { "c.\($0) = t.\($1)" }.joined(separator: " AND ")
+        let isNoted = "EXISTS (SELECT 1 FROM ubiquity_capture_\(number) c WHERE \(isOfClock))"
+        do {
+            try db.execute(
+                sql: """
+                    CREATE TEMP TABLE ubiquity_double AS SELECT * FROM
+                    (SELECT \(list(zip(own, keys).map { "t.\($1) AS \($0)" })), \(isNoted) AS noted,
+                    row_number() OVER (PARTITION BY \(list(terms)) ORDER BY NOT \(isNoted), \(list(keys.map { "t.\($0)" }))) AS place
+                    FROM \(table) t WHERE \(terms.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")))
+                    WHERE place > 1 AND NOT noted
+                    """)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+            // A term that the migrations bring: of that nothing can be said before they have run.
+            return 0
+        }
+        defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_double") }
+        let isDouble = "(\(list(keys.map { "t.\($0)" }))) IN (SELECT \(list(own)) FROM temp.ubiquity_double)"
+        let isShown = "(\(list(own.indices.map { "s\($0)" }))) IN (SELECT \(list(own)) FROM temp.ubiquity_double) AND held IS NULL"
+        let values = (known.columns + known.localColumns).map { ", t.\($0.quotedIdentifier)" }.joined()
+        // Of a row that is computed the records lie aside already.
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE ubiquity_derived AS SELECT DISTINCT \(list(own.indices.map { "s\($0) AS k\($0)" })) FROM ubiquity_aside_\(number) WHERE \(isShown);
+                INSERT OR IGNORE INTO ubiquity_unresolved_\(number) SELECT \(list(own)) FROM ubiquity_aside_\(number) WHERE \(isShown);
+                UPDATE ubiquity_aside_\(number) SET held = '' WHERE \(isShown);
+                INSERT OR IGNORE INTO ubiquity_unresolved_\(number) SELECT \(list(own)) FROM temp.ubiquity_double
+                WHERE (\(list(own))) NOT IN (SELECT \(list(own)) FROM temp.ubiquity_derived);
+                INSERT INTO ubiquity_aside_\(number)
+                SELECT \(list(keys.map { "t.\($0)" })), c.life, c.time, c.peer, c.columns, c.others\(values), \(list(keys.map { "t.\($0)" })), ''
+                FROM \(table) t JOIN ubiquity_clock_\(number) c ON \(isOfClock)
+                WHERE \(isDouble) AND (\(list(keys.map { "t.\($0)" }))) NOT IN (SELECT \(list(own)) FROM temp.ubiquity_derived);
+                DROP TABLE temp.ubiquity_derived;
+                """)
+        // What has no clock is still to be taken over, and stays.
+        let hasClock =
+            hasRowid
+            ? "t.rowid IN (SELECT rid FROM ubiquity_clock_\(number))" : "EXISTS (SELECT 1 FROM ubiquity_clock_\(number) c WHERE \(isOfClock))"
+        let place = hasRowid ? "rid" : list(own)
+        let placeOf = hasRowid ? "t.rowid" : list(keys.map { "t.\($0)" })
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE ubiquity_place AS SELECT \(placeOf) FROM \(table) t WHERE \(isDouble) AND \(hasClock);
+                DELETE FROM \(table) AS t WHERE \(isDouble) AND \(hasClock);
+                """)
+        let count = db.changesCount
+        try db.execute(
+            sql: "DELETE FROM ubiquity_clock_\(number) WHERE (\(place)) IN (SELECT * FROM temp.ubiquity_place); DROP TABLE temp.ubiquity_place")
+        return count
+    }
+}
+
+extension DuplicateRows {
+    private static let examples = 5
+
+    /// Whether an error says that rows are there which a uniqueness rule forbids beside each other.
+    static func isCause(of error: DatabaseError) -> Bool { error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE }
+
+    /// Says which records stand in the way of a migration that makes a uniqueness rule, and what to do.
+    ///
+    /// - Parameters:
+    ///   - error: what the migration has thrown; it has been undone.
+    ///   - path: the store file.
+    /// - Returns: the error for the app.
+    /// - Throws: GRDB's errors.
+    func explanation(_ error: DatabaseError, _ path: FilePath) throws -> UbiquitousStoreError {
+        // “UNIQUE constraint failed: person.email”, for an expression “… index 'name'” (sqlite.org/src/file/src/insert.c, sqlite3UniqueConstraint).
+        let failed = (error.message ?? "").split(separator: ": ").last.map(String.init) ?? ""
+        let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+        let table = tables.filter { failed.hasPrefix($0 + ".") }.max { $0.count < $1.count }
+        let columns = table.map { table in failed.components(separatedBy: ", ").map { String($0.dropFirst(table.count + 1)) } } ?? []
+        let records = try table.map { try examples($0, columns) } ?? []
+        let rule = columns.map { "\"\($0)\"" }.joined(separator: ", ")
+        let subject =
+            table.map { "A migration makes (\(columns.joined(separator: ", "))) of “\($0)” UNIQUE" }
+            ?? "A migration makes a UNIQUE rule (\(failed))"
+        let named = records.isEmpty ? "" : ": \(records.joined(separator: "; "))"
+        let declared = table.map { "SyncedTable(\"\($0)\")" } ?? "its SyncedTable"
+        return UbiquitousStoreError(
+            .invalidSchema,
+            """
+            \(subject), and there are records with equal values\(named). Declare in \(declared) unique: [[\(rule)]] where they are \
+            one thing, and become one, or exclusive: [[\(rule)]] where both stay, and one shows another value. Either needs no index: leave it out of a migration \
+            that makes the values too. Or make them differ by ordinary saves of the version before. \(path) is as it was.
+            """, path: path, cause: error)
+    }
+
+    /// The first records that have equal values, those that have the same together.
+    private func examples(_ table: String, _ columns: [String]) throws -> [String] {
+        let keys = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", arguments: [table])
+        let terms = columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let own = keys.indices.map { "k\($0)" }.joined(separator: ", ")
+        guard !keys.isEmpty, (try? db.makeStatement(sql: "SELECT \(terms) FROM \(table.quotedIdentifier)")) != nil else { return [] }
+        let places = "dense_rank() OVER (ORDER BY \(terms))"
+        let rows = try RawStatement(
+            """
+            SELECT \(own), place FROM
+            (SELECT \(keys.enumerated().map { "\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")), \(places) AS place,
+            count(*) OVER (PARTITION BY \(terms)) AS same FROM \(table.quotedIdentifier)
+            WHERE \(columns.map { "\($0.quotedIdentifier) IS NOT NULL" }.joined(separator: " AND ")))
+            WHERE same > 1 ORDER BY place, \(own) LIMIT \(4 * Self.examples)
+            """, db)
+        defer { rows.reset() }
+        var found: [(place: Int64, names: [String])] = []
+        while try rows.step() {
+            let name = ObjectID(table: table, key: keys.indices.map { rows.value($0).detached }).text
+            let place = rows.integer(keys.count)
+            if found.last?.place == place { found[found.count - 1].names.append(name) } else { found.append((place, [name])) }
+        }
+        return found.prefix(Self.examples).map { $0.names.joined(separator: " and ") }
+    }
+}

@@ -1,0 +1,145 @@
+internal import GRDB
+
+// MARK: What only one record can hold
+
+extension Resolver {
+    /// Lets, of entities that hold what only one of them can hold, all but one show another value.
+    ///
+    /// What each holds by a rule is compared as it was written: a column that is moved is compared by no other rule. So what is shown is a function
+    /// of the registers of all, whatever was shown before.
+    func exclude() throws {
+        formerlyMoved = [:]
+        guard shapes.contains(where: { !$0.exclusives.isEmpty }) else { return }
+        try gatherRivals()
+        for table in formerlyMoved.keys.sorted() {
+            for rule in try tables[table].exclusives { try apply(rule, to: table) }
+        }
+    }
+
+    /// Finds every entity whose row may change with those of this round: those that show another value, and those that hold what one of the round holds.
+    ///
+    /// Of the others each shows what was written, and nobody else of the round holds that.
+    private func gatherRivals() throws {
+        var count = 0
+        while count < entities.count {
+            count = entities.count
+            for table in Set(entities.map(\.table)).sorted() where !shapes[table].exclusives.isEmpty {
+                if formerlyMoved[table] == nil {
+                    let moved = try tables[table].movedRows()
+                    formerlyMoved[table] = Set(moved)
+                    for row in moved { try composeShown(row.key, in: table) }
+                    try evaluate()
+                }
+                for rule in try tables[table].exclusives {
+                    for index in 0..<entities.count where entities[index].table == table {
+                        guard case .shown(let values) = entities[index].outcome, let terms = try rule.terms(entities[index].shownKey, values) else {
+                            continue
+                        }
+                        for key in try rule.holders(of: terms) { try composeShown(key, in: table) }
+                    }
+                }
+            }
+            try evaluate()
+        }
+    }
+
+    /// Finds the entity that a row shows.
+    private func composeShown(_ key: [RecordValue], in table: Int) throws {
+        guard byKey[RecordName(table: table, key: key)] == nil else { return }
+        // A row may have a key that none of its records has.
+        try composeLate(RecordName(table: table, key: tables[table].asides(under: key).first?.registers.key ?? key))
+    }
+
+    private func apply(_ rule: ExclusiveRule, to table: Int) throws {
+        var claims: [ExclusionPlan.Claim] = []
+        var termsOf: [Int: [RecordValue]] = [:]
+        for (index, entity) in entities.enumerated() where entity.table == table {
+            guard case .shown(let values) = entity.outcome, let terms = try rule.terms(entity.shownKey, values) else { continue }
+            termsOf[index] = terms
+            claims.append(
+                ExclusionPlan.Claim(
+                    entity: index, key: entity.shownKey, stamp: rule.stamp(of: entity.joined.clock, peers), terms: rule.collated(terms),
+                    scope: rule.scope(terms), value: values[rule.exclusion.column]))
+        }
+        let plan = ExclusionPlan(claims, peers: peers)
+        var free = FreeValues()
+        var assigned: Set<[RecordValue]> = []
+        var taken: (scope: [RecordValue], values: [RecordValue]) = ([], [])
+        for claim in plan.moved {
+            let entity = entities[claim.entity]
+            guard case .shown(var values) = entity.outcome, let holder = plan.holders[claim.terms] else { continue }
+            /// What the entity holds with another value in the column.
+            func terms(_ value: RecordValue) throws -> [RecordValue]? {
+                values[rule.exclusion.column] = value
+                return try rule.terms(entity.shownKey, values)
+            }
+            func isTaken(_ value: RecordValue) throws -> Bool {
+                guard let terms = try terms(value) else { return false }
+                let collated = rule.collated(terms)
+                return try plan.holders[collated] != nil || assigned.contains(collated)
+                    || rule.holders(of: terms).contains { byKey[RecordName(table: table, key: $0)] == nil }
+            }
+            var shown = RecordValue.null
+            switch rule.exclusion.move {
+            case .null: break
+            case .nextFree: shown = try free.next(after: claim.value, in: claim.scope, isTaken: isTaken)
+            case .chosen:
+                if taken.scope != claim.scope || taken.values.isEmpty {
+                    taken = (claim.scope, try held(rule, table, claims.filter { $0.scope == claim.scope }, like: termsOf[claim.entity]!))
+                }
+                let choice = try chosen(rule, entity, values, taken.values)
+                if let choice, try !isTaken(choice) {
+                    shown = choice
+                } else if !rule.exclusion.takesNull {
+                    shown = try free.next(after: claim.value, in: claim.scope, isTaken: isTaken)
+                }
+                if shown != .null {
+                    taken.values.insert(shown, at: taken.values.firstIndex { $0.compare(shown) == .greater } ?? taken.values.endIndex)
+                }
+            }
+            if let terms = try terms(shown) { assigned.insert(rule.collated(terms)) }
+            values[rule.exclusion.column] = shown
+            entity.outcome = .shown(values)
+            entity.moved.append(MovedRow(key: entity.shownKey, column: rule.exclusion.column, written: claim.value, holder: holder.key))
+        }
+    }
+
+    /// What the moved column holds in all records of a scope, in order, each value once.
+    private func held(
+        _ rule: ExclusiveRule, _ table: Int, _ claims: [ExclusionPlan.Claim], like terms: [RecordValue]
+    ) throws -> [RecordValue] {
+        let others = try rule.rows(with: terms).filter { byKey[RecordName(table: table, key: $0.key)] == nil }.map(\.value)
+        return Set(claims.map(\.value) + others).sorted { $0.compare($1) == .less }
+    }
+
+    /// What the app chooses, as the column stores it; nil where that is nothing.
+    private func chosen(_ rule: ExclusiveRule, _ entity: Entity, _ values: [RecordValue], _ taken: [RecordValue]) throws -> RecordValue? {
+        let shape = shapes[entity.table]
+        guard let choice = choices[shape.name]?[rule.moved.lowercased()], case .shown(let values) = entity.outcome else { return nil }
+        let record = Row(
+            Dictionary(uniqueKeysWithValues: zip(shape.keyColumns + shape.columns, entity.shownKey + values).map { ($0, $1.databaseValue) }))
+        return choice(record, taken.map(\.databaseValue)).flatMap { RecordValue($0.databaseValue).stored(as: rule.exclusion.affinity) }
+    }
+
+    /// Notes which rows show another value than was written.
+    func putMoved() throws {
+        for (table, before) in formerlyMoved {
+            let shown = entities.lazy.filter { $0.table == table && $0.isShown }.flatMap(\.moved)
+            // What is held may have to be shown as soon as another holds something else.
+            let held = before.filter { row in
+                guard let index = byKey[RecordName(table: table, key: row.key)], case .held = entities[index].outcome else { return false }
+                return true
+            }
+            let after = Set(shown).union(held)
+            if before != after { try tables[table].setMoved(before, after) }
+        }
+    }
+
+    /// Whether an entity's row is in the way of another by a rule which does not make them one.
+    func isExcluded(_ entity: Entity, by partner: [RecordValue]) throws -> Bool {
+        guard case .shown(let values) = entity.outcome else { return false }
+        return try tables[entity.table].exclusives.contains { rule in
+            try rule.terms(entity.shownKey, values).map { try rule.holders(of: $0).contains(partner) } ?? false
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// A token of a statement that SQLite has taken, without comments and white space.
+enum SQLToken: Equatable {
+    /// A word that stands without quotes: a keyword, or a name.
+    case word(Substring)
+    /// A name in quotes, without them.
+    case name(String)
+    /// A string, without its quotes.
+    case string(String)
+    /// Anything else, one character each: an operator, a parenthesis, a digit.
+    case symbol(Character)
+
+    /// Takes a statement apart.
+    ///
+    /// - Parameters:
+    ///   - sql: a statement, or a part of one.
+    ///   - body: called with each token and where it ends.
+    static func forEach(in sql: some StringProtocol, _ body: (SQLToken, String.Index) -> Void) {
+        var rest = Substring(sql)
+        while let first = rest.first {
+            if rest.hasPrefix("--") {
+                rest = rest.drop { !$0.isNewline }
+            } else if rest.hasPrefix("/*") {
+                rest = rest.firstRange(of: "*/").map { rest[$0.upperBound...] } ?? ""
+            } else if first.isWhitespace {
+                rest.removeFirst()
+            } else if let closing: Character = ["\"": "\"", "`": "`", "[": "]", "'": "'"][first] {
+                rest.removeFirst()
+                var text = ""
+                while let character = rest.popFirst() {
+                    guard character == closing else {
+                        text.append(character)
+                        continue
+                    }
+                    // A doubled quote is one that belongs to the text; a bracket cannot be doubled.
+                    guard closing != "]", rest.first == closing else { break }
+                    text.append(rest.removeFirst())
+                }
+                body(first == "'" ? .string(text) : .name(text), rest.startIndex)
+            } else if Self.isOfWord(first), !first.isNumber {
+                let word = rest.prefix { Self.isOfWord($0) || $0.isNumber }
+                rest = rest[word.endIndex...]
+                body(.word(word), rest.startIndex)
+            } else {
+                rest.removeFirst()
+                body(.symbol(first), rest.startIndex)
+            }
+        }
+    }
+
+    /// The tokens of a statement.
+    static func all(in sql: some StringProtocol) -> [SQLToken] {
+        var tokens: [SQLToken] = []
+        forEach(in: sql) { token, _ in tokens.append(token) }
+        return tokens
+    }
+
+    /// Letters, the underscore, the dollar sign and everything beyond ASCII (sqlite.org/tokenreq.html).
+    private static func isOfWord(_ character: Character) -> Bool { character.isLetter || character == "_" || character == "$" || !character.isASCII }
+
+    /// Whether it is a keyword.
+    func isWord(_ word: String) -> Bool { if case .word(let own) = self { own.lowercased() == word } else { false } }
+
+    /// The name that it is where a name must stand, in lower case; SQLite takes a string there too.
+    var identifier: String? {
+        switch self {
+        case .word(let word): word.lowercased()
+        case .name(let name), .string(let name): name.lowercased()
+        case .symbol: nil
+        }
+    }
+}
