@@ -9,12 +9,11 @@ package struct CommandSuggestion: Equatable {
     /// The question for people.
     package var text: String { "Did you mean \(commands.map { "`\($0)`" }.joined(separator: " or "))?" }
 
-    /// Looks for it.
+    /// Looks for it; nil where each word in a command's place is one, or none is near enough.
     ///
     /// - Parameters:
     ///   - arguments: the words behind the tool's name.
     ///   - tool: the tool.
-    /// - Returns: nil where each word in a command's place is one, or none is near enough.
     package init?(for arguments: [String], of tool: any ParsableCommand.Type) {
         var node = tool
         var path = [Self.name(of: tool)]

@@ -23,6 +23,7 @@ package final class TerminalProgress: Sendable {
     /// - Parameters:
     ///   - besideOutput: whether the body writes to standard output meanwhile: on a terminal nothing is shown then, for it would stand between the lines.
     ///   - body: shows it.
+    /// - Returns: what the body returns.
     package static func showing<Result>(besideOutput: Bool = false, _ body: (TerminalProgress) throws -> Result) rethrows -> Result {
         let progress = TerminalProgress(besideOutput: besideOutput)
         defer { progress.end() }
@@ -43,6 +44,7 @@ package final class TerminalProgress: Sendable {
     /// - Parameters:
     ///   - what: what it does, such as “checking the store”.
     ///   - body: does it.
+    /// - Returns: what the body returns.
     package static func showing<Result>(_ what: String, _ body: () throws -> Result) rethrows -> Result {
         let progress = TerminalProgress(besideOutput: false)
         let clock = progress.count(seconds: what)

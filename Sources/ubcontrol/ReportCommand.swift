@@ -71,7 +71,7 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
-    private func fill(_ archive: ReportArchive, _ home: DeviceHome) async throws {
+    private nonisolated(nonsending) func fill(_ archive: ReportArchive, _ home: DeviceHome) async throws {
         let paths = stores.map { FilePath($0) }
         let (diagnosis, findings) = try await DoctorCommand.look(at: home, stores: paths, isDeep: false)
         let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []

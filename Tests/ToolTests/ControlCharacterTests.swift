@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import ToolSupport
 
 @testable import ubwatch
 

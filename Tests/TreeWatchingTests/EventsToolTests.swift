@@ -126,7 +126,7 @@ struct EventsToolTests {
         try stage.perform(["chmod", "700", "."])
         let outcome = try await unprivileged(["events", stage.root.string])
         #expect(outcome.status == 1)
-        #expect(outcome.errors == "ubwatch: cannot watch \(stage.root): permission denied; make it readable (r and x) for this user\n")
+        #expect(outcome.errors == "Error: cannot watch \(stage.root): permission denied; make it readable (r and x) for this user\n")
     }
 
     @Test("W-09: a directory that may not be read is warned of once, and the rest is watched")

@@ -20,7 +20,7 @@ struct ExclusiveTests {
     ) -> SyncedSchema {
         SyncedSchema(migrator: migrator(sql)) {
             SyncedTable("list")
-            SyncedTable("song", groups: groups, exclusive: [.init(["list", "position"], to: move)], derived: derived)
+            SyncedTable("song", together: groups, exclusive: [.init(["list", "position"], to: move)], derived: derived)
         }
     }
 
@@ -305,7 +305,7 @@ struct ExclusiveTests {
                 """)
         ) {
             SyncedTable("parent")
-            SyncedTable("child", groups: [["parent", "place"]])
+            SyncedTable("child", together: [["parent", "place"]])
         }
         try await withDevices(2) { devices, _ in
             let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))

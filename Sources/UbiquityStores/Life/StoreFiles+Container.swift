@@ -13,6 +13,7 @@ extension StoreFiles {
     /// It is one statement, whole or not at all.
     ///
     /// - Parameter file: the local file, which need not be there. What is wrong with it is found out when it is opened.
+    /// - Throws: nothing that SQLite says of the file.
     func bringAlong(_ file: FilePath) throws {
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         do {
