@@ -57,6 +57,8 @@ extension ParsableCommand {
         case is CleanExit, is ExitCode: exit(withError: error)
         case let refusal as Refusal: code = refusal.status
         case is ValidationError: code = ToolExit.usage
+        // Help is a command of its own, which ends with what it says.
+        case _ where exitCode(for: error) == .success: exit(withError: error)
         default: code = status(error) ?? ToolExit.failure
         }
         let message = error is ValidationError ? self.message(for: error) : text(of: error)

@@ -14,7 +14,8 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             It looks at the device home, the account, the containers root and what it lies on, each container and the names in it, the stores' \
             contents, whether the stores of this device exchange, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
-            a remark neither. It writes nothing, asks nobody but the broker and Syncthing, and may run beside the apps.
+            a remark neither. It writes nothing, but that SQLite notes in its shared memory who reads a store; it asks nobody but the broker and Syncthing, and may \
+            run beside the apps.
 
                 ubcontrol doctor --store STORE
 

@@ -16,6 +16,7 @@ import ToolProcesses
             // Readers of other items go ahead.
             try await second.say("read c \(scene.path("g"))")
             try await second.hears("granted c")
+            try await scene.isQueued()
             #expect(try await !second.saidSoFar().contains { $0.hasPrefix("granted b") })
             try await first.say("end a")
             try await second.hears("granted b")

@@ -92,6 +92,28 @@ struct ContainerToolTests {
         }
     }
 
+    @Test("U-80: a wipe refuses before it touches anything where files cannot be coordinated, and says why")
+    func wipeWithoutCoordination() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "a").status == 0)
+            let documents = device.container.appending("Documents")
+            try FileManager.default.createDirectory(atPath: documents.string, withIntermediateDirectories: false)
+            try Data("x".utf8).write(to: URL(filePath: documents.appending("Letter.txt").string))
+            func entries() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: device.container.string).sorted() }
+            let before = try entries()
+            // Open to others, as another user would have made it.
+            let runtime = device.home.removingLastComponent().appending("run")
+            try FileManager.default.createDirectory(
+                atPath: runtime.appending("ubiquity").string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+            let wipe = try await device.run(
+                "ubcontrol", "container", "wipe", "org.example.notes", "--yes", environment: ["XDG_RUNTIME_DIR": runtime.string])
+            #expect(wipe.status == 1 && wipe.errors.contains("Files cannot be coordinated") && wipe.errors.contains("chmod 700"), "\(wipe)")
+            #expect(try entries() == before)
+            #expect(try await device.list().count == 1)
+        }
+    }
+
     @Test("S-135: a container is copied as it lies there, and what is left out is listed with the reason")
     func copy() async throws {
         try await withDevices(1) { devices in

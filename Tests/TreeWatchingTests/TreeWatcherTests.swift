@@ -128,6 +128,9 @@ struct TreeWatcherTests {
         let watcher = try TreeWatcher(root)
         defer { watcher.close() }
         let reader = watcher.changes.limited("a file that stays").makeAsyncIterator()
+        // It has subscribed.
+        let first = try await reader.next()
+        #expect(first?.map(\.kind) == [.ready])
         for round in 0..<60 {
             for time in 0...(round % 3) {
                 try FileManager.default.removeItem(atPath: below.isEmpty ? root.string : root.appending("wiped").string)

@@ -203,6 +203,50 @@ struct SignOutTests {
         }
     }
 
+    @Test("U-79: a plain sign-out has it all: no token, the notice, no URL, empty queries, presenters that are told, and everything where it was")
+    func plain() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            try UbiquityContainer.declare("org.example.first")
+            let container = try await UbiquityContainer("org.example.first", home: home)
+            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: false)
+            let letter = container.documents.appending("Letter.txt")
+            try Data("text".utf8).write(to: URL(filePath: letter.string))
+            let before = try tree(below: container.path)
+            let query = MetadataQuery(container) { _ in true }
+            var updates = query.updates.makeAsyncIterator()
+            query.start()
+            while let update = await updates.next(), update.kind != .gatheringFinished {}
+            let shown = Shown(letter, home)
+            FileCoordinator.addFilePresenter(shown)
+            defer { FileCoordinator.removeFilePresenter(shown) }
+            let notice = Mutex<Bool?>(nil)
+            let observer = NotificationCenter.default.addObserver(forName: .ubiquityIdentityDidChange, object: nil, queue: nil) { notification in
+                guard notification.userInfo?["home"] as? String == home.path.string else { return }
+                let isNew = (try? home.ubiquityIdentityToken) == .some(nil)
+                notice.withLock { $0 = isNew }
+            }
+            defer { NotificationCenter.default.removeObserver(observer) }
+
+            try home.signOut()
+            #expect(try home.ubiquityIdentityToken == nil)
+            #expect(await home.url(forUbiquityContainerIdentifier: "org.example.first") == nil)
+            try home.recheckIdentity()
+            #expect(notice.withLock { $0 } == true, "the token is new when the notice is posted")
+            while !query.results.isEmpty { _ = await updates.next() }
+            try await until("the presenter is told") { shown.heard.withLock { !$0.isEmpty } }
+            #expect(shown.heard.withLock { $0 } == [nil])
+            #expect(try tree(below: container.path) == before)
+            // Another account in the place of one is a sign-out too.
+            try home.signIn(AccountName("alice"))
+            try home.signIn(AccountName("bob"))
+            try await until("the presenter is told again") { shown.heard.withLock { $0.count } == 2 }
+            #expect(try shown.heard.withLock { $0.last } == AccountName("bob"))
+            #expect(try tree(below: container.path) == before)
+        }
+    }
+
     @Test("U-79: presenters inside are told as by a deletion, once, when the account is gone already, and nothing is deleted")
     func told() async throws {
         try await withTemporaryDirectory { directory in
@@ -222,7 +266,7 @@ struct SignOutTests {
             #expect(outside.heard.withLock { $0 } == [])
             #expect(FileManager.default.fileExists(atPath: letter.string))
             #expect(container.attachment() == .attached)
-            // Another account in its place is told of in the same way; signing in once more is nothing.
+            // Another account in its place is told of in that way; signing in once more is nothing.
             try home.signIn(AccountName("alice"))
             try await home.signIn(AccountName("alice"), tellingWithin: .seconds(60))
             try await home.signIn(AccountName("bob"), tellingWithin: .seconds(60))

@@ -1,7 +1,10 @@
+import Dispatch
 import Foundation
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import Waiting
 
 /// Containers that are looked up by their declaration.
 struct DeclaredContainerTests {
@@ -47,6 +50,84 @@ struct DeclaredContainerTests {
         }
     }
 
+    @Test("U-66: who has looked up a container, and let it go, is notified of a sign-out and of a sign-in all the same", arguments: [true, false])
+    func notifiedForGood(isSignedIn: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try UbiquityContainer.declare("org.example.first")
+            if isSignedIn { try home.signIn(AccountName("alice")) }
+            #expect((await home.url(forUbiquityContainerIdentifier: "org.example.first") != nil) == isSignedIn)
+            let (notices, notice) = AsyncStream.makeStream(of: Void.self)
+            let observer = NotificationCenter.default.addObserver(forName: .ubiquityIdentityDidChange, object: nil, queue: nil) { notification in
+                if notification.userInfo?["home"] as? String == home.path.string { notice.yield() }
+            }
+            defer { NotificationCenter.default.removeObserver(observer) }
+            try await within("the notice of a sign-out or sign-in") {
+                if isSignedIn { try home.signOut() } else { try home.signIn(AccountName("alice")) }
+                for await _ in notices { return }
+            }
+        }
+    }
+
+    @Test("U-67: a container that is gone has no URL until somebody begins again in it, which nothing does by itself")
+    func beginsAgain() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try UbiquityContainer.declare("org.example.first")
+            try home.signIn(AccountName("alice"))
+            let container = try await UbiquityContainer("org.example.first", home: home)
+            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: false)
+            try FileManager.default.removeItem(atPath: container.path.string)
+            for _ in 0..<2 { #expect(await home.url(forUbiquityContainerIdentifier: "org.example.first") == nil) }
+            #expect(!FileManager.default.fileExists(atPath: container.path.string))
+            try await container.beginAgain()
+            #expect(container.attachment() == .attached)
+            #expect(await home.url(forUbiquityContainerIdentifier: "org.example.first") == container.url)
+            #expect(try tree(below: container.path) == [".ubiquity", ".ubiquity/\(container.peer)"])
+            // What is there stays, and one whose mark alone is gone gets it again.
+            try Data("text".utf8).write(to: URL(filePath: container.path.appending("Letter.txt").string))
+            try FileManager.default.removeItem(atPath: container.markDirectory.string)
+            try await container.beginAgain()
+            #expect(container.attachment() == .attached)
+            #expect(FileManager.default.fileExists(atPath: container.path.appending("Letter.txt").string))
+            // Not for somebody who is not signed in.
+            try FileManager.default.removeItem(atPath: container.path.string)
+            try home.signOut()
+            await #expect { try await container.beginAgain() } throws: { ($0 as? ContainerError)?.code == .signedOut }
+            #expect(!FileManager.default.fileExists(atPath: container.path.string))
+        }
+    }
+
+    @Test("U-67: a container in a root that is gone does not begin again, and the root is not made")
+    func beginsAgainWithoutRoot() async throws {
+        try await withTemporaryDirectory { directory in
+            let (home, root) = (DeviceHome(directory.appending("home")), directory.appending("root"))
+            try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+            try home.signIn(AccountName("alice"), containers: root)
+            let container = try await UbiquityContainer("org.example.first", home: home)
+            try FileManager.default.removeItem(atPath: root.string)
+            await #expect { try await container.beginAgain() } throws: { ($0 as? ContainerError)?.code == .rootUnavailable }
+            #expect(!FileManager.default.fileExists(atPath: root.string))
+        }
+    }
+
+    @Test("U-67: a container is found, and made, off the caller's path: the main actor goes on meanwhile, and Documents is left to the app")
+    func offTheCallersPath() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let layer = HeldLayer()
+            let finding = Task { @MainActor in try await UbiquityContainer("org.example.first", home: home, files: layer) }
+            try await within("the first directory to be made") { for await _ in layer.began.stream { return } }
+            // The caller's actor does something else while the making of the directory is held up.
+            await MainActor.run {}
+            layer.goesOn.signal()
+            let container = try await finding.value
+            #expect(layer.wasReleased.withLock { $0 } == true, "the main actor was held up with it")
+            #expect(!FileManager.default.fileExists(atPath: container.documents.string))
+        }
+    }
+
     @Test(
         "a configuration that is damaged, newer, or names what is no container is refused with its path",
         arguments: [
@@ -61,4 +142,35 @@ struct DeclaredContainerTests {
             #expect(await home.url(forUbiquityContainerIdentifier: "org.example.declared") == nil)
         }
     }
+}
+
+/// Holds up the making of the first directory.
+private final class HeldLayer: FileLayer {
+    private let files = LinuxFileLayer()
+    let began = AsyncStream.makeStream(of: Void.self)
+    let goesOn = DispatchSemaphore(value: 0)
+    /// Whether it was let go on in time; nil before.
+    let wasReleased = Mutex<Bool?>(nil)
+    private let hasBegun = Atomic(false)
+
+    func makeDirectory(_ path: FilePath) throws(Errno) {
+        if !hasBegun.exchange(true, ordering: .relaxed) {
+            began.continuation.yield()
+            let isInTime = goesOn.wait(timeout: .now() + 60) == .success
+            wasReleased.withLock { $0 = isInTime }
+        }
+        try files.makeDirectory(path)
+    }
+
+    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
+    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
+    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
+    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
+    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
+    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
+    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

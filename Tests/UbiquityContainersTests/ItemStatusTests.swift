@@ -42,6 +42,19 @@ struct ItemStatusTests {
         #expect(status.downloadingStatus(isHere: isHere) == name)
     }
 
+    @Test(
+        "U-73: a status has Cocoa's error where it has one: 4353 not here yet, 4355 nobody to hand it to; 4354, a quota, is that of a full disk",
+        arguments: [
+            (ItemStatus.notDownloaded, 4353), (.waitingToUpload, 4355), (.downloading, nil), (.downloaded, nil), (.current, nil), (.uploading, nil),
+            (.excluded, nil), (.conflicted, nil), (.unknown, nil),
+        ] as [(ItemStatus, Int?)])
+    func cocoaErrors(status: ItemStatus, code: Int?) {
+        #expect(status.ubiquityError?.code.rawValue == code)
+        #expect(ItemStatus.ubiquityError(for: .noSpace)?.code.rawValue == 4354)
+        #expect(ItemStatus.ubiquityError(for: .diskQuotaExceeded)?.code.rawValue == 4354)
+        #expect(ItemStatus.ubiquityError(for: .permissionDenied) == nil)
+    }
+
     @Test("the names of statuses in JSON stay as they are")
     func stableNames() {
         #expect(
@@ -102,13 +115,19 @@ struct ItemStatusTests {
         }
     }
 
-    @Test("evicting and fetching need a transfer agent, whose absence is an error that says so")
+    @Test(
+        "U-71: evicting, and fetching what is not here, need a transfer agent, whose absence is an error that says so; what is here need not be fetched"
+    )
     func noTransferAgent() async throws {
         try await withContainer { container in
             let item = container.documents.appending("Letter.txt")
             let agent: any TransferAgent = NoTransferAgent()
             await #expect { try await agent.evict(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable && "\($0)".contains("\(item)") }
             await #expect { try await agent.startDownloading(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable }
+            try Data("text".utf8).write(to: URL(filePath: item.string))
+            try await agent.startDownloading(item)
+            #expect(try String(contentsOfFile: item.string, encoding: .utf8) == "text")
+            await #expect { try await agent.evict(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable }
         }
     }
 }

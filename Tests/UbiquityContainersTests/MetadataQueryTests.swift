@@ -217,6 +217,45 @@ import Waiting
         }
     }
 
+    @Test("U-77: changes are gathered for a second unless another interval is set, and not told before")
+    func batchingInterval() async throws {
+        try await withStage { stage in
+            #expect(MetadataQuery(stage.container) { _ in true }.batchingInterval == .seconds(1))
+            let query = stage.query()
+            var (updates, _) = try await stage.gather(query)
+            for (name, interval) in [("a", Duration.seconds(1)), ("b", .milliseconds(200))] {
+                query.batchingInterval = interval
+                try stage.write("Documents/\(name)")
+                await stage.clock.sleepers(1)
+                let before = query.results
+                stage.clock.advance(by: interval - .milliseconds(1))
+                #expect(query.results == before)
+                stage.clock.advance(by: .milliseconds(1))
+                while !stage.names(query.results).contains("Documents/\(name)") { _ = await updates.next() }
+            }
+        }
+    }
+
+    @Test("U-77: updates come where they are read: on the main actor, on that")
+    func delivery() async throws {
+        try await withStage { stage in
+            try stage.write("Documents/a.txt")
+            let query = stage.query()
+            query.start()
+            let count = await Task { @MainActor in
+                var count = 0
+                for await update in query.updates {
+                    MainActor.preconditionIsolated("an update came off the reader's actor")
+                    count += 1
+                    if update.kind == .gatheringFinished { break }
+                }
+                return count
+            }.value
+            #expect(count > 0)
+            #expect(stage.names(query.results) == ["Documents/a.txt"])
+        }
+    }
+
     @Test("U-77: a reader that comes late begins with where the query stands")
     func late() async throws {
         try await withStage { stage in

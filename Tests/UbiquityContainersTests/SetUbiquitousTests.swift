@@ -47,8 +47,10 @@ struct SetUbiquitousTests {
 
             try Data("other".utf8).write(to: local)
             await #expect { try await container.setUbiquitous(false, itemAt: inside, destinationURL: local) } throws: {
-                ($0 as? ContainerError)?.code == .fileExists
+                guard case CocoaError.fileWriteFileExists = $0 else { return false }
+                return ($0 as? CocoaError)?.errorCode == 516 && ($0 as? CocoaError)?.filePath == local.path
             }
+            await #expect(throws: CocoaError.self) { try await container.setUbiquitous(true, itemAt: local, destinationURL: inside) }
             #expect(try String(contentsOf: local, encoding: .utf8) == "other")
             try FileManager.default.removeItem(at: local)
             try await container.setUbiquitous(false, itemAt: inside, destinationURL: local)

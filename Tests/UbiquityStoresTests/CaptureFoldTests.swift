@@ -68,12 +68,12 @@ struct CaptureFoldTests {
     }
 
     private static let item: TableShape = {
-        let term = TableShape.Unique.Term.init(sql:collation:isColumn:)
+        func term(_ sql: String, _ isColumn: Bool) -> TableShape.Unique.Term { .init(sql: sql, isColumn: isColumn) }
         var shape = TableShape(
             number: 3, name: "item", keyColumns: ["id"], columns: ["code", "size", "label"],
             uniques: [
-                .init(terms: [term("\"code\"", "BINARY", true)]), .init(terms: [term("\"twice\"", "BINARY", true)]),
-                .init(terms: [term("lower(label)", "BINARY", false)]),
+                .init(terms: [term("\"code\"", true)]), .init(terms: [term("\"twice\"", true)]),
+                .init(terms: [term("lower(label)", false)]),
             ])
         shape.substitutes = ["id": "'z'", "code": "'d'", "size": "'7'", "label": "upper('x')"]
         return shape

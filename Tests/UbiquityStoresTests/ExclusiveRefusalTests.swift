@@ -52,7 +52,7 @@ struct ExclusiveRefusalTests {
             SyncedSchema(migrator: migrator(sql)) {
                 SyncedTable("list")
                 SyncedTable(
-                    "song", groups: [["x", "y"]], unique: [["position", "list"]],
+                    "song", together: [["x", "y"]], unique: [["position", "list"]],
                     exclusive: [
                         ["list", "position"], .init(["code", "x"], moving: "x"), .init(["code", "y"], moving: "code"), ["twice", "code"], ["code"],
                         .init(["y", "list"], moving: "list"), .init(["y"], moving: "id"), .init(["y", "position"], moving: "code"),

@@ -48,6 +48,13 @@ package struct BrokerPlace: Sendable {
         return true
     }
 
+    /// Whether a broker answers here, which is not started for that.
+    var hasBroker: Bool {
+        guard let isThere = try? isThere(), isThere, let place = try? openExisting(), let socket = try? place.connect() else { return false }
+        try? socket.close()
+        return true
+    }
+
     private func openExisting() throws(FileCoordinationError) -> OpenBrokerPlace {
         let number = directory.withPlatformString { Glibc.open($0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard number >= 0 else { throw unusable("cannot be opened. It must be a directory of this user", Errno(rawValue: errno)) }

@@ -54,6 +54,7 @@ public struct UbiquityContainer: Sendable {
         let identifier = try Self.identifier(name, in: home)
         // Somebody who looks while signed out wants to hear of a sign-in no less.
         let identity = isWatching ? try? IdentityMonitor.shared(for: home) : nil
+        identity?.keep()
         guard let (account, record) = try home.signedIn else {
             throw ContainerError(
                 .signedOut, "No account is signed in at \(home.path); sign in with: ubcontrol sign-in ACCOUNT --home \(home.path)", path: home.path)

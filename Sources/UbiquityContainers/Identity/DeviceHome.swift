@@ -57,7 +57,7 @@ public struct DeviceHome: Sendable, Hashable {
         get throws(ContainerError) { try signedIn.map { root(of: $0.record) } }
     }
 
-    /// Signs in to an account, in the place of any other.
+    /// Signs in to an account, in the place of any other, whose presenters are told as ``signOut()`` does.
     ///
     /// - Parameters:
     ///   - name: the account.
@@ -67,6 +67,13 @@ public struct DeviceHome: Sendable, Hashable {
     /// - Throws: `ContainerError`; nothing has changed then.
     @discardableResult
     public func signIn(_ name: AccountName, containers: FilePath? = nil) throws(ContainerError) -> AccountName? {
+        let before = try? signedIn
+        let replaced = try signInTellingNobody(name, containers: containers)
+        if let before, replaced != nil { tellPresentersSoon(of: before) }
+        return replaced
+    }
+
+    private func signInTellingNobody(_ name: AccountName, containers: FilePath?) throws(ContainerError) -> AccountName? {
         let files = HomeFiles(home: self)
         try files.prepare()
         var root: FilePath?
@@ -90,12 +97,20 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// Signs out.
     ///
-    /// Nothing in any container changes.
+    /// Nothing in any container changes. Presenters of items in the account's containers are told as by a deletion (U-79), behind this call;
+    /// ``signOut(tellingWithin:)`` returns when they have heard, which a program that ends at once needs.
     ///
     /// - Returns: the account that was signed in, if any.
     /// - Throws: `ContainerError`.
     @discardableResult
     public func signOut() throws(ContainerError) -> AccountName? {
+        let before = try? signedIn
+        let name = try signOutTellingNobody()
+        if let before, name != nil { tellPresentersSoon(of: before) }
+        return name
+    }
+
+    private func signOutTellingNobody() throws(ContainerError) -> AccountName? {
         let files = HomeFiles(home: self)
         guard let name = try account else { return nil }
         try files.locked { () throws(ContainerError) in try files.removeAccountFile() }
@@ -114,7 +129,7 @@ public struct DeviceHome: Sendable, Hashable {
     @discardableResult
     public func signOut(tellingWithin deadline: Duration) async throws(ContainerError) -> AccountName? {
         let before = try? signedIn
-        let name = try signOut()
+        let name = try signOutTellingNobody()
         if let before { await tellPresenters(of: before, within: deadline) }
         return name
     }
@@ -132,10 +147,19 @@ public struct DeviceHome: Sendable, Hashable {
         _ name: AccountName, containers: FilePath? = nil, tellingWithin deadline: Duration
     ) async throws(ContainerError) -> AccountName? {
         let before = try? signedIn
-        let replaced = try signIn(name, containers: containers)
+        let replaced = try signInTellingNobody(name, containers: containers)
         if let before, replaced != nil { await tellPresenters(of: before, within: deadline) }
         return replaced
     }
+
+    /// Tells presenters of items in the containers of an account that is signed out, and waits for nobody.
+    private func tellPresentersSoon(of account: (name: AccountName, record: AccountRecord)) {
+        guard !account.record.peers.isEmpty, FileCoordinator.canBePresented else { return }
+        Task.detached { await tellPresenters(of: account, within: .seconds(10)) }
+    }
+
+    /// The purpose of the accesses by which presenters hear of a sign-out, and nothing is deleted.
+    static let signOutPurpose = "org.ubiquity.sign-out"
 
     private func tellPresenters(of account: (name: AccountName, record: AccountRecord), within deadline: Duration) async {
         let root = root(of: account.record)
@@ -143,8 +167,12 @@ public struct DeviceHome: Sendable, Hashable {
             for identifier in account.record.peers.keys.compactMap({ try? ContainerIdentifier($0) }) {
                 let path = UbiquityContainer.path(root: root, account: account.name, identifier: identifier)
                 group.addTask {
+                    // It may be signed in again by now.
+                    guard (try? self.account) != account.name else { return }
                     // A claim to delete, as which nothing is done: what its presenters answer changes nothing.
-                    try? await FileCoordinator().write(
+                    let coordinator = FileCoordinator()
+                    coordinator.purposeIdentifier = Self.signOutPurpose
+                    try? await coordinator.write(
                         URL(filePath: path.string, directoryHint: .isDirectory), options: .forDeleting, deadline: .after(deadline)
                     ) { _ in }
                 }

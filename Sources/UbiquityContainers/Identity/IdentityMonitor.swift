@@ -3,7 +3,8 @@ internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 
-/// Notices when another account is signed in, or none: one for each device home that a process uses, for as long as somebody wants to know.
+/// Notices when another account is signed in, or none: one for each device home that a process uses, for as long as somebody wants to know, and where it has looked
+/// for a container, from then on.
 ///
 /// While there is one, every read of the signed-in account in the process goes through ``read()``: what anybody in the process has seen is told to everybody.
 /// A sign-out and a sign-in in quick succession are therefore told unless nobody has seen the time between.
@@ -26,6 +27,23 @@ final class IdentityMonitor: Sendable {
 
     private struct Weak: Sendable {
         weak let monitor: IdentityMonitor?
+    }
+
+    /// Those of the homes that the process has used last: who has looked a container up once hears of another account for good.
+    ///
+    /// A process has one home. One that has many, such as a test, keeps a few.
+    private static let kept = Mutex<[IdentityMonitor]>([])
+    private static let keptLimit = 4
+
+    /// Watches on, though nobody else wants to know.
+    func keep() {
+        let former = Self.kept.withLock { kept -> IdentityMonitor? in
+            kept.removeAll { $0 === self }
+            kept.append(self)
+            return kept.count > Self.keptLimit ? kept.removeFirst() : nil
+        }
+        // Its end is not under the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// The home's monitor, if the process has one.

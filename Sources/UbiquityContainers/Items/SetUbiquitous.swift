@@ -14,8 +14,8 @@ extension UbiquityContainer {
     ///   - url: the item.
     ///   - destinationURL: where it is to be: below the container, in a directory that is there; or outside it.
     ///   - deadline: when to give up waiting for others that use it; nil waits without limit.
-    /// - Throws: `ContainerError`: `invalidName` where the places are not as `isUbiquitous` says, `fileExists`, `fileSystem`; `FileCoordinationError`; or
-    ///   `CancellationError`. The item is where it was.
+    /// - Throws: `CocoaError.fileWriteFileExists` (516) where there is an item at the destination; `ContainerError`: `invalidName` where the places are not as
+    ///   `isUbiquitous` says, `fileSystem`; `FileCoordinationError`; or `CancellationError`. The item is where it was.
     public func setUbiquitous(_ isUbiquitous: Bool, itemAt url: URL, destinationURL: URL, deadline: FileCoordinator.Deadline? = nil) async throws {
         let inside = isUbiquitous ? destinationURL : url
         let outside = isUbiquitous ? url : destinationURL
@@ -56,7 +56,11 @@ extension UbiquityContainer {
         do {
             if try !rename(source, to: target) { try await copy(source, to: target) }
         } catch let error as Errno where error == .fileExists {
-            throw ContainerError(.fileExists, "There is an item at \(target) already; choose another name.", path: target)
+            throw CocoaError(
+                .fileWriteFileExists,
+                userInfo: [
+                    NSFilePathErrorKey: target.string, NSLocalizedDescriptionKey: "There is an item at \(target) already; choose another name.",
+                ])
         } catch {
             throw ContainerError(
                 .fileSystem, "\(source) cannot be moved to \(target); see that its directory is there and can be written.", path: target, cause: error

@@ -12,7 +12,7 @@ public protocol TransferAgent: Sendable {
     /// - Throws: `ContainerError`: `notAvailable`, where nobody could bring it back.
     func evict(_ item: FilePath) async throws(ContainerError)
 
-    /// Begins to fetch an item's newest version, and returns before it is here.
+    /// Begins to fetch an item's newest version, and returns before it is here; where there is nothing to fetch, it does nothing.
     ///
     /// - Parameter item: an absolute path in a container.
     /// - Throws: `ContainerError`: `notAvailable`.
@@ -35,11 +35,12 @@ public struct NoTransferAgent: TransferAgent {
             path: item)
     }
 
-    /// Refuses.
+    /// Does nothing for an item that is here, whose newer versions the synchroniser brings by itself, and refuses any other.
     ///
     /// - Parameter item: any item.
-    /// - Throws: always, `ContainerError` with `notAvailable`.
+    /// - Throws: `ContainerError` with `notAvailable` where the item is not here.
     public func startDownloading(_ item: FilePath) async throws(ContainerError) {
+        if (try? await blocking { try LinuxFileLayer().kind(of: item) }) != nil { return }
         throw ContainerError(
             .notAvailable,
             "\(item) cannot be fetched on demand: no transfer agent runs here. A synchroniser brings it by itself; see that it runs and that a device that has the item is connected.",

@@ -308,6 +308,8 @@ private final class DeletionWitness: CoordinationWitness {
     }
 
     func accommodatePresentedItemDeletion() async throws {
+        // A sign-out is told like this, and deletes nothing.
+        guard FilePresenterMessage.current?.purposeIdentifier != DeviceHome.signOutPurpose else { return }
         if let url = presentedItemURL { await announce(FilePath(url.path)) }
     }
 

@@ -23,10 +23,13 @@ public struct ContainerWipe: Sendable, Codable, Hashable {
     ///   - deadline: how long others are waited for, for each item.
     ///   - progress: is told how many files have been deleted, as that grows.
     /// - Returns: what was deleted, and what is still there for a reason.
-    /// - Throws: `ContainerError` with `rootUnavailable` or `fileSystem`; `CancellationError`.
+    /// - Throws: `FileCoordinationError` with `brokerUnavailable`: nothing has changed then; `ContainerError` with `rootUnavailable` or `fileSystem`;
+    ///   `CancellationError`.
     public static func run(
         _ container: UbiquityContainer, deadline: Duration = .seconds(30), progress: @escaping @Sendable (_ files: Int) -> Void = { _ in }
     ) async throws -> ContainerWipe {
+        // Before anything is changed: without coordination nothing could be deleted of what the stores have left behind.
+        try await FileCoordinator.requireAvailability(in: container.url, deadline: .after(deadline))
         let wiping = Wiping(container: container, deadline: deadline, progress: progress)
         var wipe = ContainerWipe()
         // More than once, for others may write meanwhile; not for ever.

@@ -162,17 +162,16 @@ struct TableSealer {
     func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
-        let past = [first] + later
         let told = later.reduce(first.columns) { $0.union($1.columns) }
         // Of a zero the note does not say whether its sign has changed.
         let zeros = zeros(among: told.intersection(shape.untyped))
         // What was changed and changed back is as it was.
         let doubtful = later.isEmpty ? zeros : told
-        var columns = doubtful.isEmpty ? told : told.subtracting(doubtful).union(try differences(doubtful, past))
+        var columns = doubtful.isEmpty ? told : told.subtracting(doubtful).union(try differences(doubtful, [first] + later))
         let clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         let signed = columns.intersection(zeros)
         if !signed.isEmpty {
-            columns = columns.subtracting(signed).union(try obey(signed, place, Former(clock: clock, replaced: false, past: past)))
+            columns = columns.subtracting(signed).union(try obey(signed, place, Former(clock: clock, replaced: false, past: [first] + later)))
         }
         guard !columns.isEmpty else { return }
         try write(shape.rules.completed(columns), place, clock)

@@ -28,6 +28,7 @@ extension Resolver {
                     let moved = try tables[table].movedRows()
                     formerlyMoved[table] = Set(moved)
                     for row in moved { try composeShown(row.key, in: table) }
+                    try recall()
                     try evaluate()
                 }
                 for rule in try tables[table].exclusives {
@@ -39,6 +40,7 @@ extension Resolver {
                     }
                 }
             }
+            if entities.count > count { try recall() }
             try evaluate()
         }
     }
