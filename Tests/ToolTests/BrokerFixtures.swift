@@ -74,16 +74,12 @@ final class BrokerScene: Sendable {
 
     /// Returns once a claim waits: that a participant has been asked for one does not say that the broker has heard of it.
     func isQueued() async throws {
-<<<<<<< ours
-        try await until("a claim waits") { try await control("claims", "--json").output.contains("queued") }
-=======
         try await until("a claim is queued") { try await control("claims", "--json").output.contains("queued") }
     }
 
     /// Returns once a claim waits for a presenter's answer.
     func isAsking() async throws {
         try await until("a claim waits for an answer") { try await control("claims", "--json").output.contains("asking") }
->>>>>>> theirs
     }
 
     func control(_ arguments: String...) async throws -> Tool.Outcome { try await Tool.run("ubcontrol", arguments, environment: environment) }

@@ -16,17 +16,34 @@ struct TreeWatcherTests {
     /// Both sources of real events.
     static let sources: [TreeWatcher.Options.Source] = [.kernel, .inotifytools(helper: Tool.path("inotifytools-source"))]
 
-    @Test("W-04: renaming a directory is one change and no new watch, whatever hangs below it")
+    @Test("W-04: renaming a directory is one change, and asks as much of the kernel whatever hangs below it")
     func renameOfLargeTree() async throws {
-        try await withWatcher { stage, watcher, recorder in
-            for number in 0..<300 { try stage.perform(["mkdir", "a/d\(number)/e"]) }
+        /// What is asked while a directory with so many below it is renamed, and a file far below it is written.
+        func calls(_ directories: Int) async throws -> Int {
+            let tree = ScriptedTreeSource(root: "/t")
+            for number in 0..<directories { tree.createDirectory(FilePath("a/d\(number / 100)/e\(number)")) }
+            let source = CountingSource(tree)
+            var options = TreeWatcher.Options()
+            options.source = .custom(source)
+            let watcher = try TreeWatcher("/t", options: options)
+            defer { watcher.close() }
+            let recorder = ChangeRecorder()
+            watcher.tap { recorder.take($0) }
             try await watcher.settled()
-            let before = recorder.all.count
-            try stage.perform(["mv", "a", "b"])
+            #expect(try await watcher.knownPaths().count == 1 + (directories + 99) / 100 + directories)
+            let watches = tree.watchCount
+            source.reset()
+            tree.move("a", to: "b")
             try await watcher.settled()
-            #expect(recorder.all.count == before + 1)
-            #expect(recorder.all.last?.kind == .moved)
+            let count = source.calls
+            #expect(tree.watchCount == watches)
+            tree.write(FilePath("b/d0/e\(min(99, directories - 1))/f"))
+            try await watcher.settled()
+            #expect(recorder.lines(below: "/t").prefix(2) == ["moved a -> b/", "created b/d0/e\(min(99, directories - 1))/f"])
+            return count
         }
+        let small = try await calls(10), large = try await calls(10_000)
+        #expect(small == large)
     }
 
     @Test("W-05: an entry exchanged with one outside is told without further events", arguments: sources)
@@ -143,6 +160,94 @@ struct TreeWatcherTests {
         }
         try await watcher.settled()
         #expect(try await watcher.knownPaths().contains(below.isEmpty ? "59-2" : "\(below)/59-2"))
+    }
+
+    /// Whether a watcher would look at something if nothing happened.
+    private func looksByItself(_ watcher: TreeWatcher) async -> Bool {
+        await withCheckedContinuation { continuation in
+            watcher.hub.post { [identifier = watcher.identifier] loop in continuation.resume(returning: loop.runner(identifier)?.deadline != nil) }
+        }
+    }
+
+    @Test(
+        "W-07: a root that is lost is not looked for while its parent, or what is left above it, can be watched, and is found when it comes",
+        arguments: [false, true])
+    func lostWithoutPolling(isParentLost: Bool) async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "x/y/root/d"])
+        let watcher = try TreeWatcher(stage.root.appending("x/y/root"))
+        defer { watcher.close() }
+        let reader = watcher.changes.limited("changes").makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.ready])
+        #expect(await !looksByItself(watcher))
+        try stage.perform(["rmtree", isParentLost ? "x" : "x/y/root"])
+        var kinds: [TreeChange.Kind] = []
+        while kinds.last != .rootLost(.deleted), let batch = try await reader.next() { kinds += batch.map(\.kind) }
+        try await watcher.settled()
+        #expect(await !looksByItself(watcher))
+        try stage.perform(["mkdir", "x/y/root/new"])
+        while kinds.last != .rescanned, let batch = try await reader.next() { kinds += batch.map(\.kind) }
+        #expect(kinds.contains(.rootBack))
+        #expect(try await watcher.knownPaths() == ["new/"])
+    }
+
+    @Test("W-07: a lost root is looked for by and by where the directory above it cannot be watched, or is a link")
+    func lostWithPolling() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        tree.createDirectory("d")
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        options.sweepInterval = .milliseconds(20)
+        let unwatched = try TreeWatcher("/t", options: options)
+        defer { unwatched.close() }
+        let reader = unwatched.changes.limited("changes").makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.ready])
+        tree.limitWatches(to: 0)
+        tree.remove("/t")
+        var kinds: [TreeChange.Kind] = []
+        while kinds.last != .rootLost(.deleted), let batch = try await reader.next() { kinds += batch.map(\.kind) }
+        #expect(await looksByItself(unwatched))
+        tree.createDirectory("")
+        while !kinds.contains(.rootBack), let batch = try await reader.next() { kinds += batch.map(\.kind) }
+
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "one/root"])
+        try stage.perform(["mkdir", "two/root"])
+        try stage.perform(["symlink", "one", "link"])
+        let linked = try TreeWatcher(stage.root.appending("link/root"))
+        defer { linked.close() }
+        let second = linked.changes.limited("changes").makeAsyncIterator()
+        #expect(try await second.next()?.map(\.kind) == [.ready])
+        try stage.perform(["rmtree", "one/root"])
+        #expect(try await second.next()?.map(\.kind) == [.rootLost(.deleted)])
+        try await linked.settled()
+        #expect(await looksByItself(linked))
+        // No directory that is watched tells that the link leads elsewhere.
+        try stage.perform(["rm", "link"])
+        try stage.perform(["symlink", "two", "link"])
+        #expect(try await second.next()?.first?.kind == .rootBack)
+    }
+
+    @Test("W-07: the return of a root is found though its event was lost when the queue overflowed")
+    func returnInOverflow() async throws {
+        let tree = ScriptedTreeSource(root: "/t")
+        tree.createDirectory("d")
+        var options = TreeWatcher.Options()
+        options.source = .custom(tree)
+        let watcher = try TreeWatcher("/t", options: options)
+        defer { watcher.close() }
+        let reader = watcher.changes.limited("changes").makeAsyncIterator()
+        #expect(try await reader.next()?.map(\.kind) == [.ready])
+        tree.remove("/t")
+        var kinds: [TreeChange.Kind] = []
+        while kinds.last != .rootLost(.deleted), let batch = try await reader.next() { kinds += batch.map(\.kind) }
+        try await watcher.settled()
+        #expect(await !looksByItself(watcher))
+        tree.loseEvents { tree.write("f") }
+        while kinds.last != .rescanned, let batch = try await reader.next() { kinds += batch.map(\.kind) }
+        #expect(try await watcher.knownPaths() == ["f"])
     }
 
     @Test("W-07: where the root is not to be followed, a link in its place counts as its loss, and is refused at first")

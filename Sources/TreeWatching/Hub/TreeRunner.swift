@@ -21,17 +21,12 @@ final class TreeRunner {
 
     /// Events that wait for the second half of a move, and until when.
     private var held: [UInt8] = []
-    private var heldSince: Int64?
-    private var heldUntil: Int64?
+    private var patience = MovePatience()
     private var sweepAt: Int64?
     private var housekeepAt: Int64?
     private var unflushedSince: Int64?
 
     private var delivery: ChangeDelivery
-
-    /// How long the descriptor is idle before half a move counts as whole, and how long it may take at most.
-    private static let movePatience: Int64 = 3_000_000
-    private static let movePatienceLimit: Int64 = 100_000_000
 
     init(identifier: UInt64, root: [UInt8], options: TreeWatcher.Options, hub: HubLoop, report: @escaping @Sendable (TreeWatchingError) -> Void) {
         self.identifier = identifier
@@ -113,8 +108,7 @@ final class TreeRunner {
         while true {
             switch machine.receive(events, from: &offset, at: .init(wall: time), givingUp: givingUp) {
             case .done:
-                heldSince = nil
-                heldUntil = nil
+                patience.end()
                 removeStaleWatches()
                 return
             case .work:
@@ -126,10 +120,7 @@ final class TreeRunner {
                 machine.answer(exists: exists)
             case .stalled:
                 held = Array(events[offset...])
-                let now = Clock.monotonic()
-                let since = offset == 0 ? heldSince ?? now : now
-                heldSince = since
-                heldUntil = min(now + Self.movePatience, since + Self.movePatienceLimit)
+                patience.wait(isSame: offset == 0, at: Clock.monotonic())
                 removeStaleWatches()
                 return
             }
@@ -235,13 +226,14 @@ final class TreeRunner {
         while true {
             path.set([])
             status = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            let waited = watchAncestors(isLost: status?.isDirectory != true)
+            let ancestors = watchAncestors(isLost: status?.isDirectory != true)
             // What came between the look and the watch raised no event.
             path.set([])
             let again = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            if again?.isDirectory == status?.isDirectory, waited { break }
+            machine.isReturnHeard = ancestors.areHeard && status?.isDirectory != true && isReturnHeard()
+            if again?.isDirectory == status?.isDirectory, ancestors.areComplete { break }
             status = again
-            if waited, again?.isDirectory == true { break }
+            if ancestors.areComplete, again?.isDirectory == true { break }
         }
         let isSame = status?.identity == rootIdentity
         var isAlive = false
@@ -251,15 +243,32 @@ final class TreeRunner {
         machine.rootChecked(status, isSame: isSame, isAlive: isAlive)
     }
 
-    /// Watches each existing directory above the root; false where one vanished meanwhile.
-    private func watchAncestors(isLost: Bool) -> Bool {
+    /// Whether the directory in which the root is to be tells when it is there: not where a link leads elsewhere, or nobody may look.
+    private func isReturnHeard() -> Bool {
+        do throws(Errno) {
+            _ = try hub.source.status(of: path.text, followingLinks: false)
+            // Something else stands in its place, and goes before the root comes; what a link means may change where nothing is watched.
+            return !followsRoot
+        } catch {
+            return Self.isMissing(error)
+        }
+    }
+
+    private static func isMissing(_ error: Errno) -> Bool { error == .noSuchFileOrDirectory || error == .notDirectory }
+
+    /// Watches each existing directory above the root.
+    ///
+    /// - Parameter isLost: Whether the lowest that exists is to tell of what comes into it.
+    /// - Returns: Whether none vanished meanwhile, and whether what happens to any of them is heard. That is not so where one cannot be watched, or is a
+    ///   symbolic link, which is followed.
+    private func watchAncestors(isLost: Bool) -> (areComplete: Bool, areHeard: Bool) {
         let old = machine.ancestorWatches
         machine.ancestorWatches = []
         for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
         var watches: [Int32] = []
         var end = root.count
         var isLowest = true
-        var missing = false
+        var areComplete = true, areHeard = true
         while end > 1 {
             end = root[..<end].lastIndex(of: 0x2F) ?? 0
             let ancestor = root[..<max(1, end)].map { CChar(bitPattern: $0) } + [0]
@@ -268,28 +277,29 @@ final class TreeRunner {
             do throws(Errno) {
                 watches.append(try hub.source.addWatch(ancestor, mask: mask.rawValue))
                 isLowest = false
+                if isLost, try !hub.source.status(of: ancestor, followingLinks: false).isDirectory { areHeard = false }
             } catch {
-                missing = missing || (error == .noSuchFileOrDirectory && !isLowest)
+                if error == .noSuchFileOrDirectory, !isLowest { areComplete = false }
+                if !isLowest || !Self.isMissing(error) { areHeard = false }
             }
         }
         machine.ancestorWatches = watches
-        return !missing
+        return (areComplete, areHeard && !isLowest)
     }
 
     // MARK: Time
 
     /// The next instant at which ``expire(at:)`` has something to do.
     var deadline: Int64? {
-        [heldUntil, sweepAt, housekeepAt, delivery.deadline].compactMap { $0 }.min()
+        [patience.until, sweepAt, housekeepAt, delivery.deadline].compactMap { $0 }.min()
     }
 
     /// Does what is due; true where that may have left something to look at when the queue is drained.
     func expire(at now: Int64) -> Bool {
         var hasActed = false
-        if let heldUntil, heldUntil <= now {
+        if let until = patience.until, until <= now {
             hasActed = true
-            self.heldUntil = nil
-            heldSince = nil
+            patience.end()
             takeInHeld(at: Clock.wall(), givingUp: true)
             flush()
         }

@@ -64,7 +64,8 @@ extension TreeStateMachine {
     /// An event of the queue itself, or of a directory above the root; others come from watches that are no longer ours.
     private mutating func takeForeign(_ event: RawEvent) {
         if event.mask.contains(.queueOverflow) {
-            if case .lost = phase { return }
+            // What was lost may be that the root is back.
+            if case .lost = phase { return requestRootCheck() }
             if phase != .rescanning { emit(.overflow) }
             phase = .rescanning
             work.append(.refresh(.root, [.recursive, .lossy]))

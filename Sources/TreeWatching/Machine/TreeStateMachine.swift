@@ -102,6 +102,8 @@ struct TreeStateMachine {
     var dirtyFiles: [Node] = []
     /// Watches of the directories above the root.
     var ancestorWatches: [Int32] = []
+    /// Whether these tell when a root that is lost comes back; else it is looked for now and then.
+    var isReturnHeard = false
     /// Whether a file system has been mounted or unmounted since the root was looked at last.
     var mountsHaveChanged = false
     /// Whether the root, or a directory above it, has been told to have another path since the root was checked.
@@ -272,7 +274,7 @@ struct TreeStateMachine {
 
     /// Whether a sweep would have anything to do.
     var needsSweep: Bool {
-        if case .lost = phase { return true }
+        if case .lost = phase { return !isReturnHeard }
         return !incomplete.isEmpty
     }
 

@@ -64,6 +64,9 @@ final class Subscription: ChangeReader {
 
     init(limit: Int) { self.limit = limit }
 
+    /// How many changes, or entries with a net change, are kept for the reader.
+    var kept: Int { state.withLock { $0.count + ($0.excess?.entries.count ?? 0) } }
+
     func take(_ batch: TreeChangeBatch) {
         let reader = state.withLock { state -> CheckedContinuation<TreeChangeBatch?, Never>? in
             if state.isFinished { return nil }
