@@ -79,9 +79,14 @@ struct Sealer: Sendable {
     ///   - peers: orders stamps.
     ///   - state: the store's state, which is moved on.
     ///   - notice: takes in what is shown otherwise.
+    ///   - batches: how many full batches of records are looked at at most; the rest stays marked.
     ///   - db: in a transaction with foreign keys and CHECKs off.
+    /// - Returns: whether no record is marked any more.
     /// - Throws: GRDB's errors, and what an election throws.
-    func resolve(_ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, _ db: Database) throws {
+    @discardableResult
+    func resolve(
+        _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, batches: Int = .max, _ db: Database
+    ) throws -> Bool {
         let own = try StoreKnowledge.number(of: state.peer, db)
         var orderedPeers = peers
         orderedPeers.insert(state.peer, as: own)
@@ -89,7 +94,7 @@ struct Sealer: Sendable {
         let resolver = Resolver(
             tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice,
             choices: choices)
-        try resolver.resolve()
+        let isDone = try resolver.resolve(batches: batches)
         notice = resolver.notice
         var body = LogBodyBuilder()
         for (table, fact) in resolver.facts { body.add(shapes[table].logTable, fact) }
@@ -102,9 +107,10 @@ struct Sealer: Sendable {
             for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
             body.add(shapes[table].logTable, count: 1, rows: rows)
         }
-        guard !body.isEmpty else { return }
+        guard !body.isEmpty else { return isDone }
         state.clock = time
         try post(body, at: time, state: &state, db)
+        return isDone
     }
 
     /// The notes of one table; nil where there are none.

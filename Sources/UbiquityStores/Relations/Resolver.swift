@@ -63,17 +63,24 @@ final class Resolver {
     /// How many records are looked at together.
     private static let batch = 5000
 
-    /// Resolves every record that is marked.
-    func resolve() throws {
-        while true {
+    /// Resolves the records that are marked.
+    ///
+    /// - Parameter batches: how many full batches are resolved at most: the facts that are found stay in memory until the transaction ends.
+    /// - Returns: whether no record is marked any more.
+    /// - Throws: GRDB's errors, and what an election throws.
+    func resolve(batches: Int = .max) throws -> Bool {
+        var batches = batches
+        while batches > 0 {
             var marked: [RecordName] = []
             for table in shapes.indices where marked.count < Self.batch {
                 marked += try tables[table].takeUnresolved(Self.batch - marked.count).map { RecordName(table: table, key: $0) }
             }
-            guard !marked.isEmpty else { return }
+            guard !marked.isEmpty else { return true }
+            if marked.count >= Self.batch { batches -= 1 }
             // Each round makes fewer entities of them.
             while !marked.isEmpty { marked = try resolve(marked) }
         }
+        return false
     }
 
     /// One round; returns the records that have been found to be one, for the next.
