@@ -151,11 +151,15 @@ struct AccountHandlerTests {
         }
     }
 
-    @Test("S-054: a handler that does not return is waited for up to the deadline, and cancelled")
+    @Test("S-054: a handler that does not return is waited for up to the deadline, which is logged, and cancelled")
     func deadline() async throws {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
-            let store = try await devices[0].follow { $0.transitionDeadline = .milliseconds(50) }
+            let lines = LineCollector(level: 0)
+            let store = try await devices[0].follow(logger: lines.logger) {
+                $0.transitionDeadline = .milliseconds(50)
+                $0.joiningPolicy = .keepSeparate
+            }
             let wasCancelled = AsyncStream.makeStream(of: Bool.self)
             let never = AsyncStream.makeStream(of: Void.self)
             let handler = store.onWillChange { _ in
@@ -169,58 +173,104 @@ struct AccountHandlerTests {
             let alice = try AccountName("alice")
             #expect(await store.place == .account(alice))
             #expect(try await wasCancelled.stream.limited("the end of the handler").first { _ in true } == true)
+            #expect(lines.all == ["Ubiquity: People.sqlite: a handler of will-change has not returned in 0.05 seconds; the file changes now"])
         }
     }
 
     @Test(
-        "F-24, S-052, S-054, S-059: handlers are awaited and can still save to the old file; then it is swapped, and did-change says from what to what"
+        "F-24, S-052, S-054, S-059: handlers are awaited between will- and did-change, once each, and read and save in the old file; what they save survives a restart and goes out when the account is back"
     )
     func handlers() async throws {
-        try await withDevices(1) { devices, root in
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open()
             try devices[0].home.signOut()
             let store = try await devices[0].follow()
-            let local = store.file
-            let heard = Mutex<[String]>([])
-            let observing = Task { () -> StoreTransition? in
-                for try await notice in store.notices.limited("a notice") {
+            try await store.insert("l")
+            let (local, alice) = (store.file, try AccountName("alice"))
+            // Foundation's notifications are posted where the change is made, so that their order with the handlers is certain.
+            let order = Mutex<[String]>([])
+            let observers = [Notification.Name.ubiquitousStoreWillChange, .ubiquitousStoreDidChange].map { name in
+                NotificationCenter.default.addObserver(forName: name, object: store, queue: nil) { notification in
+                    let kind = (notification.userInfo?["transition"] as? StoreTransition)?.kind.rawValue ?? "none"
+                    order.withLock { $0.append("\(name == .ubiquitousStoreWillChange ? "will" : "did") \(kind)") }
+                }
+            }
+            defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+            let notices = Task { [notices = store.notices] () async throws -> (heard: [String], last: StoreTransition?) in
+                var heard: [String] = []
+                for try await notice in notices.limited("a notice") {
                     switch notice {
-                    case .willChange(let transition): heard.withLock { $0.append("will \(transition.kind)") }
+                    case .willChange(let transition): heard.append("will \(transition.kind)")
                     case .didChange(let transition):
-                        heard.withLock { $0.append("did \(transition.kind)") }
-                        if transition.added.place == .local { return transition }
+                        heard.append("did \(transition.kind)")
+                        if transition.added.place == .local { return (heard, transition) }
                     default: break
                     }
                 }
-                return nil
+                return (heard, nil)
             }
-            let alice = try AccountName("alice")
+            let seen = Mutex<[[String]?]>([])
             let handler = store.onWillChange { transition in
+                order.withLock { $0.append("begun \(transition.kind)") }
                 #expect(store.file == transition.removed.file)
-                heard.withLock { $0.append("handler \(transition.kind)") }
+                let keys = try? await store.keys()
+                seen.withLock { $0.append(keys) }
                 // Each is another record, and saved to the old file.
                 let isSaved: Void? = try? await store.insert("\(transition.kind)")
                 #expect(isSaved != nil)
+                order.withLock { $0.append("ended \(transition.kind)") }
             }
-            defer { handler.cancel() }
             try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
-            #expect(try await store.keys() == ["accountAdded", "initialImportCompleted"])
+            #expect(try await store.keys() == ["accountAdded", "initialImportCompleted", "l"])
             try devices[0].home.signOut()
             try await store.settled()
-            let last = try await observing.value
+            let (heard, last) = try await notices.value
             #expect(last?.added == StoreLocation(place: .local, file: local) && last?.removed.place == .account(alice))
-            #expect(
-                heard.withLock { $0.filter { !$0.hasPrefix("will") } } == [
-                    "handler accountAdded", "did accountAdded", "handler initialImportCompleted", "did initialImportCompleted",
-                    "handler accountRemoved", "did accountRemoved",
-                ])
+            let kinds = ["accountAdded", "initialImportCompleted", "accountRemoved"]
+            #expect(heard == kinds.flatMap { ["will \($0)", "did \($0)"] })
+            #expect(order.withLock { $0 } == kinds.flatMap { ["will \($0)", "begun \($0)", "ended \($0)", "did \($0)"] })
+            #expect(seen.withLock { $0 } == [["l"], ["accountAdded", "l"], ["accountAdded", "initialImportCompleted", "l"]])
             #expect(try await store.keys() == [])
-            // What was saved last is the account's, and goes out when that is back.
-            try devices[0].home.signIn(alice, containers: root)
-            try await store.settled()
             handler.cancel()
-            #expect(try await Set(store.keys()).isSuperset(of: ["accountRemoved", "accountAdded", "initialImportCompleted"]))
-            #expect(try await store.status().unpublished == 0)
+            try await store.close()
+            // What was saved last is the account's, survives the restart, and goes out when that is back.
+            let again = try await devices[0].follow()
+            #expect(try await again.keys() == [])
+            try await other.settled()
+            #expect(try await !other.keys().contains("accountRemoved"))
+            try devices[0].home.signIn(alice, containers: root)
+            try await settle(again, other)
+            for each in [again, other] { #expect(try await each.keys() == ["accountAdded", "accountRemoved", "initialImportCompleted", "l"]) }
+            #expect(try await again.status().unpublished == 0)
+        }
+    }
+
+    @Test("F-24: a handler runs on its actor, or else off the main actor, beside the others, and all are waited for")
+    func executors() async throws {
+        try await withDevices(1) { devices, root in
+            try devices[0].home.signOut()
+            let store = try await devices[0].follow { $0.joiningPolicy = .keepSeparate }
+            let (one, other) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+            let ended = Mutex<[String]>([])
+            // Each waits for the other, in each of the two changes.
+            let handlers = [
+                store.onWillChange { @MainActor transition in
+                    one.continuation.yield()
+                    for await _ in other.stream { break }
+                    if !Task.isCancelled { ended.withLock { $0.append("main \(MainQueue.isHere)") } }
+                },
+                store.onWillChange { transition in
+                    let isOnMain = MainQueue.isHere
+                    other.continuation.yield()
+                    for await _ in one.stream { break }
+                    if !Task.isCancelled { ended.withLock { $0.append("any \(isOnMain)") } }
+                },
+            ]
+            defer { for handler in handlers { handler.cancel() } }
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            try await store.settled()
+            #expect(ended.withLock { $0.sorted() } == ["any false", "any false", "main true", "main true"])
         }
     }
 }

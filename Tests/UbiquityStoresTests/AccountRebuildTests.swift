@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -236,6 +237,88 @@ struct AccountRebuildTests {
             #expect(error?.code == .timedOut)
             try await insert("b", into: store)
             #expect(try await keys(store) == ["a", "b"])
+        }
+    }
+
+    /// The files of a container that say something of a store's content.
+    enum ContentFile: CaseIterable, Sendable {
+        case mark, attachment, log, baseline, receipt
+
+        func find(below container: FilePath) throws -> FilePath {
+            let names = try FileManager.default.subpathsOfDirectory(atPath: container.string).sorted()
+            let name = names.first { name in
+                switch self {
+                case .mark: name.contains("/epochs/")
+                case .attachment: name.hasPrefix(".ubiquity/")
+                case .log: name.hasSuffix(".ublog")
+                case .baseline: name.hasSuffix(".ubbaseline")
+                case .receipt: name.contains("/receipts/")
+                }
+            }
+            return container.pushing(FilePath(try #require(name)))
+        }
+    }
+
+    @Test(
+        "F-23: damage to any file of the content leaves the store full, now, at the next opening, and where it is to be made anew",
+        arguments: ContentFile.allCases, [Data(), Data("damaged beyond use, as a disk or a synchroniser may leave it".utf8)])
+    func damagedContent(which: ContentFile, bytes: Data) async throws {
+        try await withDevices(2) { devices, _ in
+            var store = try await devices[0].follow()
+            let other = try await devices[1].open()
+            try await store.settled()
+            try await insert("a", into: store)
+            try await store.settled()
+            try await store.rollBaseline()
+            try await insert("b", into: store)
+            try await settle(store, other)
+            let damaged = try await which.find(below: devices[0].container().path)
+            try bytes.write(to: URL(filePath: damaged.string))
+            for isMadeAnew in [false, false, true] {
+                try await insert("\(isMadeAnew)", into: store)
+                try? await store.settled()
+                let before = try await keys(store)
+                #expect(Set(before).isSuperset(of: ["a", "b"]))
+                try await store.execute("DELETE FROM person WHERE id = ?", ["\(isMadeAnew)"])
+                try await store.close()
+                store = try await devices[0].follow { $0.rebuildsFromUbiquitousContent = isMadeAnew }
+                try? await store.settled()
+                #expect(try await keys(store) == ["a", "b"])
+            }
+            try await store.close()
+            try? await other.settled()
+            #expect(try await keys(other) == ["a", "b"])
+        }
+    }
+
+    @Test("F-23: while a file is being made anew the old one lies aside, whole, and goes once the new one holds all of it")
+    func keptUntilComplete() async throws {
+        try await withDevices(2) { devices, root in
+            let (first, other) = (try await devices[0].follow(), try await devices[1].open())
+            try await first.settled()
+            for key in ["a", "b", "c"] { try await insert(key, into: first) }
+            try await settle(first, other)
+            let file = first.file
+            let former = file.removingLastComponent().removingLastComponent().appending("former").appending(file.lastComponent!)
+            try await first.close()
+            // What is found whenever the new file reads a log: how many records the old one holds, and the new one's place is in no use yet.
+            let found = Mutex<[String]>([])
+            let isAnew = Mutex(false)
+            let files = HookedFileLayer { (operation, path, _) throws(Errno) in
+                guard operation == .read, path.extension == "ublog", FileManager.default.fileExists(atPath: former.string) else { return }
+                let count = (try? sqlite3(former, "SELECT count(*) FROM person")) ?? "none"
+                found.withLock { $0.append(count) }
+                isAnew.withLock { $0 = true }
+            }
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.rebuildsFromUbiquitousContent = true
+            let again = try await UbiquitousStore.open(
+                at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
+                schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
+            try await again.settled()
+            #expect(isAnew.withLock { $0 } && found.withLock { $0.allSatisfy { $0 == "3\n" } }, "\(found.withLock { $0 })")
+            #expect(try await keys(again) == ["a", "b", "c"])
+            #expect(again.file == file && !FileManager.default.fileExists(atPath: former.string))
         }
     }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 import SystemPackage
@@ -117,6 +118,79 @@ struct ErasureTests {
             try await again.execute("INSERT INTO person (id) VALUES ('c')")
             try await settle(again, other)
             #expect(try await other.rows("SELECT id FROM person") == [["c"]])
+        }
+    }
+
+    @Test("S-100: removal takes the options that name a store's place: of two contents of one name in one container that which lies there goes")
+    func removedByPlace() async throws {
+        try await withDevices(2) { devices, _ in
+            var shared = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            (shared.contentPath, shared.containerIdentifier) = ("CoreData/Shared/People", "org.example.test")
+            let file = devices[0].directory.appending("Shared.sqlite")
+            func open(_ device: TestDevice) async throws -> UbiquitousStore {
+                try await UbiquitousStore.open(
+                    at: device.directory.appending("Shared.sqlite"), options: shared, home: device.home, schema: personSchema)
+            }
+            let (usual, elsewhere, other) = (try await devices[0].follow(), try await open(devices[0]), try await open(devices[1]))
+            for store in [usual, elsewhere] {
+                try await store.settled()
+                try await store.execute("INSERT INTO person (id) VALUES ('a')")
+                try await store.settled()
+            }
+            try await other.settled()
+            #expect(try await other.rows("SELECT id FROM person") == [["a"]])
+            let own = elsewhere.file
+            try await elsewhere.close()
+            #expect(
+                try await UbiquitousStore.removeUbiquitousContentAndPersistentStore(
+                    at: file, options: shared, .removeEverythingOnAllDevices(contentName: "Shared/People"), home: devices[0].home,
+                    schema: personSchema
+                ).epoch == 2)
+            #expect(!exists(own))
+            try await other.settled()
+            #expect(try await other.rows("SELECT id FROM person") == [])
+            try await usual.settled()
+            #expect(try await usual.rows("SELECT id FROM person") == [["a"]])
+            let epochs = try await [usual.status().epoch, other.status().epoch]
+            #expect(epochs == [1, 2])
+        }
+    }
+
+    @Test(
+        "S-099: a wipe takes the stores their place before it deletes the first item, so that none writes into what goes, and they keep their records"
+    )
+    func wipe() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.settled()
+            try await store.execute("INSERT INTO person (id) VALUES ('a')")
+            try await store.settled()
+            let (begun, goOn) = (AsyncStream.makeStream(of: Void.self), DispatchSemaphore(value: 0))
+            let files = HookedFileLayer { (operation, _, _) throws(Errno) in
+                guard operation == .remove else { return }
+                begun.continuation.yield()
+                // A fault ends the test all the same.
+                if goOn.wait(timeout: .now() + 120) == .timedOut { Issue.record("nobody has let the wipe go on") }
+                goOn.signal()
+            }
+            let container = try await UbiquityContainer("org.example.test", home: devices[0].home, files: files)
+            try LinuxFileLayer().makeDirectory(container.documents)
+            try Data("x".utf8).write(to: URL(filePath: container.documents.appending("a.txt").string))
+            let wiping = Task { try await ContainerWipe.run(container) }
+            try await within("the first deletion") { for await _ in begun.stream { break } }
+            // The first item is still there.
+            #expect(exists(container.documents.appending("a.txt")))
+            #expect(!exists(container.path.appending("CoreData")))
+            try await store.execute("INSERT INTO person (id) VALUES ('meanwhile')")
+            let error = await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+            #expect(error?.code == .suspended)
+            goOn.signal()
+            let wipe = try await wiping.value
+            #expect(wipe.left.isEmpty)
+            // It returns when nothing is left.
+            #expect(
+                try FileManager.default.subpathsOfDirectory(atPath: container.path.string).sorted() == [".ubiquity", ".ubiquity/\(container.peer)"])
+            #expect(try await store.rows("SELECT id FROM person ORDER BY id") == [["a"], ["meanwhile"]])
         }
     }
 }

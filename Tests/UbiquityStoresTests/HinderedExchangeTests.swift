@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -193,6 +194,44 @@ struct HinderedExchangeTests {
             try await settle(second, third)
             #expect(try await third.rows("SELECT id, length(email) FROM person") == [["a", "2000000"]])
             #expect(try await third.status().waiting.isEmpty)
+        }
+    }
+
+    @Test(
+        "S-179: where the container has no room, by its disk or a quota, saves succeed, the status says why, and all go out in order once there is room",
+        arguments: [Errno.noSpace, .diskQuotaExceeded])
+    func noRoom(error: Errno) async throws {
+        try await withDevices(2) { devices, root in
+            let isFull = Mutex(false)
+            let published = Mutex<[Int64]>([])
+            let files = HookedFileLayer { (operation, path, _) throws(Errno) in
+                guard path.starts(with: root) else { return }
+                if [.writeNew, .makeDirectory].contains(operation), isFull.withLock({ $0 }) { throw error }
+                if operation == .rename, let name = LogFileName(path.lastComponent!.string) { published.withLock { $0.append(name.sequence) } }
+            }
+            let store = try await devices[0].open(over: files)
+            let other = try await devices[1].open()
+            try await store.insert("0")
+            try await settle(store, other)
+            isFull.withLock { $0 = true }
+            for number in 1...3 {
+                try await store.insert("\(number)")
+                let refusal = await #expect(throws: UbiquitousStoreError.self) { try await store.settled() }
+                #expect(refusal?.code == .fileSystem && refusal?.message.contains("free space") == true)
+            }
+            #expect(try await store.keys() == ["0", "1", "2", "3"])
+            let status = try await store.status()
+            let reason = error == .noSpace ? "No space left on device" : "Disk quota exceeded"
+            #expect(status.unpublished == 3 && status.failure?.contains(reason) == true && status.suspended == nil, "\(status)")
+            try await other.settled()
+            #expect(try await other.keys() == ["0"])
+            #expect(published.withLock { $0 } == [1])
+            isFull.withLock { $0 = false }
+            try await settle(store, other)
+            #expect(published.withLock { $0 } == [1, 2, 3, 4], "each save is a log, the oldest first")
+            #expect(try await other.keys() == ["0", "1", "2", "3"])
+            let after = try await store.status()
+            #expect(after.failure == nil && after.unpublished == 0)
         }
     }
 

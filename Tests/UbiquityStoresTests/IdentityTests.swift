@@ -37,6 +37,38 @@ struct IdentityTests {
         #expect(try await Set(stores.asyncMap { try await $0.status().peer }).count == stores.count)
     }
 
+    @Test("F-13: a store keeps its identifier over restarts, a newer version of the app, and a stay away of its account")
+    func stable() async throws {
+        let newer = twoVersions(
+            "CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT COLLATE NOCASE, email TEXT, age)",
+            "ALTER TABLE person ADD COLUMN phone TEXT"
+        ) { SyncedTable("person") }
+        try await withDevices(2) { devices, root in
+            let other = try await devices[1].open(newer)
+            let peer = try await devices[0].container().peer
+            for (number, schema) in [personSchema, personSchema, newer, newer].enumerated() {
+                let store = try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                    container: "org.example.test", home: devices[0].home, schema: schema, now: { [clock = devices[0].clock] in clock.now })
+                try await insert("\(number)", store)
+                try await store.settled()
+                #expect(try await store.status().peer == peer)
+                if number == 1 {
+                    try devices[0].home.signOut()
+                    try await store.settled()
+                    try devices[0].home.signIn(AccountName("alice"), containers: root)
+                    try await store.settled()
+                    #expect(try await store.status().peer == peer)
+                }
+                try await store.close()
+            }
+            try await other.settled()
+            #expect(try await keys(other) == ["0", "1", "2", "3"])
+            #expect(try await other.peers().map(\.peer) == [peer.description], "there has been one, and nobody has been retired")
+            #expect(try await other.peers().allSatisfy { !$0.isRetired })
+        }
+    }
+
     @Test("a restored backup takes a new identifier, imports what it had forgotten, and publishes what only it holds")
     func restoredBackup() async throws {
         try await withDevices(2) { devices, root in

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -113,7 +114,7 @@ struct ImportTests {
         }
     }
 
-    @Test("F-27: a new device takes in a baseline and the logs after it, and is told how many of how many")
+    @Test("F-27: a new device takes in a baseline and the logs after it, reads nothing else, and is told at each step how many of how many")
     func baselineAndLogs() async throws {
         try await withDevices(2) { devices, root in
             let left = try await devices[0].open()
@@ -123,12 +124,26 @@ struct ImportTests {
             try await left.publish()
             let logs = FileManager.default.enumerator(atPath: root.string)!.count { ($0 as? String)?.hasSuffix(".ublog") == true }
             #expect(logs == 3, "those before are in the baseline alone")
-            let right = try await devices[1].open()
-            let steps = right.importProgress.limited().makeAsyncIterator()
-            #expect(try await steps.next() == ImportProgress())
-            let watching = Task {
+            let read = Mutex<[String]>([])
+            let files = HookedFileLayer { (operation, path, _) throws(Errno) in
+                if operation == .read, path.extension == "ublog" { read.withLock { $0.append(path.lastComponent!.string) } }
+            }
+            // What an observer that is fast enough hears while each part is committed.
+            let steps = Mutex((progress: Broadcast<ImportProgress>?.none, heard: [ImportProgress]()))
+            let meter = SQLiteMeter(below: devices[1].directory) { _, sql in
+                guard sql.hasPrefix("COMMIT"), let progress = steps.withLock({ $0.progress }) else { return }
+                progress.post { present in
+                    if let now = present.first, now.isImporting { steps.withLock { $0.heard.append(now) } }
+                    return nil
+                }
+            }
+            let right = try await UbiquitousStore.open(
+                at: devices[1].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                in: UbiquityContainer("org.example.test", home: devices[1].home, files: files), schema: personSchema)
+            steps.withLock { $0.progress = right.importProgress.broadcast }
+            let watching = Task { [progress = right.importProgress] in
                 var seen: [ImportProgress] = []
-                while let step = try await steps.next() { seen.append(step) }
+                for try await step in progress.limited("a step") { seen.append(step) }
                 return seen
             }
             try await right.settled()
@@ -136,6 +151,10 @@ struct ImportTests {
             let late = right.importProgress.limited().makeAsyncIterator()
             let last = try #require(try await late.next())
             #expect(last.logs == 23 && last.knownLogs == 23 && !last.isImporting)
+            let heard = steps.withLock { $0.heard.map { "\($0.logs) of \($0.knownLogs)" } }
+            #expect(heard.first == "0 of 20" && heard.contains("20 of 23"), "\(heard)")
+            #expect(Set(read.withLock { $0 }).count == 3)
+            withExtendedLifetime(meter) {}
             try await right.close()
             let seen = try await watching.value
             #expect(seen.last == last)

@@ -190,28 +190,27 @@ struct RetirementTests {
         }
     }
 
-    @Test("F-13: a store that takes a new identifier retires the old one, which holds up nothing")
+    @Test("F-13: a store that takes a new identifier adopts what the old one had written, and retires it, so that it holds up nothing")
     func predecessor() async throws {
         try await withDevices(2) { devices, root in
             let first = try await devices[0].open()
+            try await write(first, "mine")
             try await first.settled()
             let old = try await first.status().peer
             try await first.close()
+            // The store has lost its past.
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: first.file.string + suffix) }
             try await write(try await devices[1].open(), "other")
-            // A file under its identifier that it does not remember: the store has lost its past.
-            let log = LogFile.encode(
-                LogHeader(
-                    peer: old, contentName: "People", epoch: 1, sequence: 1, predecessor: nil, news: Knowledge(), schema: "v1", created: Date(),
-                    saves: 0,
-                    changes: 0), body: [])
-            let name = LogFileName(sequence: 1, hash: ContentHash(of: log))
-            try Data(log).write(to: URL(fileURLWithPath: directory(root, old).appending(name.description).string))
             let again = try await devices[0].open()
             let second = try await devices[1].open()
             try await settle(again, second)
             #expect(try await again.status().peer != old)
+            for store in [again, second] { #expect(try await store.rows(rows).map { $0[0] } == ["mine", "other"]) }
             #expect(try await second.peers().first { $0.peer == old.description }?.isRetired == true)
+            try await again.execute("UPDATE person SET last = 'edited' WHERE id = 'mine'")
+            try await settle(again, second)
+            #expect(try await second.rows(rows)[0] == ["mine", "name of mine", "edited"])
+            #expect(try await second.conflicts().isEmpty, "it is its own record still")
             try await write(second, "1", "2")
             try await settle(second, again)
             try await second.rollBaseline()

@@ -1,4 +1,5 @@
 import GRDB
+import SystemPackage
 import Testing
 import UbiquityTesting
 
@@ -101,7 +102,7 @@ struct SchemaRelationTests {
         }
     }
 
-    @Test("S-091: duplicates are found by grouping, in batches, where a rule is new on a store with more of them than a batch takes")
+    @Test("S-091: where a rule is new, duplicates are found by one grouping statement, and made one in transactions of bounded size")
     func manyDuplicates() async throws {
         let first = "CREATE TABLE t (id TEXT NOT NULL PRIMARY KEY, a TEXT COLLATE NOCASE, b)"
         let ruled = twoVersions(first, "") { SyncedTable("t", unique: [["a", "b"]]) }
@@ -116,7 +117,18 @@ struct SchemaRelationTests {
                 """)
             try await store.settled()
             try await store.close()
+            let meter = SQLiteMeter(below: StoreFile.supportDirectory(of: devices[0].directory.appending("x")))
             store = try await devices[0].open(ruled)
+            try await store.publish()
+            let runs = meter.runs
+            #expect(runs.count { $0.sql.contains("GROUP BY") && $0.sql.contains("ubiquity_unresolved_1") } == 1)
+            // How many records are taken up between one commit and the next: what is found out of them stays in memory until then.
+            let steps = runs.compactMap { run -> Int? in
+                if run.sql.hasPrefix("COMMIT") { return 0 }
+                return run.sql.hasPrefix("SELECT * FROM ubiquity_unresolved_1") && run.rows > 0 ? run.rows : nil
+            }
+            let transactions = steps.split(separator: 0).map { $0.reduce(0, +) }
+            #expect(transactions.count >= 2 && transactions.max() == 5_000 && transactions.reduce(0, +) >= 6_001, "\(transactions)")
             try await store.settled()
             #expect(try await store.rows("SELECT count(*) FROM t") == [["3002"]])
             #expect(try await store.rows("SELECT count(*) FROM ubiquity_unresolved_1") == [["0"]])

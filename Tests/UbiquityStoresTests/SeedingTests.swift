@@ -115,6 +115,25 @@ struct SeedingTests {
         }
     }
 
+    @Test(
+        "S-080: a seed file is read by the batch, by number and by size, in the order in which its rows lie: nothing is sorted, whatever its size",
+        arguments: [(12_001, 10, 10_000), (30, 1 << 20, 4)])
+    func flatFile(birds: Int, size: Int, most: Int) async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open(schema)
+            let file = try seed(in: devices[0].directory, birds: birds)
+            try sqlite3(file, "UPDATE bird SET name = printf('%.*c', \(size), 'x'); DELETE FROM place WHERE \(size) > 1000")
+            let meter = SQLiteMeter(below: file)
+            let seeding = try await store.seed(from: SeedFile(file), token: "birds")
+            #expect(seeding.seeded == (size > 1000 ? birds : 2 * birds))
+            let runs = meter.runs.filter { $0.sql.contains(" ORDER BY ") && ["\"bird\"", "\"place\""].contains(where: $0.sql.contains) }
+            #expect(runs.map(\.rows).max() == most && runs.allSatisfy { $0.sorts == 0 }, "\(runs)")
+            // Each batch is one log, so that none of it waits for the next.
+            let logs = try await store.sealedLogs()
+            #expect(logs.count == (seeding.seeded + most - 1) / most)
+        }
+    }
+
     @Test("S-081: records go in by the batch, the remainder too; a seeding that is cut off goes on behind the last batch")
     func resumes() async throws {
         try await withDevices(2) { devices, root in

@@ -283,7 +283,7 @@ struct StoreOpeningTests {
         }
     }
 
-    @Test("S-023: a store lives inside a file package, and all that belongs to it goes where the package goes")
+    @Test("S-023, S-144: a store lives inside a file package, its write-ahead log too, and all that belongs to it goes where the package goes")
     func packaged() async throws {
         try await withDevices(2) { devices, _ in
             let package = devices[0].directory.appending("Trip.package")
@@ -301,6 +301,10 @@ struct StoreOpeningTests {
             try await store.settled()
             try await store.insert("unsent")
             #expect(store.file.starts(with: package))
+            // What SQLite keeps beside the file lies in the package while it is open.
+            let names = try FileManager.default.subpathsOfDirectory(atPath: devices[0].directory.string)
+            let logs = names.filter { $0.hasSuffix("-wal") || $0.hasSuffix("-shm") }
+            #expect(logs.count { $0.hasSuffix("store/Trip.sqlite-wal") } == 1 && logs.allSatisfy { $0.hasPrefix("Trip.package/") }, "\(logs)")
             try await store.close()
             let beside = try FileManager.default.contentsOfDirectory(atPath: devices[0].directory.string)
             #expect(Set(beside) == ["home", "Trip.package"])

@@ -213,12 +213,27 @@ struct SyncTests {
         }
     }
 
-    @Test("S-009: the store file lies below CoreDataUbiquitySupport, peer, content name, store")
+    @Test("S-009: store files lie below CoreDataUbiquitySupport, peer and content name: the account's, its fallback file, and this device's own")
     func storePath() async throws {
-        try await withDevices(1) { devices, _ in
-            let store = try await devices[0].open()
-            let peer = try await devices[0].container().peer
-            #expect(store.file == devices[0].directory.appending("CoreDataUbiquitySupport/\(peer)/People/store/People.sqlite"))
+        try await withDevices(2) { devices, _ in
+            let first = try await devices[0].open()
+            let support = devices[0].directory.appending("CoreDataUbiquitySupport")
+            #expect(first.file == support.appending("\(try await devices[0].container().peer)/People/store/People.sqlite"))
+
+            let store = try await devices[1].follow()
+            let peer = try await devices[1].container().peer
+            let own = devices[1].directory.appending("CoreDataUbiquitySupport")
+            #expect(peer.account == "alice")
+            #expect(store.file == own.appending("\(peer)/People/fallback/People.sqlite"))
+            try await store.settled()
+            #expect(store.file == own.appending("\(peer)/People/store/People.sqlite"))
+            try devices[1].home.signOut()
+            try await store.settled()
+            let names = try FileManager.default.contentsOfDirectory(atPath: own.string).compactMap { PeerIdentifier($0) }
+            let local = try #require(names.first { $0 != peer })
+            #expect(names.count == 2 && local.account == "local")
+            #expect(store.file == own.appending("\(local)/People/store/People.sqlite"))
+            #expect(FileManager.default.fileExists(atPath: store.file.string))
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -292,10 +293,18 @@ struct PauseTests {
         }
     }
 
-    @Test("F-16: where sync is switched off by signing out, the status says where each set of records lies, and both are kept")
+    @Test(
+        "F-16: where sync is switched off by signing out, and on again, the app is asked, the status says where each set of records lies, and both are kept"
+    )
     func locations() async throws {
         try await withDevices(1) { devices, root in
-            let store = try await devices[0].follow { $0.joiningPolicy = .keepSeparate }
+            let asked = Mutex<[AccountName]>([])
+            let store = try await devices[0].follow {
+                $0.joiningPolicy = .ask { account in
+                    asked.withLock { $0.append(account) }
+                    return .keepSeparate
+                }
+            }
             let alice = try AccountName("alice")
             try await store.execute("INSERT INTO person (id) VALUES ('synced')")
             try await store.settled()
@@ -303,16 +312,54 @@ struct PauseTests {
             try devices[0].home.signOut()
             try await store.settled()
             try await store.execute("INSERT INTO person (id) VALUES ('local')")
-            let signedOut = try await store.status().locations
-            #expect(signedOut.first == StoreLocation(place: .local, file: store.file))
-            #expect(signedOut.contains(StoreLocation(place: .account(alice), file: synced)))
-            try devices[0].home.signIn(alice, containers: root)
+            #expect(try await keys(store) == ["local"])
             let local = store.file
+            let own = StoreLocation(place: .local, file: local), account = StoreLocation(place: .account(alice), file: synced)
+            // The fallback file of the account, which is empty, is there too.
+            let signedOut = try await store.status().locations
+            #expect(signedOut.first == own && signedOut.contains(account))
+            #expect(asked.withLock { $0 } == [])
+            try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
+            #expect(asked.withLock { $0 } == [alice])
             #expect(try await keys(store) == ["synced"])
             let signedIn = try await store.status().locations
-            #expect(signedIn.first == StoreLocation(place: .account(alice), file: synced))
-            #expect(signedIn.contains(StoreLocation(place: .local, file: local)))
+            #expect(signedIn.first == account && signedIn.contains(own))
+            try devices[0].home.signOut()
+            try await store.settled()
+            #expect(try await keys(store) == ["local"])
+            try await store.close()
+        }
+    }
+
+    @Test("F-17: a sign-out is told once, by itself, to a store that nobody asks anything of")
+    func signOut() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].follow()
+            try await store.insert("a")
+            try await store.settled()
+            let file = store.file
+            let alice = try AccountName("alice")
+            let notices = store.notices.limited("notices").makeAsyncIterator()
+            try devices[0].home.signOut()
+            // The kernel's event of the account's file is all that leads to it.
+            var told: [(what: String, transition: StoreTransition)] = []
+            while told.last?.what != "did", let notice = try await notices.next() {
+                switch notice {
+                case .willChange(let transition) where transition.kind == .accountRemoved: told.append(("will", transition))
+                case .didChange(let transition) where transition.kind == .accountRemoved: told.append(("did", transition))
+                // How the store stood before is told first.
+                default: break
+                }
+            }
+            #expect(told.map(\.what) == ["will", "did"])
+            let transition = try #require(told.last?.transition)
+            #expect(transition.removed == StoreLocation(place: .account(alice), file: file) && transition.added.place == .local)
+            #expect(told.first?.transition == transition)
+            #expect(store.file == transition.added.file)
+            #expect(try await keys(store) == [])
+            try await store.close()
+            #expect(try await notices.next() == nil)
         }
     }
 }
