@@ -15,7 +15,9 @@ struct WatchWaitTests {
 
     private func decode(_ outcome: Tool.Outcome) throws -> Waited { try JSONDecoder().decode(Waited.self, from: Data(outcome.output.utf8)) }
 
-    @Test("F-33: ubwatch wait --until current does not end while a log that a receipt names has not arrived, nor before the app has read it")
+    @Test(
+        "F-33, F-12: ubwatch wait --until current does not end while a log that a receipt names has not arrived, nor before the app has read it, and says what is awaited"
+    )
     func lateLog() async throws {
         try await withDevices(3) { devices in
             let (writer, device) = (devices[0], devices[1])
@@ -32,7 +34,9 @@ struct WatchWaitTests {
             #expect(early.status == 4)
             let waited = try decode(early)
             #expect(waited.outcome == "timedOut" && waited.reasons.count == 1, "\(waited)")
-            #expect(waited.reasons.first?.hasSuffix("waits for log 2 of \(author), which is not here yet") == true, "\(waited)")
+            let stall = "waits for log 2 of \(author), which is not here yet"
+            #expect(waited.reasons.first?.hasSuffix(stall) == true, "\(waited)")
+            #expect(try await device.run("ubwatch", "status", device.container.string).output.contains(stall))
             // What is here has been read all the same.
             #expect(try await device.wait(until: "imported", "--timeout", "0.2").status == 0)
             let facts = try await device.watched()
