@@ -222,7 +222,7 @@ import Waiting
         try await withStage { stage in
             #expect(MetadataQuery(stage.container) { _ in true }.batchingInterval == .seconds(1))
             let query = stage.query()
-            var (updates, _) = try await stage.gather(query)
+            let (updates, _) = try await stage.gather(query)
             for (name, interval) in [("a", Duration.seconds(1)), ("b", .milliseconds(200))] {
                 query.batchingInterval = interval
                 try stage.write("Documents/\(name)")
@@ -231,7 +231,7 @@ import Waiting
                 stage.clock.advance(by: interval - .milliseconds(1))
                 #expect(query.results == before)
                 stage.clock.advance(by: .milliseconds(1))
-                while !stage.names(query.results).contains("Documents/\(name)") { _ = await updates.next() }
+                while !stage.names(query.results).contains("Documents/\(name)") { _ = try await updates.next() }
             }
         }
     }
