@@ -307,6 +307,11 @@ extension RelatedTable {
         return try select(shape.ownKeyColumns, from: shape.asideTable, names.ownColumns(of: foreignKey), keys)
     }
 
+    /// The records that are aside.
+    func asides() throws -> [[RecordValue]] {
+        try hasAsides ? keys(RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)", db)) : []
+    }
+
     /// The records that are not shown.
     func held() throws -> [[RecordValue]] {
         try hasAsides ? keys(RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable) WHERE held > ''", db)) : []

@@ -12,7 +12,7 @@ extension Resolver {
             let isBegun = entity.keys.contains { marked.contains(RecordName(table: entity.table, key: $0)) }
             guard !entity.members.isEmpty, isBegun || entity.formerRows.isEmpty else { continue }
             for (child, key) in tables.mentions[entity.table] {
-                var waiting = try tables[child].asides(referringTo: entity.keys, by: key)
+                var waiting = try asides(of: child, referringTo: entity.keys, by: key)
                 if case .standard(let standard) = key.orphan, entity.keys.contains(standard) { waiting += try tables[child].held() }
                 for record in waiting { try composeLate(RecordName(table: child, key: record)) }
             }

@@ -181,10 +181,18 @@ extension Resolver {
     func referring(to entity: Entity) throws -> [RecordName] {
         try tables.mentions[entity.table].flatMap { child, key in
             let table = try tables[child]
-            return try (table.rows(referringTo: entity.keys, by: key) + table.asides(referringTo: entity.keys, by: key)).map {
+            return try (table.rows(referringTo: entity.keys, by: key) + asides(of: child, referringTo: entity.keys, by: key)).map {
                 RecordName(table: child, key: $0)
             }
         }
+    }
+
+    /// The records aside that refer to one of some keys, by what they were written with or by what those that are one with them were.
+    ///
+    /// A reference of several columns that is joined of several records may be none of theirs.
+    func asides(of child: Int, referringTo keys: [[RecordValue]], by reference: ForeignKey) throws -> [[RecordValue]] {
+        guard reference.columns.count > 1, try mayMeanAnother(child) else { return try tables[child].asides(referringTo: keys, by: reference) }
+        return try tables[child].asides()
     }
 
     /// The key under which a record would be shown if it were alone: references in it are those that are shown.
