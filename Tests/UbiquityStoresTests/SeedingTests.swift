@@ -44,6 +44,28 @@ struct SeedingTests {
         #expect(try await store.read { db in try db.tableExists("ubiquity_seed") || Adopter.isPending(db) } == false)
     }
 
+    @Test("a seeded record whose row another takes is kept with the types in which its table stores it, and read so by others")
+    func storedTypes() async throws {
+        let sql = "CREATE TABLE item (id INTEGER NOT NULL, code TEXT, size REAL, PRIMARY KEY (id), UNIQUE (code)) WITHOUT ROWID"
+        let schema = SyncedSchema(migrator: migrator(sql)) { SyncedTable("item", unique: [["code"]]) }
+        let rows = "SELECT typeof(id), id, code, typeof(size), size FROM item"
+        try await withDevices(2) { devices, _ in
+            let store = try await devices[0].open(schema)
+            try await store.settled()
+            try await store.execute("INSERT INTO item VALUES (9, 'x', NULL)")
+            _ = try await store.seed(from: [SeedRecord(table: "item", values: ["id": "1", "code": "x", "size": 5])], token: "items")
+            try await store.rollBaseline()
+            let other = try await devices[1].open(schema)
+            try await settle(other, store)
+            for store in [store, other] {
+                #expect(try await store.rows(rows) == [["integer", "1", "x", "real", "5.0"]])
+                #expect(try await store.status().quarantined.isEmpty)
+                let kept = "SELECT DISTINCT typeof(k0), typeof(v1) FROM ubiquity_aside_1 WHERE v1 IS NOT NULL"
+                #expect(try await store.rows(kept) == [["integer", "real"]])
+            }
+        }
+    }
+
     @Test("S-078, S-082: a store is filled from a database; other devices get its records and seed no more")
     func file() async throws {
         try await withDevices(3) { devices, _ in

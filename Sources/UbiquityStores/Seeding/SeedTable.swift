@@ -17,6 +17,8 @@ final class SeedTable {
     private var nextRowid: Int64?
     private var columns: [String] = []
     private var insert: RawStatement?
+    /// Says in which types a row is stored that cannot be inserted.
+    private var storedValues: StoredValues?
     private(set) var count = 0
 
     init(_ shape: TableShape, log: TableSealer?, _ db: Database) throws {
@@ -51,7 +53,7 @@ final class SeedTable {
         if insert == nil || columns != row.columns { try prepare(row.columns) }
         let given = try key(of: row)
         let isInserted = try insert(row)
-        guard let (key, place) = try find(given) else { return try park(row, given) }
+        guard let (key, place) = try find(given) else { return try park(stored(row)) }
         guard isInserted else { return false }
         guard try isNew(key) else {
             place.bind(to: delete)
@@ -80,7 +82,8 @@ final class SeedTable {
     /// Keeps a record whose row another takes, by a uniqueness rule, until it is found out that the two are one.
     ///
     /// What refers to it refers to that then. A store that has no place yet passes it over.
-    private func park(_ row: SeedBatch.Row, _ key: [RecordValue]) throws -> Bool {
+    private func park(_ row: SeedBatch.Row) throws -> Bool {
+        let key = try key(of: row)
         guard let table = log?.related?.table, try isNew(key) else { return false }
         let values = shape.columns.enumerated().map { number, name in
             row.columns.firstIndex(of: name).map { row.values[$0] } ?? shape.defaults[number]
@@ -97,11 +100,20 @@ final class SeedTable {
         return true
     }
 
+    /// A row as the table would store it.
+    private func stored(_ row: SeedBatch.Row) throws -> SeedBatch.Row {
+        if storedValues == nil { storedValues = try StoredValues(shape, columns, db) }
+        var stored = row
+        stored.values = try storedValues!.stored(row.values)
+        return stored
+    }
+
     private func prepare(_ names: [String]) throws {
         for name in names where !shape.keyColumns.contains(name) && !shape.columns.contains(name) {
             throw refusal("it has a column “\(name)”, which “\(shape.name)” does not sync: leave it out")
         }
         columns = names
+        storedValues = nil
         let written = (nextRowid == nil ? [] : ["rowid"]) + names.map(\.quotedIdentifier)
         let places = Array(repeating: "?", count: written.count).joined(separator: ", ")
         // A row that stands in the way is found by its key, or else has something UNIQUE in common. NOT NULL and CHECK still throw.
