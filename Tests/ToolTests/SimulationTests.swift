@@ -11,6 +11,13 @@ struct SimulationTests {
         #expect(outcome.output.hasPrefix("6 seeds of 3 peers and 25 operations: all converged"))
     }
 
+    @Test("so they do with schemas that their seeds make, clocks that are wrong by lifetimes, containers that are put back, newcomers and rebuilds")
+    func schemas() async throws {
+        let outcome = try await Tool.run("ubiquity-simulate", ["--schemas", "--operations", "40", "--seeds", "1..8"])
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.hasPrefix("8 seeds and schemas of 3 peers and 40 operations: all converged"))
+    }
+
     @Test("a seed repeats exactly, to the names of all files that it leaves; another does not")
     func repeats() async throws {
         func fingerprint(_ seeds: String) async throws -> Substring {
@@ -27,5 +34,7 @@ struct SimulationTests {
         #expect(try await Tool.run("ubiquity-simulate", ["--seeds", "5..1"]).status == 64)
         #expect(try await Tool.run("ubiquity-simulate", ["--seeds", "x"]).status == 64)
         #expect(try await Tool.run("ubiquity-simulate", ["--peers", "1"]).status == 64)
+        #expect(try await Tool.run("ubiquity-simulate", ["--only", "3,x"]).status == 64)
+        #expect(try await Tool.run("ubiquity-simulate", ["--only", "3", "--seeds", "1..2"]).status == 64)
     }
 }

@@ -51,6 +51,8 @@ extension Run {
             do {
                 try await stores[peer].rebuildFromUbiquitousContent()
             } catch let error as UbiquitousStoreError where error.code == .contentIncomplete {
+                // What a disk has damaged in its own container, once it was read, nobody brings again.
+                if hasDamage, try await !isReadable(by: peer) { continue }
                 let lacking = try await Self.names(of: stores[peer]).subtracting(Self.names(of: stores[stores.count - 1]))
                 return "peer \(peer) cannot rebuild, though all shows: the newcomer lacks \(lacking.sorted()); \(error)"
             }

@@ -15,7 +15,7 @@ struct Run {
     /// The peers that are lost.
     private var dead: Set<Int> = []
     /// Whether logs have been damaged.
-    private var hasDamage = false
+    private(set) var hasDamage = false
     /// What was listed in store files that are lost: each peer lists what it sees lose, for itself.
     private var listed: Set<LostValue> = []
     /// The identifier of each peer, as it was when it was looked at last.

@@ -50,6 +50,9 @@ struct Simulate: AsyncParsableCommand {
     func validate() throws {
         if every < 1 { throw ValidationError("--every takes a number from 1.") }
         if peers < 2 || operations < 1 { throw ValidationError("At least two peers and one operation are needed.") }
+        if let only, only.split(separator: ",").contains(where: { Int($0) == nil }) || range?.count != 1 {
+            throw ValidationError("--only takes the numbers of some operations of one seed, such as --seeds 7 --only 3,12.")
+        }
         if range == nil { throw ValidationError("“\(seeds)” is no range of seeds; give one like 1..100.") }
     }
 
@@ -59,13 +62,15 @@ struct Simulate: AsyncParsableCommand {
         return first...last
     }
 
+    /// The operations that are run; nil for all.
+    private var numbers: Set<Int>? { only.map { Set($0.split(separator: ",").compactMap { Int($0) }) } }
+
     func run() async throws {
         let start = ContinuousClock.now
         if exhaustive {
             let count = try await Exhaustive(every: every).run()
             return print("\(count) histories of two peers: all converged, in \((ContinuousClock.now - start).formatted(.units(allowed: [.seconds])))")
         }
-        let numbers = only.map { Set($0.split(separator: ",").compactMap { Int($0) }) }
         var fingerprint = ContentHash(of: [])
         var failed: [UInt64] = []
         for seed in range! {
@@ -91,9 +96,9 @@ struct Simulate: AsyncParsableCommand {
             }
             print("shrunk from \(history.operations.count) to \(shortest.operations.count) operations:")
             for (number, operation) in shortest.operations { print("  \(number): \(operation)") }
-            let numbers = shortest.operations.map { String($0.number) }.joined(separator: ",")
+            let shown = shortest.operations.map { String($0.number) }.joined(separator: ",")
             print(
-                "to repeat it: \(schemas ? "--schemas " : "")--seeds \(seed) --peers \(peers) --operations \(operations) --only \(numbers)")
+                "to repeat it: \(schemas ? "--schemas " : "")--seeds \(seed) --peers \(peers) --operations \(operations) --only \(shown)")
             if let failure = try await shortest.failure() { print("  → \(failure)") }
             throw ExitCode(1)
         }
