@@ -3,6 +3,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 import Testing
+import Waiting
 
 @testable import FileCoordination
 
@@ -25,17 +26,22 @@ import Testing
             return url
         }
 
-        func present(_ presenters: RecordingPresenter...) async {
+        func present(_ presenters: RecordingPresenter...) async throws {
             for presenter in presenters { presenting.add(presenter) }
-            await settle()
+            try await settle()
         }
 
         /// Returns once the watches have reported everything so far.
-        func settle() async {
-            for watch in presenting.watches.withLock({ Array($0.values) }) { await watch.settle() }
+        func settle() async throws {
+            for watch in presenting.watches.withLock({ Array($0.values) }) { try await within("a watch to settle") { await watch.settle() } }
         }
 
         var coordinator: FileCoordinator { FileCoordinator(client: writing) }
+
+        /// Writes as the other process, and fails with whom that waits for.
+        func write(_ url: URL, options: FileCoordinator.WritingOptions = [], _ accessor: (URL) async throws -> Void) async throws {
+            try await coordinator.write(url, options: options, deadline: .after(.seconds(60)), accessor: accessor)
+        }
     }
 
     private func withDuo(_ body: (Duo) async throws -> Void) async throws {
@@ -55,8 +61,10 @@ import Testing
     }
 
     /// Waits until a presenter was told something so many times, and returns everything.
-    private func told(_ presenter: RecordingPresenter, _ message: String, times: Int) async -> [String] {
-        while presenter.log.count(where: { $0 == message }) < times { _ = await presenter.told(presenter.log.count + 1) }
+    private func told(_ presenter: RecordingPresenter, _ message: String, times: Int) async throws -> [String] {
+        try await within("\(times) times \(message)", seen: { "\(presenter.log.suffix(20))" }) {
+            while presenter.log.count(where: { $0 == message }) < times { _ = await presenter.told(presenter.log.count + 1) }
+        }
         return presenter.log
     }
 
@@ -74,24 +82,24 @@ import Testing
             let url = duo.url(isPackage ? "doc.rtfd" : "doc.txt")
             try make(url, isPackage: isPackage, "0")
             let presenter = RecordingPresenter(url)
-            await duo.present(presenter)
+            try await duo.present(presenter)
             let rounds = isSlow ? 3 : 60
             for round in 1...rounds {
-                try await duo.coordinator.write(url) { url in
+                try await duo.write(url) { url in
                     let (aside, new) = (duo.url("aside-\(round)"), duo.url("new-\(round)"))
                     try make(new, isPackage: isPackage, "\(round)")
                     guard rename(url.path, aside.path) == 0 else { throw Errno(rawValue: errno) }
                     // So that the watch looks when nothing is there.
-                    if isSlow { await duo.settle() }
+                    if isSlow { try await duo.settle() }
                     guard rename(new.path, url.path) == 0 else { throw Errno(rawValue: errno) }
                     try FileManager.default.removeItem(at: aside)
                 }
             }
-            _ = await told(presenter, "reacquire", times: rounds)
-            await duo.settle()
+            _ = try await told(presenter, "reacquire", times: rounds)
+            try await duo.settle()
             // One more is told behind everything that has been sent.
-            try await duo.coordinator.write(url, options: .contentIndependentMetadataOnly) { _ in }
-            let log = await told(presenter, "reacquire", times: rounds + 1)
+            try await duo.write(url, options: .contentIndependentMetadataOnly) { _ in }
+            let log = try await told(presenter, "reacquire", times: rounds + 1)
             #expect(!log.contains { $0.hasPrefix("didMove") || $0 == "didDisappear" }, "\(log)")
             #expect(log.count { $0 == "didChange" } >= rounds + 1)
             #expect(duo.presenting.watches.withLock { $0.values.map(\.path) } == [FilePath(url.path)])
@@ -104,17 +112,17 @@ import Testing
         try await withDuo { duo in
             let (old, new) = (try duo.file("d/old.txt", "x"), duo.url("d/new.txt"))
             let (item, place, around) = (RecordingPresenter(old), RecordingPresenter(new), RecordingPresenter(duo.url("d")))
-            await duo.present(item, place, around)
+            try await duo.present(item, place, around)
             try await duo.coordinator.write(old, options: .forMoving, writing: new, writingOptions: .forReplacing) { old, new in
                 try FileManager.default.moveItem(at: old, to: new)
-                await duo.settle()
+                try await duo.settle()
             }
-            #expect(await told(item, "reacquire", times: 1) == ["relinquishToWriter", "didChange", "reacquire"])
-            #expect(await told(place, "reacquire", times: 1) == ["relinquishToWriter", "accommodateDeletion", "didChange", "reacquire"])
-            await duo.settle()
+            #expect(try await told(item, "reacquire", times: 1) == ["relinquishToWriter", "didChange", "reacquire"])
+            #expect(try await told(place, "reacquire", times: 1) == ["relinquishToWriter", "accommodateDeletion", "didChange", "reacquire"])
+            try await duo.settle()
             // What is told behind it comes behind everything that was to be told of it.
             try await duo.coordinator.write(duo.url("d/last.txt")) { try Data().write(to: $0) }
-            let log = await told(around, "subitemDidAppear last.txt", times: 1)
+            let log = try await told(around, "subitemDidAppear last.txt", times: 1)
             #expect(
                 log == ["accommodateSubitemDeletion new.txt", "subitemDidChange old.txt", "subitemDidAppear new.txt", "subitemDidAppear last.txt"])
             #expect(item.log.count == 3 && place.log.count == 4)
@@ -127,22 +135,22 @@ import Testing
         try await withDuo { duo in
             let (old, new) = (try duo.file("d/old.txt", "x"), duo.url("d/new.txt"))
             let (item, around) = (RecordingPresenter(old), RecordingPresenter(duo.url("d")))
-            await duo.present(item, around)
+            try await duo.present(item, around)
             let coordinator = duo.coordinator
             try await coordinator.write(old, options: .forMoving, writing: new, writingOptions: .forReplacing) { old, new in
                 try FileManager.default.moveItem(at: old, to: new)
                 coordinator.item(at: old, didMoveTo: new)
-                await duo.settle()
+                try await duo.settle()
             }
-            #expect(await told(item, "reacquire", times: 1) == ["relinquishToWriter", "didMove new.txt", "reacquire"])
-            await duo.settle()
+            #expect(try await told(item, "reacquire", times: 1) == ["relinquishToWriter", "didMove new.txt", "reacquire"])
+            try await duo.settle()
             try await duo.coordinator.write(duo.url("d/last.txt")) { try Data().write(to: $0) }
-            let log = await told(around, "subitemDidAppear last.txt", times: 1)
+            let log = try await told(around, "subitemDidAppear last.txt", times: 1)
             #expect(log == ["accommodateSubitemDeletion new.txt", "subitemDidMove old.txt new.txt", "subitemDidAppear last.txt"])
             #expect(item.log.count == 3)
             #expect(item.presentedItemURL?.lastPathComponent == "new.txt")
             // It is watched at the new place.
-            await duo.settle()
+            try await duo.settle()
             try FileManager.default.removeItem(at: new)
             #expect(await item.told(4).last == "didDisappear")
         }
@@ -153,10 +161,10 @@ import Testing
         try await withDuo { duo in
             let url = try duo.file("a.txt", "old")
             let presenter = RecordingPresenter(url)
-            await duo.present(presenter)
-            try await duo.coordinator.write(url) { try Data("new".utf8).write(to: $0, options: isReplaced ? .atomic : []) }
+            try await duo.present(presenter)
+            try await duo.write(url) { try Data("new".utf8).write(to: $0, options: isReplaced ? .atomic : []) }
             unlink(url.path)
-            let log = await told(presenter, "didDisappear", times: 1)
+            let log = try await told(presenter, "didDisappear", times: 1)
             #expect(log.prefix(3) == ["relinquishToWriter", "didChange", "reacquire"] && log.last == "didDisappear", "\(log)")
         }
     }
@@ -168,17 +176,17 @@ import Testing
             let gate = Gate()
             let presenter = RecordingPresenter(url)
             let slow = RecordingPresenter(url) { if $0 == "relinquishToWriter" { await gate.wait() } }
-            await duo.present(presenter, slow)
+            try await duo.present(presenter, slow)
             let coordinator = duo.coordinator
             let write = Task { try await coordinator.write(url) { _ in } }
             _ = await presenter.told(1)
             _ = await slow.told(1)
             try Data("new, and longer".utf8).write(to: url)
-            await duo.settle()
+            try await duo.settle()
             coordinator.cancel()
             await #expect(throws: (any Error).self) { try await write.value }
             gate.open()
-            let log = await told(presenter, "didChange", times: 1)
+            let log = try await told(presenter, "didChange", times: 1)
             #expect(log == ["relinquishToWriter", "reacquire", "didChange"])
         }
     }
@@ -190,7 +198,7 @@ import Testing
             for round in 1...20 {
                 let url = try duo.file("\(round).txt")
                 let presenter = RecordingPresenter(nil)
-                await duo.present(presenter)
+                try await duo.present(presenter)
                 let (isHeld, isAwaited) = (Gate(), Gate())
                 async let own: Void = FileCoordinator(filePresenter: presenter, client: duo.presenting).write(url) { url in
                     isHeld.open()
@@ -214,19 +222,19 @@ import Testing
             let url = try duo.file("there/a.txt", "old")
             try duo.file("here/b.txt")
             let around = RecordingPresenter(duo.url("there"))
-            await duo.present(around)
-            try await duo.coordinator.write(url) { _ in }
+            try await duo.present(around)
+            try await duo.write(url) { _ in }
             for _ in 0..<500 where !duo.presenting.isDelegated {
                 try await FileCoordinator(client: duo.presenting).write(duo.url("here/b.txt")) { _ in }
             }
             try #require(duo.presenting.isDelegated)
-            let before = await told(around, "subitemDidChange a.txt", times: 1).count
-            try await duo.coordinator.write(url) { url in
+            let before = try await told(around, "subitemDidChange a.txt", times: 1).count
+            try await duo.write(url) { url in
                 try Data("new".utf8).write(to: url)
-                await duo.settle()
+                try await duo.settle()
             }
             try await duo.coordinator.write(duo.url("there/last.txt")) { try Data().write(to: $0) }
-            let log = await told(around, "subitemDidAppear last.txt", times: 1)
+            let log = try await told(around, "subitemDidAppear last.txt", times: 1)
             #expect(log.dropFirst(before) == ["subitemDidChange a.txt", "subitemDidAppear last.txt"])
         }
     }
@@ -285,7 +293,7 @@ import Testing
             #expect(await iterator.next() == [.isUploading, .isDownloading])
             #expect(await iterator.next() == [.isUploaded, .isUploading])
             // A change of the file is another message, behind these.
-            try await duo.coordinator.write(url) { try Data("new".utf8).write(to: $0) }
+            try await duo.write(url) { try Data("new".utf8).write(to: $0) }
             #expect(await observer.next() == [])
         }
     }

@@ -98,7 +98,7 @@ struct CommandLineTests {
             #expect(shown.status == 0 && shown.output.replacing("\r\n", with: "\n") == plain.output && plain.output.contains("Milk"), "\(shown)")
             let target = device.home.appending("export.jsonl").string
             let written = try await onTerminal(["ubcontrol", "store", "export", store, "--output", target])
-            #expect(written.status == 0 && written.output.components(separatedBy: "\u{1B}[K").last == "note: 2 records\r\n", "\(written)")
+            #expect(written.status == 0 && written.output.components(separatedBy: "\u{1B}[K").last == "note: 2 records\n", "\(written)")
 
             let works: [(command: [String], shows: String)] = [
                 (["ubwatch", "verify", device.container.string], " of "), (["ubcontrol", "store", "check", store], "checking the store"),
