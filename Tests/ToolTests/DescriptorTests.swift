@@ -35,7 +35,7 @@ struct DescriptorTests {
         let all = try descriptors(of: tool.identifier)
         for number in [7, 9] { #expect(all[number]?.target == "\(directory)/given-\(number)" && all[number]?.isClosedOnExec == false) }
         let own = all.filter { $0.key > 2 && ![7, 9].contains($0.key) }
-        #expect(own.values.allSatisfy(\.isClosedOnExec), "\(own)")
+        #expect(own.values.allSatisfy { $0.isClosedOnExec }, "\(own)")
         return own
     }
 
