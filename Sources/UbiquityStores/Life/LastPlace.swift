@@ -55,6 +55,13 @@ struct LastPlace {
         case .fallback(let account): line = "fallback \(account)"
         case .account(let account): line = "account \(account)"
         }
-        try? Data("\(line)\ncontainer \(container)\n".utf8).write(to: URL(filePath: file.string), options: .atomic)
+        // Not by Foundation's atomic write: a program that is started meanwhile would get its descriptor.
+        let (files, draft) = (LinuxFileLayer(), FilePath("\(file.string)-\(UUID().uuidString)"))
+        do {
+            try files.writeNew(draft, Array("\(line)\ncontainer \(container)\n".utf8))
+            try files.renameOver(draft, to: file)
+        } catch {
+            try? files.remove(draft)
+        }
     }
 }
