@@ -36,6 +36,8 @@ struct ForgedBaselineTests {
         // Sums of them, and what follows them, would be too large.
         "UPDATE log SET sequence = 9223372036854775807; UPDATE knowledge SET sequence = 9223372036854775807",
         "UPDATE record_1 SET life = 9223372036854775807", "INSERT INTO dead_1 VALUES ('z', 9223372036854775806)",
+        // Nobody can have lived so often after one log.
+        "INSERT INTO dead_1 VALUES ('z', 1000000)", "UPDATE record_1 SET life = 1000001",
         // They would win for ever.
         "UPDATE record_1 SET time = 9223372036854775807", "UPDATE log SET time = 9223372036854775807",
         // No such column, no such peer, no such time, and a column that has two.

@@ -1,7 +1,10 @@
 import Foundation
 import GRDB
+import Glibc
+import Synchronization
 import SystemPackage
 import Testing
+import UbiquityContainers
 import UbiquityStores
 
 /// A store file that another process writes to.
@@ -45,4 +48,71 @@ struct SharedFileTests {
             try await store.close()
         }
     }
+
+    @Test("who publishes or takes in many logs lets another process of the store in between two batches, which does the rest")
+    func givesWay() async throws {
+        try await withDevices(2) { devices, _ in
+            func open(_ files: PausingFileLayer) async throws -> UbiquitousStore {
+                try await UbiquitousStore.open(
+                    at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
+                    in: UbiquityContainer("org.example.test", home: devices[0].home, files: files), schema: personSchema)
+            }
+            let (ours, theirs) = (PausingFileLayer(), PausingFileLayer())
+            let store = try await open(ours)
+            let other = try await open(theirs)
+            try await store.settled()
+            try await other.settled()
+            for id in 0..<100 { try await store.execute("INSERT INTO person (id) VALUES ('\(id)')") }
+            let turn = FilePath(store.file.string + "-turn-exchange")
+            let task = Mutex<Task<Void, any Error>?>(nil)
+            // The other comes while the first log is published, and waits.
+            ours.atFirstLog {
+                task.withLock { $0 = Task { try await other.settled() } }
+                while (try? FileLock.ifFree(turn)).flatMap({ $0 }) != nil { usleep(1000) }
+            }
+            try await store.settled()
+            try await task.withLock { $0 }?.value
+            #expect(ours.logs == 64 && theirs.logs == 36)
+            #expect(try await store.status().unpublished == 0)
+        }
+    }
+}
+
+/// The kernel's files, which counts the logs that it gives their names, and does something before the first.
+private final class PausingFileLayer: FileLayer {
+    private struct State {
+        var logs = 0
+        var action: (@Sendable () -> Void)?
+    }
+
+    private let files = LinuxFileLayer()
+    private let state = Mutex(State())
+
+    var logs: Int { state.withLock { $0.logs } }
+
+    func atFirstLog(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
+
+    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) {
+        if to.extension == "ublog" {
+            let action = state.withLock { state in
+                defer { state.action = nil }
+                state.logs += 1
+                return state.action
+            }
+            action?()
+        }
+        try files.renameNew(from, to: to)
+    }
+
+    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
+    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
+    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
+    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
+    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
+    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
+    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
+    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
+    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
+    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
+    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

@@ -68,7 +68,7 @@ struct BaselineJoiner {
         for (table, mapping) in mapped {
             if !outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
-                importer.lastLife = BaselineRows.lastLife
+                importer.lives = LifeLimit(header.knowledge)
                 try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &outcome.notice, db)
             }
             if let related { try enterFacts(of: table, related, mapping.shape, db) }

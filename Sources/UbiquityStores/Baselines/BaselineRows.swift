@@ -5,11 +5,13 @@ internal import GRDB
 /// Each is looked at once, and by hand: there may be millions, and SQL that asks for types takes twice as long.
 struct BaselineRows {
     let header: BaselineHeader
+    /// How far its records can have lived.
+    private let lastLife: Int64
 
-    /// Lives up to here are taken from a baseline.
-    ///
-    /// A log may name half of that, and from there a record is not lived on so far.
-    static let lastLife = 2 * TableImporter.soundLife
+    init(header: BaselineHeader) {
+        self.header = header
+        lastLife = LifeLimit(header.knowledge).last
+    }
 
     /// Reads the rows of a table.
     ///
@@ -44,7 +46,7 @@ struct BaselineRows {
         for key in start..<start + keys where row.isNull(key) { return false }
         guard row.isInteger(start + keys) else { return false }
         let life = row.integer(start + keys)
-        return life > 0 && life <= Self.lastLife && life.isMultiple(of: 2) != isAlive
+        return life > 0 && life <= lastLife && life.isMultiple(of: 2) != isAlive
     }
 
     /// Whether there is a stamp, the columns that have it, and the stamps of others.

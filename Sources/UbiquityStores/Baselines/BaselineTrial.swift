@@ -55,7 +55,7 @@ package final class BaselineTrial {
 
     private func publish() throws {
         try file.resolve(by: sealer)
-        _ = try Publisher(layout: layout, storeFile: file.path, files: files).publish(from: file.pool)
+        try Publisher(layout: layout, storeFile: file.path, files: files).publish(from: file.pool)
     }
 
     /// Writes a baseline of what the store holds.

@@ -294,26 +294,37 @@ extension StoreEngine {
 
     /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed; and own baselines that a greater one holds.
     private func trim(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws {
-        let directory = layout.logs(of: peer, epoch: epoch)
-        let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
         var usable: [(id: BaselineID, header: BaselineHeader)] = []
         for id in try inventory.baselines.filter(isContained) {
             if let header = try header(of: id) { usable.append((id, header)) }
         }
         guard !usable.isEmpty else { return }
-        let (register, own) = try file.pool.read { db in
-            // Positions of this identifier's that are this store's own, by sequence: another copy of it may have written others.
-            let known = try logs.filter { try LogRegister(own: peer, db).contains($0.position, of: peer) }
+        try trimLogs(for: usable, receipts)
+        try trimBaselines(usable)
+    }
+
+    private func trimLogs(for usable: [(id: BaselineID, header: BaselineHeader)], _ receipts: [PeerIdentifier: PeerReceipt]) throws {
+        let own = try file.pool.read { db in
+            // Positions of this identifier's that are this store's own: another copy of it may have written others.
             let stated = usable.map(\.header.knowledge) + receipts.values.compactMap { $0.receipt?.stated }
-            let heads = Set(stated.flatMap { $0.heads[peer] ?? [] })
-            return (Set(known), try heads.filter { try LogRegister(own: peer, db).contains($0, of: peer) })
+            let register = try LogRegister(own: peer, db)
+            return try Set(stated.flatMap { $0.heads[peer] ?? [] }).filter { try register.contains($0, of: peer) }
         }
         func passed(_ knowledge: Knowledge?) -> Int64 { knowledge?.passed(peer, where: own.contains) ?? 0 }
         let limit = receipts.values.map { passed($0.receipt?.stated) }.min() ?? .max
+        let greatest = min(limit, usable.map { passed($0.header.knowledge) }.max() ?? 0)
+        // The directory may hold very many logs: it is listed where there is something to remove.
+        guard greatest > trimmed else { return }
+        let directory = layout.logs(of: peer, epoch: epoch)
+        let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
+        let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: logs, of: peer) })
         for (id, header) in usable.sorted(by: { passed($0.header.knowledge) > passed($1.header.knowledge) }) {
             let covered = min(limit, passed(header.knowledge))
-            let superfluous = logs.filter { $0.sequence <= covered && register.contains($0) }
-            guard !superfluous.isEmpty else { break }
+            let superfluous = logs.filter { $0.sequence <= covered && !unknown.contains($0) }
+            guard !superfluous.isEmpty else {
+                if covered == greatest { trimmed = greatest }
+                break
+            }
             // What was whole when it was joined may have been damaged since.
             verified.remove(id)
             guard try verify(id, header) else { continue }
@@ -323,9 +334,14 @@ extension StoreEngine {
                 self.log.detail("removed \(log), which baseline \(id.name) of \(id.peer) holds")
             }
             self.log.exchange("removed \(counted(superfluous.count, "log")) that a baseline holds and every peer has read")
-            try trimValues(after: logs.filter { !superfluous.contains($0) })
+            trimmed = covered
+            let gone = Set(superfluous)
+            try trimValues(after: logs.filter { !gone.contains($0) })
             break
         }
+    }
+
+    private func trimBaselines(_ usable: [(id: BaselineID, header: BaselineHeader)]) throws {
         let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
         for (id, header) in usable where id.peer == peer {
             for (other, greater) in usable

@@ -125,7 +125,8 @@ extension StoreEngine {
         let planner = ImportPlanner(
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
-        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
+        let importer = LogImporter(
+            shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues, reader: planner.reader)
         var isPassing = false
         while true {
             let plan = try planner.plan(&content, isPassing: isPassing, db)

@@ -90,7 +90,7 @@ struct Adopter {
             guard let listed = try Listed(shape.number, db) else { continue }
             let places = try nextPlaces(of: shape, after: listed.place)
             guard let first = places.first else { continue }
-            var table = try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db)
+            var table = try TableSealer(shape: shape, stamp: .least, values: sealer.values(db), related: related, db)
             var (last, rows) = (first, 0)
             for place in places where table.rows.bytes.count < Self.bytesPerBatch {
                 try table.adopt(place, isWhole: listed.isWhole, columns: listed.columns)

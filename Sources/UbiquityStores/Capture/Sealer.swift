@@ -14,6 +14,8 @@ struct Sealer: Sendable {
     var coalesces = false
     /// Values of more bytes go out in files of their own.
     var largeValueSize = Int.max
+    /// A save of more bytes is several logs, each of about so many.
+    var logSize = 4 << 20
     /// The app's elections, by table.
     var elections: [String: SyncedTable.Election] = [:]
     /// What the app shows in place of what another record holds, by table and column.
@@ -30,24 +32,25 @@ struct Sealer: Sendable {
             if let fold { folds.append((shape, fold)) }
         }
         guard !folds.isEmpty else { return nil }
-        var state = try StoreState.read(db)
+        let state = try StoreState.read(db)
         // A log names its peer and epoch, which are settled when the store finds its place: until then the notes wait.
         guard state.attached, try !Adopter.isTakingRows(db) else { return nil }
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
-        var body = LogBodyBuilder()
         let related = RelatedTables(shapes, db)
+        let save = SaveWriter(self, at: time, state, db)
         for (shape, fold) in folds {
-            var table = try TableSealer(shape: shape, stamp: stamp, values: LargeValues(limit: largeValueSize, db), related: related, db)
+            var table = try TableSealer(shape: shape, stamp: stamp, values: values(db), related: related, db)
+            table.passOn(from: logSize) { count, rows in try save.add(shape.logTable, count: count, rows: rows) }
             try table.seal(fold)
-            body.add(shape.logTable, count: table.count, rows: table.rows)
+            try save.add(shape.logTable, count: table.count, rows: table.rows)
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
         }
-        guard !body.isEmpty else { return nil }
-        state.clock = time
-        try post(body, at: time, state: &state, db)
-        return state.sequence
+        return try save.finish()?.sequence
     }
+
+    /// Writes values; a log cannot hold one that is larger than it may be itself.
+    func values(_ db: Database) -> LargeValues { LargeValues(limit: min(largeValueSize, logSize), db) }
 
     /// Whether something is noted and not sealed.
     func hasNotes(_ db: Database) throws -> Bool {
@@ -59,12 +62,22 @@ struct Sealer: Sendable {
     }
 
     /// Makes a log of a body, and puts it behind those that wait.
-    func post(_ body: LogBodyBuilder, at time: HybridTime, state: inout StoreState, _ db: Database) throws {
-        let header = LogHeader(
+    ///
+    /// - Parameters:
+    ///   - body: what it says.
+    ///   - time: its stamp.
+    ///   - part: how many logs of the same save come before it.
+    ///   - goesOn: whether the save goes on in the next log.
+    ///   - state: the store's state, which is moved on and saved.
+    ///   - db: in a transaction.
+    /// - Throws: GRDB's errors.
+    func post(_ body: LogBodyBuilder, at time: HybridTime, part: Int64 = 0, goesOn: Bool = false, state: inout StoreState, _ db: Database) throws {
+        var header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
             // A store that is made anew may have taken in its own.
-            news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(), saves: 1,
-            changes: Int64(body.changes))
+            news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(),
+            saves: part == 0 ? 1 : 0, changes: Int64(body.changes))
+        (header.part, header.goesOn) = (part, goesOn)
         let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, isOpen: coalesces, db)
         if !header.news.isEmpty { try StoreKnowledge.markTold(db) }
         state.sequence = header.sequence
@@ -96,20 +109,18 @@ struct Sealer: Sendable {
             choices: choices)
         let isDone = try resolver.resolve(batches: batches)
         notice = resolver.notice
-        var body = LogBodyBuilder()
-        for (table, fact) in resolver.facts { body.add(shapes[table].logTable, fact) }
-        let values = LargeValues(limit: largeValueSize, db)
+        let save = SaveWriter(self, at: time, state, db)
+        for (table, fact) in resolver.facts { try save.add(shapes[table].logTable, fact) }
+        let values = values(db)
         for (table, registers, columns) in resolver.elected {
             var rows = WireWriter()
             rows.varint(UInt64(registers.clock.life))
             for value in registers.key { rows.recordValue(value) }
             rows.varint(UInt64(columns.rawValue))
             for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
-            body.add(shapes[table].logTable, count: 1, rows: rows)
+            try save.add(shapes[table].logTable, count: 1, rows: rows)
         }
-        guard !body.isEmpty else { return isDone }
-        state.clock = time
-        try post(body, at: time, state: &state, db)
+        if let saved = try save.finish() { state = saved }
         return isDone
     }
 

@@ -19,6 +19,8 @@ struct TableSealer {
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
     private(set) var rows = WireWriter()
     private(set) var count = 0
+    /// Where changes go once they have so many bytes; else they stay.
+    private var next: (size: Int, take: (Int, WireWriter) throws -> Void)?
 
     init(shape: TableShape, stamp: Stamp, values: LargeValues, related tables: RelatedTables?, _ db: Database) throws {
         self.shape = shape
@@ -183,11 +185,22 @@ struct TableSealer {
         }
     }
 
+    /// Passes changes on whenever they have some bytes, with their count.
+    mutating func passOn(from size: Int, to take: @escaping (Int, WireWriter) throws -> Void) { next = (size, take) }
+
+    /// Counts a change that has been written.
+    private mutating func noteWritten() throws {
+        count += 1
+        guard let next, rows.bytes.count >= next.size else { return }
+        try next.take(count, rows)
+        (rows, count) = (WireWriter(), 0)
+    }
+
     mutating func died(_ key: [RecordValue], life: Int64) throws {
         try clocks.bury(key, life: life)
         rows.varint(UInt64(life))
         for value in key { rows.recordValue(value) }
-        count += 1
+        try noteWritten()
     }
 
     /// Writes columns of a record as a change.
@@ -196,7 +209,7 @@ struct TableSealer {
         for value in registers.key { rows.recordValue(value) }
         rows.varint(UInt64(columns.rawValue))
         for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
-        count += 1
+        try noteWritten()
     }
 
     /// Writes the present row as a change.
@@ -205,7 +218,7 @@ struct TableSealer {
         for place in shape.keyColumns.indices { row.write(place, to: &rows) }
         rows.varint(UInt64(columns.rawValue))
         try columns.forEach { column throws(any Error) in try values.write(shape.keyColumns.count + column, of: row, to: &rows) }
-        count += 1
+        try noteWritten()
     }
 }
 

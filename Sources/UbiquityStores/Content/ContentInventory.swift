@@ -11,6 +11,8 @@ struct ContentInventory {
         case new
         /// It has been read, and logs that it follows are missing.
         case waits(LogHeader)
+        /// It has been read and can be joined, and so can those behind it, but the rest of its save is missing.
+        case begun([ReadyLog])
         /// It has been read and can be joined, but for large values that are missing or damaged.
         case lacks([AwaitedFile])
         /// It has been read, and names what this schema does not have.
@@ -30,12 +32,20 @@ struct ContentInventory {
 
         /// Where a name is or belongs.
         func place(of name: LogFileName) -> (index: Int, isThere: Bool) {
+            let index = place { $0 < name }
+            return (index, index < names.count && names[index] == name)
+        }
+
+        /// Where the names of a sequence begin.
+        func place(before sequence: Int64) -> Int { place { $0.sequence < sequence } }
+
+        private func place(isBefore: (LogFileName) -> Bool) -> Int {
             var (low, high) = (first, names.count)
             while low < high {
                 let middle = (low + high) / 2
-                if names[middle] < name { low = middle + 1 } else { high = middle }
+                if isBefore(names[middle]) { low = middle + 1 } else { high = middle }
             }
-            return (low, low < names.count && names[low] == name)
+            return low
         }
     }
 
@@ -73,6 +83,12 @@ struct ContentInventory {
     mutating func set(_ state: State, _ name: LogFileName, of peer: PeerIdentifier) { files[peer]?.states[name] = state }
 
     func state(_ name: LogFileName, of peer: PeerIdentifier) -> State { files[peer]?.states[name] ?? .new }
+
+    /// A peer's files of one sequence.
+    func names(of peer: PeerIdentifier, at sequence: Int64) -> ArraySlice<LogFileName> {
+        guard let files = files[peer] else { return [] }
+        return files.names[files.place(before: sequence)...].prefix { $0.sequence == sequence }
+    }
 
     /// A peer's file by its place among the waiting; nil behind the last.
     func name(of peer: PeerIdentifier, at index: Int) -> LogFileName? {

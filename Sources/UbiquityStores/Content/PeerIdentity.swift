@@ -71,7 +71,8 @@ struct PeerIdentity {
         var state = try StoreState.read(db)
         let old = state.peer
         // A crash may have come between the last renames and the forgetting.
-        if let last = try Outbox.names(db).prefix(while: published.contains).last { try Outbox.clear(through: last.sequence, of: old, db) }
+        let there = try Outbox.names(db).prefix(while: published.contains)
+        if let last = try Outbox.lastWhole(of: there, db) { try Outbox.clear(through: last.sequence, of: old, db) }
         let head = try Outbox.published(state, db)
         var peers = try StoreKnowledge.peers(db)
         let number = try StoreKnowledge.number(of: old, in: &peers, db)

@@ -15,20 +15,26 @@ struct Publisher {
     let files: any FileLayer
     var log: StoreLog?
 
-    /// How many logs share one sync of the directory and one transaction.
+    /// How many logs, and bytes of them, share one sync of the directory and one transaction.
     private static let batch = 64
+    private static let batchBytes = 4 << 20
 
     /// Publishes all sealed logs.
     ///
-    /// - Returns: how many bytes they have.
+    /// Those of one save are forgotten together, so that a store that takes another identifier meanwhile has all of them.
+    ///
+    /// - Parameters:
+    ///   - pool: the store file.
+    ///   - pause: called after each batch that ends with a whole save, with the bytes since the last; what it throws ends the publication there.
     /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
-    func publish(from pool: any DatabaseWriter) throws -> Int {
+    func publish(from pool: any DatabaseWriter, between pause: (Int) throws -> Void = { _ in }) throws {
         var bytes = 0
+        var placed: Int64 = 0
         while true {
             let (state, logs, value) = try pool.read { db in
-                (try StoreState.read(db), try Outbox.first(Self.batch, db), try LargeValues.last(db))
+                (try StoreState.read(db), try Outbox.first(Self.batch, after: placed, bytes: Self.batchBytes, db), try LargeValues.last(db))
             }
-            guard let last = logs.last else { return bytes }
+            guard let last = logs.last else { return }
             let began = ContinuousClock.now
             try syncWriteAheadLog()
             Waypoint.publishSynced.pass()
@@ -40,15 +46,22 @@ struct Publisher {
             for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
-            try pool.write { db in
-                try Outbox.clear(through: last.name.sequence, of: state.peer, db)
-                try LargeValues.clear(through: value, db)
+            placed = last.name.sequence
+            if let whole = logs.last(where: { !$0.goesOn }) {
+                try pool.write { db in
+                    try Outbox.clear(through: whole.name.sequence, of: state.peer, db)
+                    try LargeValues.clear(through: value, db)
+                }
+                Waypoint.publishCleared.pass()
             }
-            Waypoint.publishCleared.pass()
             let size = logs.reduce(0) { $0 + $1.bytes.count }
             bytes += size
             for log in logs { self.log?.detail("published \(log.name), \(log.bytes.count) bytes") }
             log?.exchange("published \(counted(logs.count, "log")) up to \(last.name.sequence), \(size) bytes, in \(began.elapsed)")
+            guard !last.goesOn else { continue }
+            let published = bytes
+            bytes = 0
+            try pause(published)
         }
     }
 

@@ -79,9 +79,11 @@ private struct Planning {
         while !plan.isFull, let name = inventory.name(of: peer, at: index), name.sequence <= next(of: peer) {
             if try isTakenIn(name.position, of: peer) {
                 inventory.remove(name, of: peer)
-            } else if let log = try ready(name, of: peer, &inventory) {
-                inventory.remove(name, of: peer)
-                add(log)
+            } else if let logs = try ready(name, of: peer, &inventory) {
+                for log in logs {
+                    inventory.remove(log.name, of: peer)
+                    add(log)
+                }
                 hasAdvanced = true
             } else if inventory.name(of: peer, at: index) == name {
                 index += 1
@@ -112,13 +114,55 @@ private struct Planning {
         return try register.contains(position, of: peer)
     }
 
-    /// A log if it can be joined; nil otherwise, with the reason noted in the inventory.
-    private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> ReadyLog? {
+    /// A log if it can be joined, with the others that hold the rest of its last save; nil otherwise, with the reason noted in the inventory.
+    ///
+    /// Of several none is in memory: each is read again when it is joined.
+    private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> [ReadyLog]? {
+        var logs: [ReadyLog] = []
         switch inventory.state(name, of: peer) {
         case .faulty, .unknown: return nil
         case .waits(let header): if try !missing(header).isEmpty { return nil }
+        case .begun(let begun): logs = begun
         case .new, .unreadable, .lacks: break
         }
+        if logs.isEmpty {
+            guard let first = try read(name, of: peer, after: nil, &inventory) else { return nil }
+            logs = [first]
+        }
+        while let last = logs.last, last.log.header.goesOn, known.sequence(of: peer) <= last.name.sequence {
+            guard let rest = try rest(after: last, of: peer, &inventory) else {
+                // Where its author was retired at it, no more of the save is to come.
+                if last.name.sequence < passable[peer] ?? 0 { break }
+                inventory.set(.begun(logs.map(\.light)), name, of: peer)
+                return nil
+            }
+            logs = logs.map(\.light) + [rest.light]
+        }
+        guard bytes == 0 || bytes + logs.reduce(0, { $0 + $1.size }) <= ImportPlanner.batchBytes else {
+            if logs.count > 1 { inventory.set(.begun(logs), name, of: peer) }
+            plan.isFull = true
+            return nil
+        }
+        return logs
+    }
+
+    /// The log with which the last save of another goes on, if both can be joined.
+    private mutating func rest(after last: ReadyLog, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> ReadyLog? {
+        for name in inventory.names(of: peer, at: last.name.sequence + 1) {
+            switch inventory.state(name, of: peer) {
+            case .faulty, .unknown: continue
+            case .waits(let header): if try !missing(header, after: last.name.position).isEmpty { continue }
+            case .new, .unreadable, .lacks, .begun: break
+            }
+            if let log = try read(name, of: peer, after: last.name.position, &inventory) { return log }
+        }
+        return nil
+    }
+
+    /// Reads a log if it can be joined, once the one before it has been where that is given; nil otherwise, with the reason noted in the inventory.
+    private mutating func read(
+        _ name: LogFileName, of peer: PeerIdentifier, after last: Knowledge.Position?, _ inventory: inout ContentInventory
+    ) throws -> ReadyLog? {
         let log: ReadyLog
         do {
             log = try reader.read(name, of: peer, clock: clock)
@@ -133,7 +177,8 @@ private struct Planning {
             inventory.set(.unreadable(error), name, of: peer)
             return nil
         }
-        if try !missing(log.log.header).isEmpty {
+        if let last, log.log.header.predecessor != last.hash { return nil }
+        if try !missing(log.log.header, after: last).isEmpty {
             inventory.set(.waits(log.log.header), name, of: peer)
             return nil
         }
@@ -152,10 +197,6 @@ private struct Planning {
             inventory.set(.lacks(awaited), name, of: peer)
             return nil
         }
-        guard bytes == 0 || bytes + log.size <= ImportPlanner.batchBytes else {
-            plan.isFull = true
-            return nil
-        }
         return log
     }
 
@@ -169,12 +210,16 @@ private struct Planning {
         }
     }
 
-    /// The logs that one follows and that are not here.
-    private mutating func missing(_ header: LogHeader) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
+    /// The logs that one follows and that are not here, but for one that is joined together with it.
+    private mutating func missing(
+        _ header: LogHeader, after last: Knowledge.Position? = nil
+    ) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
         var missing: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
         if let predecessor = header.predecessor {
             let position = Knowledge.Position(sequence: header.sequence - 1, hash: predecessor)
-            if try !isPassable(position, of: header.peer) && !isTakenIn(position, of: header.peer) { missing.append((header.peer, position)) }
+            if position != last, try !isPassable(position, of: header.peer) && !isTakenIn(position, of: header.peer) {
+                missing.append((header.peer, position))
+            }
         }
         for entry in header.news.entries where try !isPassable(entry.position, of: entry.peer) && !isTakenIn(entry.position, of: entry.peer) {
             missing.append(entry)
@@ -188,20 +233,36 @@ private struct Planning {
         guard let (name, count) = inventory.waiting(of: peer) else { return nil }
         let next = known.sequence(of: peer) + 1
         var waiting = WaitingPeer(peer: peer.description, sequence: name.sequence, reason: .files([]), logs: count)
-        switch inventory.state(name, of: peer) {
-        case .waits(let header):
-            waiting.reason = .files(
-                try missing(header).map { missing in
-                    AwaitedFile(missing.peer, missing.position.sequence, missing.position.hash, inventory)
-                })
-        case .lacks(let files): waiting.reason = .files(files)
-        case .unknown(let obstacle, let schema): waiting.reason = .schema(obstacle: obstacle, authors: schema)
-        case .unreadable(let error): waiting.reason = .unreadable(String(describing: error))
-        case .new, .faulty:
+        if case .begun(let logs) = inventory.state(name, of: peer), let last = logs.last {
+            var rest: WaitingReason?
+            for name in inventory.names(of: peer, at: last.name.sequence + 1) where rest == nil {
+                rest = try reason(for: name, of: peer, after: last.name.position, inventory)
+            }
+            waiting.reason = rest ?? .files([AwaitedFile(peer, last.name.sequence + 1, nil, inventory)])
+        } else if let reason = try reason(for: name, of: peer, after: nil, inventory) {
+            waiting.reason = reason
+        } else {
             waiting.sequence = next
             waiting.reason = .files([AwaitedFile(peer, next, nil, inventory)])
         }
         return waiting
+    }
+
+    /// Why a log waits that has been read; nil of any other.
+    private mutating func reason(
+        for name: LogFileName, of peer: PeerIdentifier, after last: Knowledge.Position?, _ inventory: ContentInventory
+    ) throws -> WaitingReason? {
+        switch inventory.state(name, of: peer) {
+        case .waits(let header):
+            .files(
+                try missing(header, after: last).map { missing in
+                    AwaitedFile(missing.peer, missing.position.sequence, missing.position.hash, inventory)
+                })
+        case .lacks(let files): .files(files)
+        case .unknown(let obstacle, let schema): .schema(obstacle: obstacle, authors: schema)
+        case .unreadable(let error): .unreadable(String(describing: error))
+        case .new, .faulty, .begun: nil
+        }
     }
 }
 

@@ -10,6 +10,8 @@ struct LogImporter {
     let conflictRetention: ConflictRetention
     /// Reads large values from the container; nil where they lie in the store file.
     let values: LargeValueReader?
+    /// Reads logs again that are not in memory.
+    var reader: LogReader?
 
     /// What a transaction did.
     struct Outcome {
@@ -26,7 +28,7 @@ struct LogImporter {
         var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
-    /// Joins logs in the order given, each of which is next for its author.
+    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all.
     ///
     /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
     /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
@@ -43,34 +45,38 @@ struct LogImporter {
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
         let holes = try Holes(db)
-        for ready in logs {
+        var lives = LifeLimit(try StoreKnowledge.all(state, db))
+        var rest = logs[...]
+        while let first = rest.first {
+            let save = Self.save(at: rest)
+            rest = rest[save.endIndex...]
             // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
-            for peer in [ready.peer] + ready.contents.groups.compactMap(\.peer) + ready.contents.retired.keys {
-                _ = try StoreKnowledge.number(of: peer, in: &peers, db)
-            }
+            for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
             let before = isolating ? outcome.notice : ImportNotice()
-            try conflicts.begin(ready, peers: peers)
+            var joining = first
             let refusal = try refusal {
-                guard isolating else { return try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db) }
+                func joinAll() throws {
+                    for ready in save {
+                        joining = ready
+                        lives.add(1)
+                        try conflicts.begin(ready, peers: peers)
+                        try join(try loaded(ready), peers: peers, lives, conflicts, related, &importers, &outcome.notice, db)
+                    }
+                }
+                guard isolating else { return try joinAll() }
                 try db.inSavepoint {
-                    try join(ready, peers: peers, conflicts, related, &importers, &outcome.notice, db)
+                    try joinAll()
                     return .commit
                 }
             }
             if let refusal {
                 guard isolating else { throw refusal }
                 outcome.notice = before
-                outcome.refused = (ready, refusal)
+                outcome.refused = (joining, refusal)
                 break
             }
-            outcome.joined += 1
-            state.clock = max(state.clock, ready.time)
-            try holes.note(ready.log.header, peers)
-            try StoreKnowledge.take(
-                ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
-            for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
-            try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
-                .execute(arguments: [ready.peer.description, ready.name.description])
+            outcome.joined += save.count
+            for ready in save { try take(ready, peers, holes, &state, db) }
         }
         // Of all together: which of two records is in the way of the other may be said by the next log.
         if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
@@ -82,6 +88,36 @@ struct LogImporter {
         for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
         return outcome
+    }
+
+    /// The logs that hold the rest of the first one's last save, and that one.
+    private static func save(at logs: ArraySlice<ReadyLog>) -> ArraySlice<ReadyLog> {
+        var end = logs.startIndex + 1
+        while end < logs.endIndex, logs[end - 1].log.header.goesOn, logs[end].peer == logs[end - 1].peer,
+            logs[end].log.header.predecessor == logs[end - 1].name.hash
+        { end += 1 }
+        return logs[logs.startIndex..<end]
+    }
+
+    /// Enters a log that has been joined among those that are known.
+    private func take(_ ready: ReadyLog, _ peers: PeerTable, _ holes: Holes, _ state: inout StoreState, _ db: Database) throws {
+        state.clock = max(state.clock, ready.time)
+        try holes.note(ready.log.header, peers)
+        try StoreKnowledge.take(
+            ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+        for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
+        try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
+            .execute(arguments: [ready.peer.description, ready.name.description])
+    }
+
+    /// A log with its changes, which was whole when the import was planned.
+    private func loaded(_ ready: ReadyLog) throws -> ReadyLog {
+        guard ready.isLight, let reader else { return ready }
+        do {
+            return try reader.read(ready.name, of: ready.peer, clock: .latest)
+        } catch is LogFault {
+            throw Errno.noSuchFileOrDirectory
+        }
     }
 
     /// Looks at what an import touched, with the app's CHECKs on.
@@ -137,7 +173,7 @@ struct LogImporter {
 
     /// Joins one log's changes, and nothing of what is known of logs.
     func join(
-        _ ready: ReadyLog, peers: PeerTable, _ conflicts: ConflictRecorder, _ related: RelatedTables?,
+        _ ready: ReadyLog, peers: PeerTable, _ lives: LifeLimit?, _ conflicts: ConflictRecorder, _ related: RelatedTables?,
         _ importers: inout [LogBody.Table: TableImporter], _ notice: inout ImportNotice, _ db: Database
     ) throws {
         for group in ready.contents.groups {
@@ -147,7 +183,7 @@ struct LogImporter {
                 guard let mapping = try mapping(of: table, in: ready) else { continue }
                 let importer = try importers[table] ?? TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
                 importers[table] = importer
-                importer.peers = peers
+                (importer.peers, importer.lives) = (peers, lives)
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
@@ -161,7 +197,7 @@ struct LogImporter {
                     }
                 }
             }
-            if let related { try enter(group.same, of: ready, related) }
+            if let related { try enter(group.same, of: ready, lives, related) }
         }
     }
 
@@ -175,8 +211,9 @@ struct LogImporter {
     }
 
     /// Enters which records another peer found to be one.
-    private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ related: RelatedTables) throws {
+    private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ lives: LifeLimit?, _ related: RelatedTables) throws {
         for entry in same {
+            if let lives, !lives.allows(max(entry.fact.first.life, entry.fact.second.life), after: 0) { throw LifeLimit.fault }
             guard let mapping = try mapping(of: log.contents.tables[entry.table], in: log) else { continue }
             let index = shapes.firstIndex { $0.name == mapping.shape.name }!
             let table = try related[index]

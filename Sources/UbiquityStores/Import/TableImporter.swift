@@ -29,12 +29,8 @@ final class TableImporter {
     /// Keys of rows that went with the last record that they showed.
     var removedRows: [[RecordValue]] = []
 
-    /// Lives up to here are taken as they come.
-    ///
-    /// Above, a log may only go on from what is known, so that one forged life stops nobody.
-    static let soundLife: Int64 = 1 << 32
-    /// The same for what is joined here.
-    var lastLife = soundLife
+    /// How far the records in what is joined can have lived; nil for what this device has saved itself.
+    var lives: LifeLimit?
 
     init(_ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database) throws {
         let shape = mapping.shape
@@ -164,9 +160,7 @@ final class TableImporter {
     func outcome(
         of change: LogBody.Change, stamp: Stamp, _ local: RecordClock?, value: (Int) throws -> RecordValue
     ) throws -> RecordJoin {
-        guard change.life <= max(lastLife, (local?.life ?? 0) + 2) else {
-            throw LogFault.damaged("it holds a record of more lives than can have been lived")
-        }
+        if let lives, !lives.allows(change.life, after: local?.life ?? 0) { throw LifeLimit.fault }
         return try RecordJoin.join(
             life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
         ) { column in

@@ -140,7 +140,7 @@ struct StoreJoin {
         let (sequence, conflict) = try Self.isKnown(token, origin) ? (token.sequence, token.conflict) : (0, 0)
         let logs = try Self.logs(after: sequence, origin)
         let conflicts = try Row.fetchAll(origin, sql: "SELECT * FROM ubiquity_conflict WHERE number > ? ORDER BY number", arguments: [conflict])
-        guard let last = logs.last?.name.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return false }
+        guard let last = logs.last?.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return false }
         // A log that is joined must not be lost with the power: the next would get its number.
         try source.syncWriteAheadLog()
         try destination.file.importing { db in
@@ -148,13 +148,12 @@ struct StoreJoin {
             guard try Self.joined(of: peer, db) == token else { return }
             let importer = LogImporter(
                 shapes: destination.file.shapes, sealer: destination.sealer, conflictRetention: conflictRetention, values: nil)
-            try copyValues(of: logs, origin, db)
             try importer.replay(
                 logs, from: Origin(origin), isOlder: { LogTableMapping.isOlder($0, than: destination.file.migrations) }, db)
             try copy(conflicts, origin, db)
             try db.execute(
                 sql: "INSERT OR REPLACE INTO ubiquity_joined VALUES (?,?,?,?)",
-                arguments: [peer.description, last, logs.last.map { Data($0.name.hash.bytes) } ?? token.hash, conflicts.last?["number"] ?? conflict])
+                arguments: [peer.description, last, logs.last.map { Data($0.hash.bytes) } ?? token.hash, conflicts.last?["number"] ?? conflict])
         }
         Waypoint.lifeJoined.pass()
         return true
@@ -180,30 +179,23 @@ struct StoreJoin {
         return hash == nil || hash == token.hash
     }
 
-    private static func logs(after sequence: Int64, _ db: Database) throws -> [(name: LogFileName, log: LogFile)] {
-        var logs: [(name: LogFileName, log: LogFile)] = []
+    /// The next logs: not so many that a transaction grows too large, but whole saves.
+    private static func logs(after sequence: Int64, _ db: Database) throws -> [LogFileName] {
+        var logs: [LogFileName] = []
         var bytes = 0
-        let rows = try Row.fetchCursor(
-            db, sql: "SELECT sequence, hash, bytes FROM ubiquity_outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
-            arguments: [sequence, logsPerBatch])
-        while bytes < bytesPerBatch, let row = try rows.next() {
-            guard let hash = ContentHash(bytes: row["hash"] as Data) else {
+        var goesOn = false
+        let rows = try RawStatement("SELECT sequence, hash, bytes FROM ubiquity_outbox WHERE sequence > ? ORDER BY sequence", db)
+        rows.bind(1, sequence)
+        defer { rows.reset() }
+        while goesOn || bytes < bytesPerBatch && logs.count < logsPerBatch, try rows.step() {
+            guard let hash = ContentHash(bytes: rows.bytes(1)) else {
                 throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
             }
-            let log = [UInt8](row["bytes"] as Data)
-            bytes += log.count
-            logs.append((LogFileName(sequence: row["sequence"], hash: hash), try LogFile(decoding: log)))
+            bytes += rows.size(2)
+            goesOn = try LogFile(decoding: Array(rows.bytes(2))).header.goesOn
+            logs.append(LogFileName(sequence: rows.integer(0), hash: hash))
         }
         return logs
-    }
-
-    /// Copies the large values that logs name.
-    private func copyValues(of logs: [(name: LogFileName, log: LogFile)], _ origin: Database, _ db: Database) throws {
-        guard try LargeValues.last(origin) > 0 else { return }
-        let values = LargeValues(limit: 0, db)
-        for value in try logs.flatMap({ try $0.log.largeValues.keys }) {
-            if let bytes = try LargeValues.bytes(value.hash, origin) { try values.insert(bytes, value.hash) }
-        }
     }
 
     /// Takes over what the source lists as lost.
@@ -270,7 +262,7 @@ extension LogImporter {
     ///   - db: in the transaction of ``StoreFile/importing(attaching:_:)``.
     /// - Throws: `UbiquitousStoreError` where a log cannot be held here, or GRDB's errors.
     fileprivate func replay(
-        _ logs: [(name: LogFileName, log: LogFile)], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
+        _ logs: [LogFileName], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
     ) throws {
         try sealer.seal(db)
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
@@ -280,7 +272,7 @@ extension LogImporter {
         let conflicts = try ConflictRecorder(now: sealer.now(), db)
         var importers: [LogBody.Table: TableImporter] = [:]
         let related = RelatedTables(shapes, db)
-        let values = LargeValues(limit: sealer.largeValueSize, db)
+        let values = sealer.values(db)
         // What a file of this device alone holds is said by the peer that publishes it: others know by that peer's logs who has seen it.
         let author = origin.sawContent ? origin.peer : state.peer
         let number = try StoreKnowledge.number(of: author, in: &peers, db)
@@ -296,11 +288,19 @@ extension LogImporter {
                 of: origin.peer, shapes, origin: origin.db, db,
                 joined: try Int64.fetchOne(
                     origin.db, sql: "SELECT coalesce(max(sequence), 0) FROM ubiquity_outbox WHERE sequence < ?",
-                    arguments: [logs.first?.name.sequence ?? 0])!)
+                    arguments: [logs.first?.sequence ?? 0])!)
         let wall = HybridTime(sealer.now())
         var joined = !origin.sawContent && state.clock > wall ? JoinedSave(shapes, origin: origin.db, db, wall: wall) : nil
         var news = origin.knowledge
-        for (name, log) in logs {
+        let hasValues = try LargeValues.last(origin.db) > 0
+        for name in logs {
+            // One at a time is in memory.
+            let log = try Outbox.log(name.sequence, origin.db).log
+            if hasValues {
+                for value in try log.largeValues.keys {
+                    if let bytes = try LargeValues.bytes(value.hash, origin.db) { try values.insert(bytes, value.hash) }
+                }
+            }
             var contents = try LogBody.decode(log)
             for index in contents.groups.indices where origin.sawContent && contents.groups[index].peer == nil {
                 contents.groups[index].peer = origin.peer
@@ -310,7 +310,7 @@ extension LogImporter {
             try joined?.note(contents)
             let ready = ReadyLog(peer: author, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
             do {
-                try join(ready, peers: peers, conflicts, related, &importers, &notice, db)
+                try join(ready, peers: peers, nil, conflicts, related, &importers, &notice, db)
             } catch let refusal as Refusal {
                 throw UbiquitousStoreError(
                     .unsupported,

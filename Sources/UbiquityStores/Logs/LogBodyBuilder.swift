@@ -7,6 +7,8 @@ package struct LogBodyBuilder {
     private var same: [LogBody.Same] = []
     private var retired: [PeerIdentifier: Retirement] = [:]
     package private(set) var changes = 0
+    /// About how many bytes it has.
+    package private(set) var size = 0
 
     package init() {}
 
@@ -22,10 +24,14 @@ package struct LogBodyBuilder {
         guard count > 0 else { return }
         sections.append(LogBody.Rows(table: place(of: table), count: count, bytes: rows.bytes[...]))
         changes += count
+        size += rows.bytes.count
     }
 
     /// Adds that two records of a table are one.
-    package mutating func add(_ table: LogBody.Table, _ fact: SameAs) { same.append(LogBody.Same(table: place(of: table), fact: fact)) }
+    package mutating func add(_ table: LogBody.Table, _ fact: SameAs) {
+        same.append(LogBody.Same(table: place(of: table), fact: fact))
+        size += (fact.first.key + fact.second.key).reduce(16) { $0 + $1.byteCount + 16 }
+    }
 
     /// Adds that a peer is retired.
     mutating func add(_ fact: Retirement, of peer: PeerIdentifier) { retired[peer] = fact }

@@ -13,6 +13,11 @@ package struct LogFile: Sendable {
     /// The changes.
     package let body: ArraySlice<UInt8>
 
+    /// The same without its changes.
+    var withoutBody: LogFile { LogFile(header: header) }
+
+    private init(header: LogHeader) { (self.header, body) = (header, []) }
+
     package static func encode(_ header: LogHeader, body: [UInt8]) -> [UInt8] {
         let head = header.encoded()
         var writer = WireWriter(reserving: magic.count + 4 + head.count + body.count)

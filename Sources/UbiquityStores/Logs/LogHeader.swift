@@ -30,6 +30,10 @@ package struct LogHeader: Hashable, Sendable {
     package var saves: Int64
     /// How many changes of records it holds.
     package var changes: Int64
+    /// Of a save that is several logs, how many of them come before this one; 0 for the first, and for a log of whole saves.
+    package var part: Int64 = 0
+    /// Whether its last save goes on in its author's next log: the two are joined together.
+    package var goesOn = false
 
     package init(
         bodyVersion: UInt64 = LogBody.version, peer: PeerIdentifier, contentName: String, epoch: Int64, sequence: Int64, predecessor: ContentHash?,
@@ -50,9 +54,14 @@ package struct LogHeader: Hashable, Sendable {
 }
 
 extension LogHeader {
+    /// Whether it holds a part of a save, and another log the rest.
+    package var isPart: Bool { part > 0 || goesOn }
+}
+
+extension LogHeader {
     private enum Field {
         static let format = 1, bodyVersion = 2, peer = 3, contentName = 4, epoch = 5, sequence = 6, predecessor = 7, news = 8, schema = 9
-        static let created = 10, saves = 11, changes = 12
+        static let created = 10, saves = 11, changes = 12, part = 13, goesOn = 14
         static let newsPeer = 1, newsSequence = 2, newsHash = 3
     }
 
@@ -76,6 +85,8 @@ extension LogHeader {
         writer.field(Field.created, varint: UInt64(max(0, created.timeIntervalSince1970 * 1000)))
         writer.field(Field.saves, varint: UInt64(saves))
         writer.field(Field.changes, varint: UInt64(changes))
+        if part > 0 { writer.field(Field.part, varint: UInt64(part)) }
+        if goesOn { writer.field(Field.goesOn, varint: 1) }
         return writer.bytes
     }
 
@@ -105,6 +116,8 @@ extension LogHeader {
         var created: UInt64 = 0
         var saves: Int64 = 0
         var changes: Int64 = 0
+        var part: Int64 = 0
+        var goesOn = false
         while let (number, value) = try reader.nextField() {
             switch number {
             case Field.format: format = try value.number
@@ -124,6 +137,8 @@ extension LogHeader {
             case Field.created: created = min(try value.number, 1 << 48)
             case Field.saves: saves = Int64(clamping: try value.number)
             case Field.changes: changes = Int64(clamping: try value.number)
+            case Field.part: part = Int64(clamping: try value.number)
+            case Field.goesOn: goesOn = try value.number != 0
             default: break
             }
         }
@@ -136,6 +151,7 @@ extension LogHeader {
         self.init(
             bodyVersion: bodyVersion, peer: peer, contentName: contentName, epoch: epoch, sequence: sequence, predecessor: predecessor,
             news: news, schema: schema, created: Date(timeIntervalSince1970: Double(created) / 1000), saves: saves, changes: changes)
+        (self.part, self.goesOn) = (part, goesOn)
     }
 
     private static func entry(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Knowledge.Position) {

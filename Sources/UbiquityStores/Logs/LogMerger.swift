@@ -1,10 +1,17 @@
 /// Makes one log of several that follow each other: the same groups, in their order.
 struct LogMerger {
+    /// More saves are not one log, so that it is known how often one can bring a record back (``LifeLimit``).
+    static let mostSaves: Int64 = 1 << 16
+
     private var header: LogHeader?
     private var contents = LogBody.Contents()
 
-    /// Whether a log can go on where the others end.
-    func takes(_ log: LogFile) -> Bool { header.map { $0.schema == log.header.schema && $0.peer == log.header.peer } ?? true }
+    /// Whether a log can go on where the others end; a part of a save stays a log of its own.
+    func takes(_ log: LogFile) -> Bool {
+        guard let header else { return true }
+        return header.schema == log.header.schema && header.peer == log.header.peer && !header.isPart && !log.header.isPart
+            && header.saves + log.header.saves <= Self.mostSaves
+    }
 
     mutating func add(_ log: LogFile) throws(LogFault) {
         let more = try LogBody.decode(log)

@@ -57,6 +57,14 @@ extension RecordValue {
 }
 
 extension RecordValue {
+    /// How many bytes a text or blob has; 0 of other values.
+    var byteCount: Int {
+        switch self {
+        case .text(let bytes), .blob(let bytes): bytes.count
+        case .null, .integer, .real: 0
+        }
+    }
+
     /// Orders values alike on every peer: NULL, numbers by value (an integer before the equal real, -0.0 before 0.0), text, blobs; both by bytes.
     package func compare(_ other: RecordValue) -> Ordering {
         if rank != other.rank { return rank < other.rank ? .less : .greater }

@@ -38,7 +38,7 @@ struct Seeder {
             if let table = tables[shape.number] { return try table.take(row) }
             let log =
                 isLogged
-                ? try TableSealer(shape: shape, stamp: .least, values: LargeValues(limit: sealer.largeValueSize, db), related: related, db) : nil
+                ? try TableSealer(shape: shape, stamp: .least, values: sealer.values(db), related: related, db) : nil
             let table = try SeedTable(shape, log: log, db)
             tables[shape.number] = table
             return try table.take(row)

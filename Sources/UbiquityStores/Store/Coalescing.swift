@@ -41,12 +41,20 @@ extension Outbox {
         state.sequence = first - 1
         state.predecessor = try log(first, db).log.header.predecessor
         var merger = LogMerger()
-        var (time, size) = (HybridTime.least, 0)
+        var (time, size, merged) = (HybridTime.least, 0, [] as [Int64])
         func post() throws {
-            let (header, body) = merger.finish(sequence: state.sequence + 1, predecessor: state.predecessor)
-            state.predecessor = try append(header, body: body, time: time, db)
-            state.sequence = header.sequence
-            (merger, time, size) = (LogMerger(), .least, 0)
+            // One that stays as it is need not be written again.
+            if merged == [state.sequence + 1], try log(merged[0], db).log.header.predecessor == state.predecessor {
+                state.sequence += 1
+                state.predecessor = try hash(of: state.sequence, db)
+            } else {
+                let (header, body) = merger.finish(sequence: state.sequence + 1, predecessor: state.predecessor)
+                // New sequences are never above old ones: the row to be written is free.
+                for sequence in merged { try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence]) }
+                state.predecessor = try append(header, body: body, time: time, db)
+                state.sequence = header.sequence
+            }
+            (merger, time, size, merged) = (LogMerger(), .least, 0, [])
         }
         for row in waiting {
             let next = try log(row[0], db)
@@ -54,8 +62,7 @@ extension Outbox {
             try merger.add(next.log)
             time = max(time, next.time)
             size += row[1] as Int
-            // New sequences are never above old ones: the row to be written is free.
-            try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [row[0] as Int64])
+            merged.append(row[0])
         }
         try post()
         try state.update(db)

@@ -8,6 +8,8 @@ enum Outbox {
     struct Entry {
         var name: LogFileName
         var bytes: [UInt8]
+        /// Whether its last save goes on in the next.
+        var goesOn: Bool
     }
 
     /// Puts a log behind those that wait.
@@ -27,20 +29,37 @@ enum Outbox {
     }
 
     /// The oldest logs that may go out.
-    static func first(_ limit: Int, _ db: Database) throws -> [Entry] {
-        try Row.fetchAll(
-            db,
-            sql: """
-                SELECT sequence, hash, bytes FROM ubiquity_outbox
-                WHERE sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM ubiquity_outbox WHERE open)
-                ORDER BY sequence LIMIT ?
-                """, arguments: [limit]
-        ).map { row in
-            guard let hash = ContentHash(bytes: row["hash"] as Data) else {
+    ///
+    /// - Parameters:
+    ///   - limit: how many at most.
+    ///   - last: the log behind which they begin.
+    ///   - bytes: how many bytes at most they have together; the first is returned whatever it has.
+    ///   - db: at one moment.
+    /// - Returns: the logs; none where there are none.
+    /// - Throws: GRDB's errors, or `UbiquitousStoreError` where one is damaged.
+    static func first(_ limit: Int, after last: Int64 = 0, bytes: Int, _ db: Database) throws -> [Entry] {
+        // Those that wait for more are the last.
+        let rows = try RawStatement(
+            """
+            SELECT sequence, hash, bytes FROM ubiquity_outbox
+            WHERE sequence > ? AND sequence <= (SELECT sequence FROM ubiquity_outbox WHERE NOT open ORDER BY sequence DESC LIMIT 1)
+            ORDER BY sequence LIMIT ?
+            """, db)
+        rows.bind(1, last)
+        rows.bind(2, Int64(limit))
+        defer { rows.reset() }
+        var (entries, size): ([Entry], Int) = ([], 0)
+        while try rows.step() {
+            size += rows.size(2)
+            guard entries.isEmpty || size <= bytes else { break }
+            guard let hash = ContentHash(bytes: rows.bytes(1)) else {
                 throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
             }
-            return Entry(name: LogFileName(sequence: row["sequence"], hash: hash), bytes: [UInt8](row["bytes"] as Data))
+            let log = Array(rows.bytes(2))
+            entries.append(
+                Entry(name: LogFileName(sequence: rows.integer(0), hash: hash), bytes: log, goesOn: try LogFile(decoding: log).header.goesOn))
         }
+        return entries
     }
 
     /// Enters the logs up to a sequence, which are in the container, among the published.
@@ -76,9 +95,23 @@ enum Outbox {
         return state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
     }
 
+    /// The last of some logs, in order, with which a save ends: what of a save lies in the container is nothing without the rest.
+    static func lastWhole(of names: some BidirectionalCollection<LogFileName>, _ db: Database) throws -> LogFileName? {
+        try names.reversed().first { try !log($0.sequence, db).log.header.goesOn }
+    }
+
     /// The bytes of a sealed log.
     static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
         [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!)
+    }
+
+    /// The hash of a sealed log.
+    static func hash(of sequence: Int64, _ db: Database) throws -> ContentHash {
+        let bytes = try Data.fetchOne(db, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])
+        guard let hash = bytes.flatMap({ ContentHash(bytes: $0) }) else {
+            throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
+        }
+        return hash
     }
 
     /// The names of all, oldest first.

@@ -7,22 +7,37 @@ internal import UbiquityContainers
 extension StoreEngine {
     var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files, log: log) }
 
-    /// How long an exchange waits for one of another process, which lasts as long as an import.
+    /// How long an exchange waits for one of another process, which lets it in between two batches.
     private static let patience = Duration.seconds(60)
 
     /// Does something while no other process of this device exchanges for this store; the lock ends with its process.
     ///
     /// The body runs only while the store has its place in the container, and has taken over what was in it before. Where the lock is taken
-    /// and nobody wants to wait, it does not run, and nothing is taken over.
+    /// and nobody wants to wait, it does not run, and nothing is taken over. Where it gives way to another process it is run again, from its beginning.
     func leased(waiting: Bool = true, _ body: (StoreState) throws -> Void) throws {
-        try locked(waiting: waiting) { try placed(waiting: waiting, body) }
+        while true {
+            do {
+                _ = try locked(waiting: waiting) { try placed(waiting: waiting, body) }
+                return
+            } catch is GivesWay {
+                log.detail("gives way to another process")
+            }
+        }
+    }
+
+    /// Ends what is done under the lease where another process waits, so that it is begun again after that one.
+    ///
+    /// It is called between two batches, when what was done so far is done for good.
+    func giveWay() throws {
+        if lease?.isAwaited == true { throw GivesWay() }
     }
 
     /// Does something while no other process of this device exchanges for this store; nil where another does and nobody wants to wait.
     func locked<Result>(waiting: Bool = true, _ body: () throws -> Result) throws -> Result? {
         guard !isReadOnly else { throw UbiquitousStoreError.readOnly(file.path) }
-        let lock = FilePath(file.path.string + "-exchange")
-        guard let lease = try StoreLock.take(lock, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } }) else {
+        let lock = ExchangeLease.lock(of: file.path)
+        lease = try ExchangeLease.take(file.path, within: waiting ? Self.patience : .zero, unless: { isStopping.withLock { $0 } })
+        guard lease != nil else {
             log.detail("another process\(StoreLock.holder(of: lock)) exchanges for this store")
             if !waiting { return nil }
             throw UbiquitousStoreError(
@@ -30,7 +45,7 @@ extension StoreEngine {
                 "Another process\(StoreLock.holder(of: lock)) has been exchanging for \(file.path) for a minute; see whether it is stopped.",
                 path: lock)
         }
-        defer { withExtendedLifetime(lease) {} }
+        defer { lease = nil }
         return try body()
     }
 
@@ -161,6 +176,7 @@ extension StoreEngine {
             Waypoint.adoptBatch.pass()
             post(.didAdopt(progress.rows, of: progress.total, isDone: progress.isDone))
             if progress.isDone { return true }
+            try giveWay()
         }
         return false
     }

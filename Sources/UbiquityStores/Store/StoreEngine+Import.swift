@@ -14,7 +14,15 @@ extension StoreEngine {
         guard hasLogs || closing != nil else { return }
         closing = try hasWork && seal(all: all) ? closing ?? .now + coalescing!.maximumDelay : nil
         Waypoint.publishCoalesced.pass()
-        looseBytes += try publisher.publish(from: file.pool)
+        try publishSealed()
+    }
+
+    /// Publishes what may go out, and gives way between two batches.
+    private func publishSealed() throws {
+        try publisher.publish(from: file.pool) { bytes in
+            looseBytes += bytes
+            try giveWay()
+        }
     }
 
     /// Seals what is noted, and lets go what is due; whether logs wait for more.
@@ -44,7 +52,8 @@ extension StoreEngine {
         let planner = ImportPlanner(
             reader: LogReader(
                 layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
-        let importer = LogImporter(shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues)
+        let importer = LogImporter(
+            shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues, reader: planner.reader)
         var isFull = true
         var isFirst = true
         // Whether logs at which their author was retired are passed over: only where nothing else helps, and until that has helped.
@@ -102,9 +111,10 @@ extension StoreEngine {
             {
                 (isPassing, isFull) = (true, true)
             }
+            if isFull, !isPassing { try giveWay() }
         }
         // An import seals foreign writes: out with them.
-        looseBytes += try publisher.publish(from: file.pool)
+        try publishSealed()
     }
 
     /// Joins logs in one transaction; where one is refused, once more with each by itself.
@@ -132,6 +142,7 @@ extension StoreEngine {
     func listed() throws -> ContentInventory {
         // One that could not be used may be another file by now.
         headers = headers.filter { $0.value != nil }
+        trimmed = 0
         let inventory = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files)
         }

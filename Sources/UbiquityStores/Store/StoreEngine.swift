@@ -53,6 +53,8 @@ actor StoreEngine {
     let baselines: BaselinePolicy?
     /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
     var looseBytes = 0
+    /// The last own log up to which those have been removed that a baseline holds, as far as seen since everything was listed.
+    var trimmed: Int64 = 0
     var hasMeasuredLoose = false
     /// The baselines that hold a little more than this store, and until when it is waited for the logs themselves; nil of those for which it is not.
     var later: [BaselineID: ContinuousClock.Instant?] = [:]
@@ -69,6 +71,8 @@ actor StoreEngine {
     /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
     var dataVersion: Int64?
     let isStopping = Mutex(false)
+    /// The right to exchange, while something is done with it.
+    var lease: ExchangeLease?
     /// When logs that wait for more are to go out; what an earlier process left goes out at once.
     var closing: ContinuousClock.Instant? = .now
 
@@ -222,6 +226,8 @@ actor StoreEngine {
     private func publishMakingRoom(all: Bool) throws {
         do {
             try publish(all: all)
+        } catch let error as GivesWay {
+            throw error
         } catch {
             // What fills the disk may be the files of ended epochs: then the next attempt finds room.
             removeEnded()

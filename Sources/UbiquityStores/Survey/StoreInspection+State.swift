@@ -171,8 +171,8 @@ extension StoreInspection {
     /// - Returns: the epoch that has begun.
     /// - Throws: `UbiquitousStoreError`: `suspended` where the store has no place in the container, `paused`, `timedOut` or `fileSystem`; nothing is removed then.
     package func removeContent(in container: UbiquityContainer) throws -> Int64 {
-        let lock = FilePath(file.string + "-exchange")
-        guard let lease = try StoreLock.take(lock, within: .seconds(60), unless: { Task.isCancelled }) else {
+        let lock = ExchangeLease.lock(of: file)
+        guard let lease = try ExchangeLease.take(file, within: .seconds(60), unless: { Task.isCancelled }) else {
             throw UbiquitousStoreError(
                 .timedOut, "A process\(StoreLock.holder(of: lock)) has been exchanging for \(file) for a minute; see whether it is stopped.",
                 path: lock)
