@@ -129,7 +129,7 @@ final class RecordingPresenter: FilePresenter {
     private struct State {
         var url: URL?
         var log: [String] = []
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [(isEnough: @Sendable ([String]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state: Mutex<State>
     private let handler: Handler
@@ -151,11 +151,24 @@ final class RecordingPresenter: FilePresenter {
 
     /// Returns once it was told so many things.
     func told(_ count: Int, file: String = #fileID, line: Int = #line) async -> [String] {
-        await awaited("\(count) messages to a presenter", seen: { [self] in "\(log)" }, file: file, line: line) { [self] in
+        await told("\(count) messages to a presenter", file: file, line: line) { $0.count >= count }
+    }
+
+    /// Returns once it was told this.
+    @discardableResult func told(_ message: String, file: String = #fileID, line: Int = #line) async -> [String] {
+        await told("“\(message)” to a presenter", file: file, line: line) { $0.contains(message) }
+    }
+
+    /// Returns once what it was told is enough.
+    @discardableResult func told(
+        _ what: String = "what a presenter is told", file: String = #fileID, line: Int = #line, _ isEnough: @escaping @Sendable ([String]) -> Bool
+    ) async -> [String] {
+        await awaited(what, seen: { [self] in "\(log)" }, file: file, line: line) { [self] in
             await withCheckedContinuation { continuation in
+                // Looked at and waited for under one lock, so that nothing comes in between.
                 let isThere = state.withLock { state in
-                    if state.log.count >= count { return true }
-                    state.watchers.append((count, continuation))
+                    if isEnough(state.log) { return true }
+                    state.watchers.append((isEnough, continuation))
                     return false
                 }
                 if isThere { continuation.resume() }
@@ -167,8 +180,9 @@ final class RecordingPresenter: FilePresenter {
     func note(_ message: String) {
         let ready = state.withLock { state in
             state.log.append(message)
-            let ready = state.watchers.filter { $0.count <= state.log.count }
-            state.watchers.removeAll { $0.count <= state.log.count }
+            let log = state.log
+            let ready = state.watchers.filter { $0.isEnough(log) }
+            state.watchers.removeAll { $0.isEnough(log) }
             return ready
         }
         for watcher in ready { watcher.continuation.resume() }

@@ -63,9 +63,8 @@ import Waiting
     /// Waits until a presenter was told something so many times, and returns everything.
     private func told(_ presenter: RecordingPresenter, _ message: String, times: Int) async throws -> [String] {
         try await within("\(times) times \(message)", seen: { "\(presenter.log.suffix(20))" }) {
-            while presenter.log.count(where: { $0 == message }) < times { _ = await presenter.told(presenter.log.count + 1) }
+            await presenter.told { log in log.count { $0 == message } >= times }
         }
-        return presenter.log
     }
 
     /// Makes a file, or a package of that.
@@ -221,14 +220,15 @@ import Waiting
         try await withDuo { duo in
             let url = try duo.file("there/a.txt", "old")
             try duo.file("here/b.txt")
+            let first = try duo.file("there/first.txt")
             let around = RecordingPresenter(duo.url("there"))
             try await duo.present(around)
-            try await duo.write(url) { _ in }
+            try await duo.write(first) { _ in }
             for _ in 0..<500 where !duo.presenting.isDelegated {
                 try await FileCoordinator(client: duo.presenting).write(duo.url("here/b.txt")) { _ in }
             }
             try #require(duo.presenting.isDelegated)
-            let before = try await told(around, "subitemDidChange a.txt", times: 1).count
+            let before = try await told(around, "subitemDidChange first.txt", times: 1).count
             try await duo.write(url) { url in
                 try Data("new".utf8).write(to: url)
                 try await duo.settle()

@@ -327,19 +327,19 @@ extension LogImporter {
         if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
         if let joined, let last = logs.last {
             let time = HybridTime.next(after: state.clock, wall: wall)
-            var body = LogBodyBuilder()
+            let save = SaveWriter(sealer, at: time, state, db)
             var contents = LogBody.Contents(groups: [LogBody.Group(time: time, peer: nil, rows: [])])
             for section in try joined.sections(values) {
-                body.add(section.shape.logTable, count: section.count, rows: section.rows)
+                try save.add(section.shape.logTable, count: section.count, rows: section.rows)
                 contents.groups[0].rows.append(
                     LogBody.Rows(table: contents.tables.count, count: section.count, bytes: section.rows.bytes[...]))
                 contents.tables.append(section.shape.logTable)
             }
-            if !body.isEmpty {
-                let ready = ReadyLog(peer: author, name: last.name, log: last.log, contents: contents, isOlder: false)
-                try join(ready, peers: peers, conflicts, related, &importers, &notice, db)
-                state.clock = time
-                try sealer.post(body, at: time, state: &state, db)
+            if let saved = try save.finish() {
+                state = saved
+                let log = try Outbox.log(last.sequence, origin.db).log
+                let ready = ReadyLog(peer: author, name: last, log: log, contents: contents, isOlder: false)
+                try join(ready, peers: peers, nil, conflicts, related, &importers, &notice, db)
                 if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
             }
         }
