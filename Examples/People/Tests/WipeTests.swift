@@ -17,7 +17,7 @@ struct WipeTests {
             let pocket = try await PeopleStore.open(home: phone.home.path, automatically: true)
             try await devices.settle(desk, pocket)
             let backup = try mac.copyContainer(PeopleStore.container)
-            let onDesk = desk.notices.limited("a notice").makeAsyncIterator(), inPocket = pocket.notices.limited("a notice").makeAsyncIterator()
+            var onDesk = desk.notices.makeAsyncIterator(), inPocket = pocket.notices.makeAsyncIterator()
             let carrying = Task { try await devices.run() }
 
             // Both save all the time, and in the middle of it one container is deleted.
@@ -28,8 +28,8 @@ struct WipeTests {
             try await entered
 
             // Both stores say so, and go on: what is saved is there, and waits.
-            try await onDesk.wait(for: \.isSuspension)
-            try await inPocket.wait(for: \.isSuspension)
+            await onDesk.wait(for: \.isSuspension)
+            await inPocket.wait(for: \.isSuspension)
             for (store, device) in [(desk, "mac"), (pocket, "phone")] {
                 try await store.enter(device, 41...42)
                 #expect(try await store.status().suspended != nil)
@@ -39,8 +39,8 @@ struct WipeTests {
 
             // A backup from before is put back, on one device.
             try mac.putBack(backup, as: PeopleStore.container)
-            try await onDesk.wait(for: \.isResumption)
-            try await inPocket.wait(for: \.isResumption)
+            await onDesk.wait(for: \.isResumption)
+            await inPocket.wait(for: \.isResumption)
             carrying.cancel()
             try await carrying.value
             try await devices.settle(desk, pocket)
@@ -98,10 +98,10 @@ struct WipeTests {
             try await devices.settle(desk)
 
             await devices.resume(phone)
-            let inPocket = pocket.notices.limited("a notice").makeAsyncIterator()
+            var inPocket = pocket.notices.makeAsyncIterator()
             try await devices.sync()
             try await devices.settle(desk, pocket)
-            try await inPocket.wait { if case .didRemoveContent(let removal) = $0 { removal.kept != nil } else { false } }
+            await inPocket.wait { if case .didRemoveContent(let removal) = $0 { removal.kept != nil } else { false } }
             for store in [desk, pocket] {
                 #expect(try await store.names() == ["new 1"])
                 try await store.close()
@@ -128,9 +128,18 @@ extension StoreNotice {
     fileprivate var isResumption: Bool { if case .didResume = self { true } else { false } }
 }
 
-extension LimitedSequence<StoreNotices>.AsyncIterator {
+extension AsyncStream<StoreNotice>.Iterator {
     /// Returns when a notice of a kind has been told; those before it are passed over.
-    fileprivate func wait(for isIt: (StoreNotice) -> Bool) async throws {
-        while let notice = try await next(), !isIt(notice) {}
+    fileprivate mutating func wait(for isIt: @escaping @Sendable (StoreNotice) -> Bool) async {
+        // A copy reads from the same stream, and nobody else reads meanwhile.
+        nonisolated(unsafe) let reader = self
+        do {
+            try await within("a notice of the kind that is waited for") {
+                var reader = reader
+                while let notice = await reader.next(), !isIt(notice) {}
+            }
+        } catch {
+            Issue.record(error)
+        }
     }
 }
