@@ -66,7 +66,7 @@ struct KeptToolTests {
 
             try FileManager.default.moveItem(atPath: store.string, toPath: store.string + "-away")
             let missing = try await other.run("ubcontrol", "kept", "restore", id)
-            #expect(missing.status == 1 && missing.errors.contains("There is no store at"), "\(missing)")
+            #expect(missing.status == 64 && missing.errors.contains("There is no store at"), "\(missing)")
             // An entry of which nothing is known is listed all the same.
             try Data("{}".utf8).write(to: URL(filePath: place.appending("entry.json").string))
             let list = try await other.run("ubcontrol", "kept", "list")

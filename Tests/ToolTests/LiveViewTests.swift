@@ -307,7 +307,7 @@ struct LiveViewTests {
             try await TestTerminal.with { terminal in
                 for home in [device.home, other] {
                     try await terminal.type("\(Tool.path("ubwatch")) \(device.container) --home '\(home)'; clear")
-                    try await terminal.shows("1 logs of 1 peers")
+                    try await terminal.shows("1 log of 1 peer")
                     try await terminal.press("2", "3", "4", "5", "6", "1", "Enter", "Escape", "r", "q")
                     try await terminal.shows("the shell") { $0[0].hasPrefix("$") }
                 }

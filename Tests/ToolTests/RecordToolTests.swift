@@ -94,11 +94,11 @@ struct RecordToolTests {
     }
 
     @Test(
-        "what cannot be exported or imported is said with what to do, with status 64 for a wrong command line and 1 for the rest",
+        "what cannot be exported or imported is said with what to do, with status 64 for a wrong command line or a store that is not here, and 1 for the rest",
         arguments: [
             (["export", "STORE", "--format", "csv"], 64, "--output"), (["export", "STORE", "--output", "x.csv"], 64, "--format csv"),
             (["export", "STORE", "--output", "OUT"], 1, "is there already"), (["export", "STORE", "--table", "no"], 1, "it has “note”"),
-            (["export", "/nowhere.sqlite"], 1, "There is no store"), (["import", "STORE", "/nowhere.jsonl"], 1, "There is no file"),
+            (["export", "/nowhere.sqlite"], 64, "There is no store"), (["import", "STORE", "/nowhere.jsonl"], 64, "There is no file"),
             (["import", "STORE", "OUT"], 1, "no file that ends in .csv"), (["import", "STORE", "OUT/notes"], 1, "--format"),
             (["import", "STORE", "-", "--format", "csv"], 1, "<table>.csv"), (["import", "STORE", "-", "-"], 64, "name - once"),
             (["import", "STORE", "OUT/notes", "--format", "jsonl"], 1, "OUT/notes, line 1: at byte 1 of the line, here should be an object."),

@@ -74,7 +74,7 @@ struct StoreCheckTests {
             #expect(try await device.run("notes", "add", "kept").status == 0)
             let (store, target) = (try device.storeFile().string, device.home.appending("Plain.sqlite").string)
             let outcome = try await Tool.run("ubcontrol", ["store", "strip", store, target])
-            #expect(outcome.status == 0 && outcome.output.contains("note: 1 rows"), "\(outcome)")
+            #expect(outcome.status == 0 && outcome.output.contains("note: 1 row"), "\(outcome)")
             #expect(try await Tool.run("/usr/bin/sqlite3", [target, "SELECT title FROM note"]).output == "kept\n")
             let again = try await Tool.run("ubcontrol", ["store", "strip", store, target])
             #expect(again.status == 1 && again.errors.contains("is there already"), "\(again)")

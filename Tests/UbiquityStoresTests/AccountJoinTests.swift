@@ -225,7 +225,7 @@ struct AccountJoinTests {
     @Test("Where two records are one by a rule, the joined one's later value stays too, whatever the clock of the device that wrote the other")
     func futureOfAnEqual() async throws {
         let schema = SyncedSchema(migrator: migrator("CREATE TABLE person (id TEXT NOT NULL PRIMARY KEY, email TEXT UNIQUE, first TEXT)")) {
-            SyncedTable("person")
+            SyncedTable("person", unique: [["email"]])
         }
         try await withDevices(2) { devices, root in
             try devices[0].home.signOut()

@@ -16,7 +16,7 @@ struct DeliveryOrderTests {
             CREATE TABLE entry (list TEXT NOT NULL REFERENCES list (id) ON DELETE CASCADE, song TEXT NOT NULL REFERENCES song (id) ON DELETE CASCADE,
                 note TEXT, PRIMARY KEY (list, song)) WITHOUT ROWID;
             """)
-    ) { ["entry", "list", "song"].map { SyncedTable($0) } }
+    ) { ["entry", "list", "song"].map { SyncedTable($0, unique: $0 == "song" ? [["isrc"]] : []) } }
 
     private static func orders(_ count: Int) -> [[Int]] {
         guard count > 0 else { return [[]] }

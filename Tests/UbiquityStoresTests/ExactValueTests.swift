@@ -219,7 +219,7 @@ struct ExactValueTests {
     @Test("An election that gives no number gives NULL, as SQLite takes it")
     func election() async throws {
         let schema = SyncedSchema(migrator: migrator("CREATE TABLE u (id TEXT NOT NULL PRIMARY KEY, name TEXT UNIQUE, n)")) {
-            SyncedTable("u", election: { _ in ["n": Double.nan] })
+            SyncedTable("u", unique: [["name"]], election: { _ in ["n": Double.nan] })
         }
         try await withDevices(2) { devices, _ in
             let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))

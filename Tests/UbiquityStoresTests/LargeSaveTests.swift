@@ -13,7 +13,7 @@ struct LargeSaveTests {
     private let schema = SyncedSchema(
         migrator: migrator("CREATE TABLE song (id TEXT NOT NULL PRIMARY KEY, place INTEGER UNIQUE, cover BLOB)")
     ) {
-        SyncedTable("song")
+        SyncedTable("song", unique: [["place"]])
     }
 
     /// Inserts songs whose covers have nearly a megabyte each.

@@ -176,7 +176,7 @@ struct TableSealer {
             columns = columns.subtracting(signed).union(try obey(signed, place, Former(clock: clock, replaced: false, past: [first] + later)))
         }
         guard !columns.isEmpty else { return }
-        try write(shape.rules.completed(columns), place, clock)
+        try write(columns, place, clock)
     }
 
     private func zeros(among columns: ColumnSet) -> ColumnSet {

@@ -22,8 +22,14 @@ extension StoreKeeper {
 
     /// The same for the account that is signed in; nil where its content has been read, or nobody is.
     func gatheringBase() async throws -> StoreBase? {
-        guard let account = life.gathering else { return nil }
-        return try await gatheringBase(of: account)
+        while let account = life.gathering, !isStopped {
+            do {
+                return try await gatheringBase(of: account)
+            } catch is CancellationError where !Task.isCancelled {
+                await identify()
+            }
+        }
+        return nil
     }
 
     /// Puts the account's file out of the way, where the app wants it made anew and the content holds all of it; else it is used as it is.

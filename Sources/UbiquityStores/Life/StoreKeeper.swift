@@ -114,7 +114,13 @@ actor StoreKeeper {
         await makeAnew()
         try await arrive()
         if let account = life.gathering, !isStopped {
-            let base = try await gatheringBase(of: account)
+            let base: StoreBase
+            do {
+                base = try await gatheringBase(of: account)
+            } catch is CancellationError where !Task.isCancelled {
+                // The content has been read, or another account has come, while the file was being opened.
+                return try await settle()
+            }
             try await base.engine.settleByPolicy()
             try await checkGathered(account, base)
             try await arrive()

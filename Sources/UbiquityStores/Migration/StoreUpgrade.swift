@@ -117,7 +117,6 @@ struct StoreUpgrade {
         try db.execute(sql: "DROP TABLE \(former)")
         try db.execute(
             sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
-        try relations.markDuplicates(db)
         try relations.checkStillRelated(among: shapes, db)
     }
 

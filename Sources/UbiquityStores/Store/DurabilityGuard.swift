@@ -9,7 +9,8 @@ internal import GRDBSQLite
 /// memory, or for none, is back before the next statement. A write-ahead log can be put back only when no statement runs, at the end, and stays in any case while another connection has the file open. An app may raise
 /// the level.
 ///
-/// Where an app sets a trace of its own on the connection, the level is put back at the end alone.
+/// A write in a transaction over a write-ahead log costs no look at its statements. The first other one sets the connection's trace; if an app sets one of its own after that, the level
+/// is put back at the end alone.
 final class DurabilityGuard: @unchecked Sendable {
     // All of it is touched on the writer's queue only.
     private let mode: JournalMode
@@ -17,30 +18,42 @@ final class DurabilityGuard: @unchecked Sendable {
     private let schemas: [String]
     private var connection: OpaquePointer?
     private var isWatching = false
+    /// Whether each statement is told of.
+    private var isTraced = false
 
     init(_ mode: JournalMode, attached: [AttachedDatabase]) {
         self.mode = mode
         schemas = ["main"] + attached.filter(\.isWritten).map(\.name)
     }
 
-    /// Looks at the statements of a file's writer from now on.
+    /// Takes note of a file's writer.
+    ///
+    /// - Parameters:
+    ///   - configuration: of the file's connections.
+    ///   - isTraced: whether the connection has a trace already, which calls ``statementBegins()``.
     func install(in configuration: inout Configuration, isTraced: Bool) {
         configuration.prepareDatabase { [self] db in
             guard !db.configuration.readonly else { return }
             connection = db.sqliteConnection
-            // A connection has one trace, which then calls this.
-            guard !isTraced else { return }
-            sqlite3_trace_v2(
-                db.sqliteConnection, UInt32(SQLITE_TRACE_STMT),
-                { _, context, _, _ in
-                    Unmanaged<DurabilityGuard>.fromOpaque(context!).takeUnretainedValue().statementBegins()
-                    return 0
-                }, Unmanaged.passUnretained(self).toOpaque())
+            self.isTraced = isTraced
         }
+    }
+
+    /// Looks at the writer's statements from now on, if the level can be changed before the end of what the app does.
+    private func trace() {
+        guard !isTraced, let connection, mode == .delete || sqlite3_get_autocommit(connection) != 0 else { return }
+        isTraced = true
+        sqlite3_trace_v2(
+            connection, UInt32(SQLITE_TRACE_STMT),
+            { _, context, _, _ in
+                Unmanaged<DurabilityGuard>.fromOpaque(context!).takeUnretainedValue().statementBegins()
+                return 0
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Does what an app wants done, and sees that it leaves the level as it must be.
     func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
+        trace()
         let wasWatching = isWatching
         isWatching = true
         defer {

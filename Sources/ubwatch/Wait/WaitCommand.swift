@@ -59,7 +59,7 @@ struct WaitCommand: AsyncParsableCommand {
         do {
             outcome = try await Waiter(goal: until, reader: reader, pause: quietFor.value, deadline: timeout.map { begun + $0.value }).run()
         } catch let error as TreeWatchingError {
-            throw Refusal(error.message.printable, status: error.code == .notFound ? ToolExit.usage : ToolExit.failure)
+            throw Refusal(error.message.printable, status: ToolExit.failure)
         }
         let (word, reasons, exit): (String, [String], ExitCode?) =
             switch outcome {

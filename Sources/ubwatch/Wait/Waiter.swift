@@ -31,7 +31,7 @@ struct Waiter {
         // Of a container that is gone, or is none, this says so.
         let facts = try await reader.facts()
         guard facts.presence != .gone else { return .gone("The container is gone: \(facts.path)") }
-        let container = try TreeWatcher(reader.path)
+        guard let container = try watcher() else { return .gone("The container is gone: \(reader.path)") }
         var watchers = [container]
         defer { for watcher in watchers { watcher.close() } }
         let lastChange = LastChange()
@@ -63,6 +63,16 @@ struct Waiter {
             let rest = ContinuousClock.now + max(.milliseconds(20), begun.duration(to: .now) * 3)
             try await Task.sleep(until: deadline.map { min($0, rest) } ?? rest, clock: .continuous)
             guard await iterator.next(isolation: nil) != nil else { throw CancellationError() }
+        }
+    }
+
+    /// Watches the container; nil where it has gone since it was looked at.
+    private func watcher() throws(TreeWatchingError) -> TreeWatcher? {
+        do {
+            return try TreeWatcher(reader.path)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
         }
     }
 
