@@ -68,7 +68,12 @@ struct SharedFileTests {
             // The other comes while the first log is published, and waits.
             ours.atFirstLog {
                 task.withLock { $0 = Task { try await other.settled() } }
-                while (try? FileLock.ifFree(turn)).flatMap({ $0 }) != nil { usleep(1000) }
+                // A lock tells nobody when it is taken, and a callback on the exchange's thread cannot await. If the other never comes, the counts below are others.
+                var looks = 0
+                while looks < 60_000, (try? FileLock.ifFree(turn)).flatMap({ $0 }) != nil {
+                    looks += 1
+                    usleep(1000)
+                }
             }
             try await store.settled()
             try await task.withLock { $0 }?.value

@@ -29,7 +29,7 @@ final class IdentityMonitor: Sendable {
         weak let monitor: IdentityMonitor?
     }
 
-    /// Those of the homes that the process has used last: who has looked a container up once hears of another account for good.
+    /// The monitors of the homes that the process used last: once it has looked a container up, it hears of each change of account.
     ///
     /// A process has one home. One that has many, such as a test, keeps a few.
     private static let kept = Mutex<[IdentityMonitor]>([])
@@ -144,7 +144,7 @@ final class IdentityMonitor: Sendable {
 
     /// Looks in a while, and where the home cannot be read, again and again: nothing tells when it can be.
     ///
-    /// A file that is damaged is told to whoever asks for the account.
+    /// A damaged file is an error for the caller that asks for the account.
     private func checkSoon(after pause: Duration) {
         let seconds = Double(pause.components.seconds)
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in

@@ -30,7 +30,7 @@ extension StoreEngine {
         try settle()
     }
 
-    /// Makes the tables anew from all that can be read now; false where a baseline turns out to be one that this store cannot hold.
+    /// Makes the tables from all that can be read now; false where this store cannot hold one of the baselines.
     private func rebuildFromReadable() throws -> Bool {
         var content = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files, isWhole: true)

@@ -63,9 +63,9 @@ package struct CaptureTriggers {
         }
     }
 
-    /// Makes the triggers anew.
+    /// Drops the triggers and makes them again.
     ///
-    /// Of several triggers SQLite runs that first which was made last. Where ours put back a value, an app's that computes a derived table from the row must
+    /// SQLite runs the trigger that was made last before the others. Where ours put back a value, an app's that computes a derived table from the row must
     /// have seen the value before it is put back: so it is made again behind ours.
     ///
     /// - Parameter db: in a transaction.

@@ -52,7 +52,7 @@ struct ContentInventory {
     private var files: [PeerIdentifier: Files] = [:]
     /// The directories of other peers that could not be listed.
     private(set) var faults: [PeerIdentifier: [PeerFault]] = [:]
-    /// Those of the peers whose logs nobody here can see.
+    /// The peers whose logs cannot be listed here.
     private(set) var hidden: Set<PeerIdentifier> = []
     /// The baselines that are there, this store's own among them.
     var baselines: Set<BaselineID> = []

@@ -21,7 +21,7 @@ struct Publisher {
 
     /// Publishes all sealed logs.
     ///
-    /// Those of one save are forgotten together, so that a store that takes another identifier meanwhile has all of them.
+    /// The logs of one save are forgotten together, so that a store that takes another identifier meanwhile has all of them.
     ///
     /// - Parameters:
     ///   - pool: the store file.

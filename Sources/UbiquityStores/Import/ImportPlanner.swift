@@ -116,7 +116,7 @@ private struct Planning {
 
     /// A log if it can be joined, with the others that hold the rest of its last save; nil otherwise, with the reason noted in the inventory.
     ///
-    /// Of several none is in memory: each is read again when it is joined.
+    /// If a save has several logs, none is kept in memory: each is read again when it is joined.
     private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> [ReadyLog]? {
         var logs: [ReadyLog] = []
         switch inventory.state(name, of: peer) {
