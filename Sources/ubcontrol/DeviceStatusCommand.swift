@@ -28,7 +28,7 @@ struct DeviceStatusCommand: AsyncParsableCommand {
     @Flag(
         help: """
             Print a JSON object: home, account, containersRoot, containers (identifier, path, state, hindrance, remedies), stores (path, summary, hindrance, \
-            remedies, isContentGone), kept, broker (process; null where none runs), isWell.
+            remedies, isContentGone), unsent (path, account, content, container: saves of accounts that are not signed in), kept, broker (process; null where none runs), isWell.
             """)
     var json = false
 
@@ -56,6 +56,8 @@ struct DeviceStatus: Encodable {
     var containersRoot: String?
     var containers: [Container] = []
     var stores: [StoreCondition] = []
+    /// What waits for its account to be signed in.
+    var unsent: [UnsentSaves]
     /// How many things are set aside.
     var kept: Int
     /// The process of the broker; nil where none runs.
@@ -67,6 +69,7 @@ struct DeviceStatus: Encodable {
         self.home = home.path.string
         account = try home.account?.description
         containersRoot = try home.containersRoot?.string
+        unsent = UnsentSaves.all(of: home)
         kept = ((try? KeptLogs(home: home).list()) ?? []).count
         if case .running(let report) = BrokerControl().condition() { broker = report.process }
         isWell = account != nil
@@ -97,7 +100,12 @@ struct DeviceStatus: Encodable {
     }
 
     private var closing: [String] {
-        var lines: [String] = []
+        var lines = unsent.map { saves in
+            """
+            store \(saves.path.printable.bold): \(saves.content.printable) in \(saves.container.printable); \
+            \("saves of \(saves.account.printable) have not gone out: they stay here, and go once \(saves.account.printable) is signed in".yellow)
+            """
+        }
         if kept > 0 { lines.append("\(counted(kept, "thing")) set aside; see `ubcontrol kept list`") }
         lines.append(broker.map { "broker: process \($0)" } ?? "broker: none runs; programs start it when they need it")
         guard account != nil else { return lines }

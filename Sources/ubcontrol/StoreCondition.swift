@@ -27,7 +27,7 @@ struct StoreCondition: Encodable {
         return home.knownStores.flatMap { known -> [StoreCondition] in
             let files = StoreInspection.files(at: FilePath(known.path))
             if files.isEmpty { return [StoreCondition(path: known.path, hindrance: "its files are gone", remedies: [])] }
-            return files.compactMap { file in
+            let conditions = files.compactMap { file -> StoreCondition? in
                 do {
                     return try StoreInspection.look(at: file) { inspection in
                         let summary = try inspection.summary()
@@ -40,6 +40,9 @@ struct StoreCondition: Encodable {
                     return StoreCondition(path: known.path, hindrance: "\(error)", remedies: [])
                 }
             }
+            // The fallback file stays where it is once the account's own has taken in what was saved there.
+            let isRead = conditions.contains { $0.summary?.place == "account" }
+            return isRead ? conditions.filter { $0.summary?.place != "fallback" } : conditions
         }
     }
 
@@ -70,4 +73,30 @@ struct StoreCondition: Encodable {
 
     /// What the two answers to a wipe mean, in words.
     static let answers = "the first puts back what this device has, the second has it count as removed on all devices"
+}
+
+/// What was saved for an account that is not signed in, and has not gone out.
+struct UnsentSaves: Encodable {
+    /// The path that the app gave the store.
+    var path: String
+    var account: String
+    var content: String
+    var container: String
+
+    /// What the stores that the device home knows keep for other accounts than the one that is signed in.
+    ///
+    /// - Parameter home: the device home.
+    /// - Returns: each store's account with something that has not gone out; a file that cannot be read is left out.
+    static func all(of home: DeviceHome) -> [UnsentSaves] {
+        let present = (try? home.account)?.description
+        return home.knownStores.flatMap { known in
+            let waiting = StoreInspection.files(at: FilePath(known.path)).compactMap { file -> String? in
+                guard let summary = try? StoreInspection.look(at: file, { try $0.summary() }), summary.account != present,
+                    ["account", "fallback"].contains(summary.place), summary.unpublished > 0 || summary.isNoted
+                else { return nil }
+                return summary.account
+            }
+            return Set(waiting).sorted().map { UnsentSaves(path: known.path, account: $0, content: known.content, container: known.container) }
+        }
+    }
 }

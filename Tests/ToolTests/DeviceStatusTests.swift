@@ -12,9 +12,12 @@ struct DeviceStatusTests {
             var remedies: [String]
         }
 
+        struct Unsent: Decodable { var account: String }
+
         var account: String?
         var containers: [Part]
         var stores: [Part]
+        var unsent: [Unsent]
         var isWell: Bool
     }
 
@@ -54,6 +57,32 @@ struct DeviceStatusTests {
             #expect(try await device.run("ubcontrol", "sign-out").status == 0)
             let out = try await status(device)
             #expect(out.status == 1 && out.facts.account == nil && out.text.hasPrefix("nobody is signed in at \(device.home)"), "\(out)")
+        }
+    }
+
+    @Test("U-79: what has not gone out is listed after a sign-out, for each account that is not signed in, until it has gone out")
+    func unsent() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            func waiting() async throws -> [String] { try await status(device).facts.unsent.map(\.account) }
+            #expect(try await device.run("notes", "add", "Milk").status == 0)
+            #expect(try await waiting().isEmpty)
+            let store = try device.storeFile().string
+            #expect(try await Tool.run("ubcontrol", ["store", "pause", store]).status == 0)
+            #expect(try await device.run("notes", "add", "Eggs").status == 0)
+            // It is told of the store itself as long as its account is signed in.
+            let before = try await status(device)
+            #expect(before.facts.unsent.isEmpty && before.text.contains("2 records; not all has gone out"), "\(before)")
+            #expect(try await device.run("ubcontrol", "sign-out").status == 0)
+            let out = try await status(device)
+            #expect(out.facts.unsent.map(\.account) == ["alice"] && out.text.contains("saves of alice have not gone out"), "\(out)")
+            #expect(try await device.run("ubcontrol", "sign-in", "bob", "--containers", device.root.string).status == 0)
+            #expect(try await waiting() == ["alice"])
+            #expect(try await device.run("ubcontrol", "sign-in", "alice", "--containers", device.root.string).status == 0)
+            #expect(try await Tool.run("ubcontrol", ["store", "resume", store]).status == 0)
+            #expect(try await device.run("notes", "list").status == 0)
+            #expect(try await device.run("ubcontrol", "sign-out").status == 0)
+            #expect(try await waiting().isEmpty)
         }
     }
 

@@ -203,6 +203,7 @@ struct StoreOpeningTests {
             }
             try await reader.close()
             #expect(FileManager.default.contents(atPath: file.string) == before)
+            #expect(FileManager.default.contents(atPath: file.string + "-wal")?.isEmpty ?? true)
             // One that would have to be migrated is left as it is.
             let newer = SyncedSchema(migrator: migrator("CREATE TABLE other (id TEXT NOT NULL PRIMARY KEY)")) { SyncedTable("other") }
             await #expect(throws: UbiquitousStoreError.self) { _ = try await open(newer) }

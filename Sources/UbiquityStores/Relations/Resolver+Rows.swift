@@ -10,7 +10,8 @@ extension Resolver {
             let entity = entities[index]
             index += 1
             let isBegun = entity.keys.contains { marked.contains(RecordName(table: entity.table, key: $0)) }
-            guard !entity.members.isEmpty, isBegun || entity.formerRows.isEmpty else { continue }
+            // One whose parents have become one is shown under another key than before.
+            guard !entity.members.isEmpty, isBegun || !entity.formerRows.contains(entity.shownKey) else { continue }
             for (child, key) in tables.mentions[entity.table] {
                 var waiting = try asides(of: child, referringTo: entity.keys, by: key)
                 if case .standard(let standard) = key.orphan, entity.keys.contains(standard) { waiting += try tables[child].held() }
@@ -36,7 +37,7 @@ extension Resolver {
                 if !entities[index].isShown { gone.append(index) }
             }
             for (table, indices) in Dictionary(grouping: gone, by: { entities[$0].table }) {
-                unevaluated += indices.flatMap { dependents[$0] ?? [] }.filter { entities[$0].isShown }
+                unevaluated += indices.flatMap { dependents(of: entities[$0]) }.filter { entities[$0].isShown }
                 let keys = indices.flatMap { entities[$0].keys }
                 for (child, key) in references[table] {
                     for row in try tables[child].rows(referringTo: keys, by: key) {
@@ -99,6 +100,7 @@ extension Resolver {
 
     /// The key under which a record is shown; nil where it is not.
     private func shown(_ name: RecordName, for dependent: Int) throws -> [RecordValue]? {
+        dependents[name, default: []].insert(dependent)
         if byKey[name] == nil {
             let table = try tables[name.table]
             let aside = try table.aside(name.key)
@@ -112,9 +114,14 @@ extension Resolver {
                 try composeLate(name)
             }
         }
-        let index = byKey[name]!
-        dependents[index, default: []].insert(dependent)
-        return entities[index].isShown ? entities[index].shownKey : nil
+        let entity = entities[byKey[name]!]
+        return entity.isShown ? entity.shownKey : nil
+    }
+
+    /// The entities that have looked for an entity, under any of its keys and before it was composed too.
+    private func dependents(of entity: Entity) -> Set<Int> {
+        let keys = entity.keys.contains(entity.shownKey) ? entity.keys : entity.keys + [entity.shownKey]
+        return keys.reduce(into: []) { $0.formUnion(dependents[RecordName(table: entity.table, key: $1)] ?? []) }
     }
 }
 
@@ -240,6 +247,10 @@ extension Resolver {
         entity.outcome = .held(reason)
         try putAside(entity)
         for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
+        // Their rows may be written after it, and with a default in place of what they were written with.
+        for dependent in dependents(of: entity) where entities[dependent] !== entity {
+            for member in entities[dependent].members { try tables[entities[dependent].table].markUnresolved(member.key) }
+        }
         // What it held may be another's.
         try tables[entity.table].markMoved()
     }

@@ -24,8 +24,8 @@ final class Resolver {
     var entities: [Entity] = []
     /// Which entity a key means.
     var byKey: [RecordName: Int] = [:]
-    /// Entities that look at another.
-    var dependents: [Int: Set<Int>] = [:]
+    /// For each record that entities have looked for as their parent, those entities.
+    var dependents: [RecordName: Set<Int>] = [:]
     /// Entities whose row is still to be found out.
     var unevaluated: [Int] = []
     /// The records of this round that something has happened to.

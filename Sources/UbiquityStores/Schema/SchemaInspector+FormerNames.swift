@@ -72,4 +72,24 @@ enum ColumnAffinity: String, Sendable {
                 "REAL", "FLOA", "DOUB")
             { .real } else { .numeric }
     }
+
+    /// SQL for a value as a column of this affinity stores it; see sqlite.org/datatype3.html#type_affinity.
+    ///
+    /// - Parameter value: a column's name or a literal; it stands in the SQL several times.
+    func stored(_ value: String) -> String {
+        // A comparison with a number converts a text only where it reads as a number from end to end.
+        let number = "typeof(\(value)) = 'text' AND CAST(\(value) AS NUMERIC) = \(value)"
+        switch self {
+        case .blob: return value
+        case .text: return "CASE WHEN typeof(\(value)) IN ('integer', 'real') THEN CAST(\(value) AS TEXT) ELSE \(value) END"
+        case .real: return "CASE WHEN typeof(\(value)) = 'integer' OR \(number) THEN CAST(\(value) AS REAL) ELSE \(value) END"
+        case .integer, .numeric:
+            // Not the ends of the range: a real number is no longer exact there.
+            let whole = "CAST(\(value) AS INTEGER) = \(value) AND CAST(\(value) AS INTEGER) NOT IN (-9223372036854775807 - 1, 9223372036854775807)"
+            return """
+                CASE WHEN \(number) THEN CAST(\(value) AS NUMERIC) WHEN typeof(\(value)) = 'real' AND \(whole) THEN CAST(\(value) AS INTEGER) \
+                ELSE \(value) END
+                """
+        }
+    }
 }

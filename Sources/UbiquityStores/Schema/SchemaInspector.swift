@@ -76,6 +76,7 @@ struct SchemaInspector {
         var varying: Set<String> = []
         var untyped: Set<String> = []
         var substitutes: [String: String] = [:]
+        let isStrict = try Bool.fetchOne(db, sql: "SELECT strict FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [name]) ?? false
         for column in try Row.fetchAll(db, sql: "SELECT * FROM pragma_table_xinfo(?)", arguments: [name]) {
             let columnName: String = column["name"]
             let place: Int = column["pk"]
@@ -92,7 +93,7 @@ struct SchemaInspector {
                 excluded[columnName] = column["notnull"] == 0 || column["dflt_value"] != nil || column["hidden"] != 0
                 if column["hidden"] == 0 {
                     localColumns.append(columnName)
-                    localDefaults.append(try standard(column["dflt_value"], type: column["type"]))
+                    localDefaults.append(try standard(column["dflt_value"], type: column["type"], isStrict: isStrict))
                 }
             } else if column["hidden"] == 0 {
                 if column["notnull"] != 0 {
@@ -101,7 +102,7 @@ struct SchemaInspector {
                     varying.insert(columnName)
                 }
                 columns.append(columnName)
-                defaults[columnName] = try standard(column["dflt_value"], type: column["type"])
+                defaults[columnName] = try standard(column["dflt_value"], type: column["type"], isStrict: isStrict)
             }
         }
         let formerColumns = formerColumns(of: table, columns: columns, key: key.map(\.name))
@@ -142,16 +143,11 @@ struct SchemaInspector {
         return shape
     }
 
-    /// What a column holds by its default, in the type that it is stored with.
-    private func standard(_ expression: String?, type: String) throws -> RecordValue {
+    /// The value that a column holds by its default, as the column stores it.
+    private func standard(_ expression: String?, type: String, isStrict: Bool) throws -> RecordValue {
         guard let expression else { return .null }
-        let value =
-            switch ColumnAffinity(type) {
-            case .text: "CASE WHEN typeof(v) IN ('integer', 'real') THEN CAST(v AS TEXT) ELSE v END"
-            case .real: "CASE WHEN typeof(v) = 'integer' THEN CAST(v AS REAL) ELSE v END"
-            default: "v"
-            }
-        let statement = try RawStatement("SELECT \(value) FROM (SELECT \(expression) AS v)", db)
+        let affinity = isStrict && type.uppercased() == "ANY" ? .blob : ColumnAffinity(type)
+        let statement = try RawStatement("SELECT \(affinity.stored("v")) FROM (SELECT \(expression) AS v)", db)
         defer { statement.reset() }
         return try statement.step() ? statement.value(0).detached : .null
     }
