@@ -124,9 +124,23 @@ import Waiting
             let log = try await told(around, "subitemDidAppear last.txt", times: 1)
             #expect(
                 log == ["accommodateSubitemDeletion new.txt", "subitemDidChange old.txt", "subitemDidAppear new.txt", "subitemDidAppear last.txt"])
-            #expect(item.log.count == 3 && place.log.count == 4)
+            #expect(item.log.count == 3 && place.log.count == 4, "\(item.log), \(place.log)")
             #expect(!duo.presenting.watches.withLock { $0.values.contains(where: \.missesItem) })
         }
+    }
+
+    @Test("what a presenter gets back is a writer's doing until its watch has looked at it, though it is given away once more meanwhile")
+    func returning() {
+        var writes = ForeignWrites()
+        let presenter = PresenterID(ClientID(1), 1)
+        writes.note(.didChange, to: presenter)
+        #expect(!writes.isReturning(presenter))
+        #expect(writes.beginReturn(to: presenter).isTold && writes.isReturning(presenter))
+        #expect(!writes.beginReturn(to: presenter).isTold)
+        writes.endReturn(to: presenter)
+        #expect(writes.isReturning(presenter))
+        writes.endReturn(to: presenter)
+        #expect(!writes.isReturning(presenter))
     }
 
     @Test("C-38: a move that another process reports is told once to the directory's presenter, and the item's hears of no change")

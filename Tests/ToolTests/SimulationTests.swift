@@ -2,20 +2,26 @@ import Foundation
 import Testing
 import ToolProcesses
 
-/// The simulator as CI runs it: few seeds, for it is a debug build; `Tools/simulate` runs thousands.
+/// The simulator as CI runs it: few seeds; `Tools/simulate` runs thousands.
 struct SimulationTests {
     @Test("peers that write at random over a faulty synchroniser converge")
     func converge() async throws {
-        let outcome = try await Tool.run("ubiquity-simulate", ["--peers", "3", "--operations", "25", "--seeds", "1..6"])
+        let outcome = try await Tool.run("ubiquity-simulate", ["--peers", "3", "--operations", "25", "--seeds", "1..20"])
         #expect(outcome.status == 0, "\(outcome.output)")
-        #expect(outcome.output.hasPrefix("6 seeds of 3 peers and 25 operations: all converged"))
+        #expect(outcome.output.hasPrefix("20 seeds of 3 peers and 25 operations: all converged"))
     }
 
     @Test("so they do with schemas that their seeds make, clocks that are wrong by lifetimes, containers that are put back, newcomers and rebuilds")
     func schemas() async throws {
-        let outcome = try await Tool.run("ubiquity-simulate", ["--schemas", "--operations", "25", "--seeds", "1..2"])
+        let outcome = try await Tool.run("ubiquity-simulate", ["--schemas", "--operations", "25", "--seeds", "1..10"])
         #expect(outcome.status == 0, "\(outcome.output)")
-        #expect(outcome.output.hasPrefix("2 seeds and schemas of 3 peers and 25 operations: all converged"))
+        #expect(outcome.output.hasPrefix("10 seeds and schemas of 3 peers and 25 operations: all converged"))
+    }
+
+    @Test("seeds that have failed once converge", arguments: [1155, 3593, 3667, 30311, 31041, 31134])
+    func failedOnce(seed: Int) async throws {
+        let outcome = try await Tool.run("ubiquity-simulate", ["--schemas", "--seeds", "\(seed)", "--goes-on"])
+        #expect(outcome.status == 0, "\(outcome.output)")
     }
 
     @Test("a seed repeats exactly, to the names of all files that it leaves; another does not")

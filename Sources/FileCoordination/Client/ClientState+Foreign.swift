@@ -27,6 +27,8 @@ struct ForeignWrites: Sendable {
 
     private(set) var changes: [MessageID: Change] = [:]
     private var visits: [PresenterID: Visit] = [:]
+    /// Presenters that have their item back, whose watches do not know yet what the writers have left; each with how often.
+    private var returns: [PresenterID: Int] = [:]
 
     mutating func add(_ change: Change, toldBy message: MessageID) { changes[message] = change }
 
@@ -81,12 +83,25 @@ struct ForeignWrites: Sendable {
     }
 
     /// A presenter has its item back from all writers.
-    mutating func takeVisit(to presenter: PresenterID) -> Visit { visits.removeValue(forKey: presenter) ?? Visit() }
+    mutating func beginReturn(to presenter: PresenterID) -> Visit {
+        returns[presenter, default: 0] += 1
+        return visits.removeValue(forKey: presenter) ?? Visit()
+    }
+
+    /// A presenter's watch knows what the writers have left.
+    mutating func endReturn(to presenter: PresenterID) {
+        returns[presenter] = returns[presenter].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+
+    func isReturning(_ presenter: PresenterID) -> Bool { returns[presenter] != nil }
 }
 
 extension ClientState {
+    /// Whether what happens to the item of a presenter is the doing of a writer of another process that it has given the item to.
+    func isForeign(_ presenter: PresenterID) -> Bool { hasYielded(presenter) || foreign.isReturning(presenter) }
+
     /// Whether a presenter has given its item to a writer of another process.
-    func hasYielded(_ presenter: PresenterID) -> Bool {
+    private func hasYielded(_ presenter: PresenterID) -> Bool {
         mirror.messages.values.contains {
             $0.delivery.presenter == presenter && $0.delivery.message == .relinquishToWriter && $0.delivery.cause.client != client
         }
@@ -125,7 +140,7 @@ extension ClientState {
             effects.changes.append((delivery, paths))
         }
         if isReturned, !hasYielded(delivery.presenter) {
-            effects.returned.append((delivery.presenter, foreign.takeVisit(to: delivery.presenter)))
+            effects.returned.append((delivery.presenter, foreign.beginReturn(to: delivery.presenter)))
         }
     }
 

@@ -9,7 +9,7 @@ extension CoordinationClient {
 
     /// Whether what happens to the item of a presenter belongs to a coordinated write.
     func isExplained(_ presenter: PresenterID, at path: FilePath) -> Bool {
-        state.withLock { $0.isCoordinated(path) || $0.hasYielded(presenter) }
+        state.withLock { $0.isCoordinated(path) || $0.isForeign(presenter) }
     }
 
     /// Begins, moves or ends the watch of a presenter's item, as the presenter now stands.
@@ -80,8 +80,11 @@ extension CoordinationClient {
 
     /// Looks at an item that its presenter has back from writers of other processes.
     func takeBack(_ id: PresenterID, after visit: ForeignWrites.Visit) {
-        guard let watch = watches.withLock({ $0[id] }) else { return }
-        if visit.isTold { return watch.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
+        let watch = watches.withLock { $0[id] }
+        if visit.isTold { watch?.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
+        // Until here a look at the item finds what the writers did, and does not tell it as another's.
+        state.withLock { $0.foreign.endReturn(to: id) }
+        guard let watch, !visit.isTold else { return }
         // Nobody has written after all, so what has happened meanwhile is to be told.
         Task.detached(executorPreference: Self.aside) {
             await watch.settle()

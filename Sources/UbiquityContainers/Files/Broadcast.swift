@@ -10,7 +10,11 @@ package final class Broadcast<Element: Sendable>: Sendable {
         var isClosed = false
     }
 
+    /// Held for a moment only, and never while an observer is told: a task that is cancelled holds a lock of its own while its stream ends, and takes this
+    /// one; telling takes the task's lock.
     private let state: Mutex<State>
+    /// Held while observers are told, so that all hear the same order.
+    private let delivery = Mutex<Void>(())
     private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
 
     /// Makes a broadcast without observers.
@@ -26,12 +30,15 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// Begins to observe; what comes ends when the broadcast is closed.
     package func subscribe() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
-        let number: Int? = state.withLock { state in
-            for present in state.present { continuation.yield(present) }
-            guard !state.isClosed else { return nil }
-            state.next += 1
-            state.observers[state.next] = continuation
-            return state.next
+        let number: Int? = delivery.withLock { _ in
+            let (present, number) = state.withLock { state -> ([Element], Int?) in
+                guard !state.isClosed else { return (state.present, nil) }
+                state.next += 1
+                state.observers[state.next] = continuation
+                return (state.present, state.next)
+            }
+            for present in present { continuation.yield(present) }
+            return number
         }
         guard let number else {
             continuation.finish()
@@ -47,9 +54,10 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ///
     /// - Parameter value: makes it; may change what later observers hear first, and is called under a lock.
     package func post(_ value: (_ present: inout [Element]) -> Element?) {
-        state.withLock { state in
-            guard let value = value(&state.present) else { return }
-            for observer in state.observers.values { observer.yield(value) }
+        delivery.withLock { _ in
+            let (value, observers) = state.withLock { state in (value(&state.present), Array(state.observers.values)) }
+            guard let value else { return }
+            for observer in observers { observer.yield(value) }
         }
     }
 

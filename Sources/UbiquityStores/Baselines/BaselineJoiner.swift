@@ -40,7 +40,7 @@ struct BaselineJoiner {
         }
     }
 
-    /// Joins it.
+    /// Joins it; records that are equal then stay marked, see ``StoreFile/resolve(by:)``.
     ///
     /// - Parameters:
     ///   - header: what the baseline says of itself.
@@ -77,7 +77,9 @@ struct BaselineJoiner {
         try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
         state.clock = max(state.clock, header.clock)
         do {
-            if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+            if let related, try !sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, unites: false, db) {
+                try tryUniting(peers, state, db)
+            }
         } catch let error as UbiquitousStoreError where error.code == .malformed {
             // The store was sound before.
             throw LogFault.damaged("it holds records that this store's schema cannot show")
@@ -88,6 +90,15 @@ struct BaselineJoiner {
         for shape in shapes { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.joinApplied.pass()
         return outcome
+    }
+
+    /// Makes one of records that are equal, and undoes it: a record that then stands in its own way is found while it is known whose it is.
+    private func tryUniting(_ peers: PeerTable, _ state: StoreState, _ db: Database) throws {
+        try db.inSavepoint {
+            var (state, notice) = (state, ImportNotice())
+            if let related = RelatedTables(shapes, db) { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
+            return .rollback
+        }
     }
 
     /// Gives the baseline's peers numbers here.

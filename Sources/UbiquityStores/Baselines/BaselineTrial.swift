@@ -139,6 +139,7 @@ package final class BaselineTrial {
             try reader.forEachLog(of: id, header) { _, log in _ = log.description }
             try file.importing(attaching: [path]) { db in
                 _ = try joiner.join(header, db)
+                _ = try file.resolveBatch(by: sealer, batches: .max, db)
                 try body(db)
             }
             return nil

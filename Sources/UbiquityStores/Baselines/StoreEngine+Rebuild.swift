@@ -156,6 +156,7 @@ extension StoreEngine {
                 "The content lacks \(missing) \(missing == 1 ? "log" : "logs") that this store holds, or cannot use them: a rebuilt store would have less. The store is as it was; `ubwatch verify` lists what is wrong with the content.",
                 path: layout.directory)
         }
+        _ = try file.resolveBatch(by: sealer, batches: .max, db)
         // Its own logs are no other's.
         if let number = try StoreKnowledge.peers(db)[StoreState.read(db).peer] {
             try db.execute(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ?", arguments: [number.rawValue])

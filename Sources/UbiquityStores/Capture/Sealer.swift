@@ -92,13 +92,16 @@ struct Sealer: Sendable {
     ///   - peers: orders stamps.
     ///   - state: the store's state, which is moved on.
     ///   - notice: takes in what is shown otherwise.
+    ///   - unites: whether records that are found to be equal become one; else they stay marked. What is equal in the midst of an import need not be so
+    ///     at its end, and that two records are one is for good.
     ///   - batches: how many full batches of records are looked at at most; the rest stays marked.
     ///   - db: in a transaction with foreign keys and CHECKs off.
     /// - Returns: whether no record is marked any more.
     /// - Throws: GRDB's errors, and what an election throws.
     @discardableResult
     func resolve(
-        _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, batches: Int = .max, _ db: Database
+        _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, unites: Bool = true, batches: Int = .max,
+        _ db: Database
     ) throws -> Bool {
         let own = try StoreKnowledge.number(of: state.peer, db)
         var orderedPeers = peers
@@ -106,7 +109,7 @@ struct Sealer: Sendable {
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let resolver = Resolver(
             tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice,
-            choices: choices)
+            choices: choices, unites: unites)
         let isDone = try resolver.resolve(batches: batches)
         notice = resolver.notice
         let save = SaveWriter(self, at: time, state, db)

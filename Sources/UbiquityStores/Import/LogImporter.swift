@@ -28,7 +28,8 @@ struct LogImporter {
         var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
-    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all.
+    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all. Records that are equal then stay
+    /// marked, see ``StoreFile/resolve(by:)``.
     ///
     /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
     /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
@@ -79,7 +80,7 @@ struct LogImporter {
             for ready in save { try take(ready, peers, holes, &state, db) }
         }
         // Of all together: which of two records is in the way of the other may be said by the next log.
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, db) }
+        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, unites: false, db) }
         try state.update(db)
         outcome.conflicts = conflicts.count
         if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }

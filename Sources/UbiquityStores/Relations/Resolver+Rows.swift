@@ -142,8 +142,16 @@ extension Resolver {
         // In the way may have stood a row that has changed since.
         for entity in colliding {
             guard let partner = try insertRow(of: entity) else { continue }
+            // A key that its column stores otherwise leads to the row in its way.
+            guard try tables[entity.table].row(entity.shownKey) == nil else { throw isInItsOwnWay(partner, entity) }
             if try isExcluded(entity, by: partner) {
                 try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) holds what it shows")
+                continue
+            }
+            guard unites else {
+                _ = try registers(of: partner, equalTo: entity)
+                postponed.formUnion(entity.members.map { RecordName(table: entity.table, key: $0.key) })
+                try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) is equal to it so far, and not all that is here has been read")
                 continue
             }
             for member in entity.members {
@@ -152,24 +160,32 @@ extension Resolver {
             united += try unite(entity, partner)
         }
         for entity in entities where entity.isShown && shapes[entity.table].uniques.contains(where: { !$0.isEnforced }) {
-            if let partner = try tables[entity.table].partner(of: entity.shownKey) { united += try unite(entity, partner) }
+            guard let partner = try tables[entity.table].partner(of: entity.shownKey) else { continue }
+            if unites { united += try unite(entity, partner) } else { postponed.insert(RecordName(table: entity.table, key: entity.members[0].key)) }
         }
         return united
     }
 
     /// Says that an entity and the one that a row shows are one.
     private func unite(_ entity: Entity, _ partner: [RecordValue]) throws -> [RecordName] {
-        let table = try tables[entity.table]
-        let first = entity.members[0]
-        let other = try table.asides(under: partner).first?.registers ?? table.find(partner).registers
-        guard let other, !entity.keys.contains(partner) else {
-            throw UbiquitousStoreError(
-                .malformed,
-                "\(ObjectID(table: shapes[entity.table].name, key: partner)) stands in the way of itself. Move the store file aside and open again: it is filled anew from the container."
-            )
-        }
+        let (first, other) = (entity.members[0], try registers(of: partner, equalTo: entity))
         return try unite(
             entity.table, RecordNode(key: first.key, life: first.clock.life), RecordNode(key: other.key, life: other.clock.life))
+    }
+
+    /// The registers of the record that a row shows which is equal to an entity.
+    private func registers(of partner: [RecordValue], equalTo entity: Entity) throws -> Registers {
+        let table = try tables[entity.table]
+        let other = try table.asides(under: partner).first?.registers ?? table.find(partner).registers
+        guard let other, !entity.keys.contains(partner) else { throw isInItsOwnWay(partner, entity) }
+        return other
+    }
+
+    private func isInItsOwnWay(_ key: [RecordValue], _ entity: Entity) -> UbiquitousStoreError {
+        UbiquitousStoreError(
+            .malformed,
+            "\(ObjectID(table: shapes[entity.table].name, key: key)) stands in the way of itself. Move the store file aside and open again: it is filled anew from the container."
+        )
     }
 
     private func note(_ kind: ImportNotice.Kind, _ table: Int, _ key: [RecordValue]) {

@@ -43,12 +43,17 @@ final class Resolver {
     var contested: Set<RecordName> = []
     /// Gives elections their stamp.
     private let stamp: Stamp
+    /// Whether records that are found to be equal become one; else they are looked at again by the next resolver.
+    let unites: Bool
+    /// Records that have been found to be equal, where they do not become one yet.
+    var postponed: Set<RecordName> = []
 
     init(
         _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
-        notice: ImportNotice, choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
+        notice: ImportNotice, choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true
     ) {
         self.choices = choices
+        self.unites = unites
         self.tables = tables
         shapes = tables.shapes
         self.peers = peers
@@ -63,13 +68,19 @@ final class Resolver {
     /// How many records are looked at together.
     private static let batch = 5000
 
-    /// Resolves the records that are marked.
+    /// Resolves the records that are marked; those that are postponed are marked afterwards.
     ///
     /// - Parameter batches: how many full batches are resolved at most: the facts that are found stay in memory until the transaction ends.
     /// - Returns: whether no record is marked any more.
     /// - Throws: GRDB's errors, and what an election throws.
     func resolve(batches: Int = .max) throws -> Bool {
-        var batches = batches
+        let isDone = try resolveMarked(batches)
+        for name in postponed { try tables[name.table].markUnresolved(name.key) }
+        return isDone && postponed.isEmpty
+    }
+
+    private func resolveMarked(_ limit: Int) throws -> Bool {
+        var batches = limit
         while batches > 0 {
             var marked: [RecordName] = []
             for table in shapes.indices where marked.count < Self.batch {

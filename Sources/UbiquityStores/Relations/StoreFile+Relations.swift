@@ -22,10 +22,13 @@ extension StoreFile {
         return notice
     }
 
-    /// Resolves one batch in the transaction of ``importing(attaching:_:)``.
+    /// Resolves batches in the transaction of ``importing(attaching:_:)``.
     ///
+    /// - Parameter batches: how many batches.
     /// - Returns: whether nothing is left that can be resolved now, and what is shown otherwise with what was before.
-    private func resolveBatch(by sealer: Sealer, after notice: ImportNotice, _ db: Database) throws -> (isDone: Bool, notice: ImportNotice) {
+    func resolveBatch(
+        by sealer: Sealer, after notice: ImportNotice = ImportNotice(), batches: Int = 1, _ db: Database
+    ) throws -> (isDone: Bool, notice: ImportNotice) {
         var notice = notice
         // What another connection has written meanwhile is an edit, and not what is computed here.
         try sealer.seal(db)
@@ -34,7 +37,7 @@ extension StoreFile {
         // What is still to be taken over has no clock yet, by which it is told apart.
         guard state.attached, try !Adopter.isTakingRows(db), let related = RelatedTables(shapes, db) else { return (true, notice) }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        let isDone = try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, batches: 1, db)
+        let isDone = try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, batches: batches, db)
         try state.update(db)
         Waypoint.relationsShown.pass()
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")

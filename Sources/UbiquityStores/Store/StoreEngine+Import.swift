@@ -113,8 +113,21 @@ extension StoreEngine {
             }
             if isFull, !isPassing { try giveWay() }
         }
+        try uniteEqual(by: importer)
         // An import seals foreign writes: out with them.
         try publishSealed()
+    }
+
+    /// Makes one of records that are equal, now that all that is here has been read.
+    ///
+    /// Before that they may be equal by the way alone: a baseline holds what a later log changes. So a device that joins late finds no more records equal
+    /// than those that were there.
+    private func uniteEqual(by importer: LogImporter) throws {
+        let shown = try file.resolve(by: sealer)
+        guard !shown.isEmpty else { return }
+        let broken = try file.importing { db in try importer.broken(shown, db) }
+        post(.didImport(shown))
+        if !broken.isEmpty { post(.didBreakChecks(broken)) }
     }
 
     /// Joins logs in one transaction; where one is refused, once more with each by itself.
