@@ -5,11 +5,16 @@ import Testing
 
 /// What a column makes of a value, in SQL that stores nothing.
 struct ColumnAffinityTests {
-    @Test("A value is what a column of its type stores, to the last bit", arguments: ["INTEGER", "REAL", "NUMERIC", "TEXT", "BLOB", "", "VARCHAR(9)", "DECIMAL(5)"])
+    @Test(
+        "A value is what a column of its type stores, to the last bit",
+        arguments: [
+            "INTEGER", "REAL", "NUMERIC", "TEXT", "BLOB", "", "VARCHAR(9)", "DECIMAL(5)",
+        ])
     func stored(type: String) throws {
         let literals = [
             "NULL", "0", "-1", "9223372036854775807", "-9223372036854775807 - 1", "9007199254740993", "0.0", "-0.0", "1.0", "1.5", "1e300", "9e999",
-            "9223372036854775808.0", "-9223372036854775808.0", "4611686018427387904.0", "''", "'1'", "'01'", "' 1 '", "'1.0'", "'1.50'", "'-0'", "'-0.0'", "'1e2'", "'12abc'",
+            "9223372036854775808.0", "-9223372036854775808.0", "4611686018427387904.0", "''", "'1'", "'01'", "' 1 '", "'1.0'", "'1.50'", "'-0'",
+            "'-0.0'", "'1e2'", "'12abc'",
             "'abc'", "'0x10'", "'9223372036854775807'", "'9223372036854775808'", "'1e400'", "x''", "x'31'", "char(49, 0)",
         ]
         try DatabaseQueue().write { db in

@@ -28,9 +28,9 @@ struct LogImporter {
         var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
-    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all. Records that are equal then stay
-    /// marked, see ``StoreFile/resolve(by:)``.
+    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all.
     ///
+    /// Records that are equal then stay marked, see ``StoreFile/resolve(by:)``.
     /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
     /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
     /// ``Refusal`` and everything is to be undone. A savepoint a log makes SQLite keep a copy of each page that the log touches, which costs as

@@ -151,7 +151,8 @@ extension Resolver {
             guard unites else {
                 _ = try registers(of: partner, equalTo: entity)
                 postponed.formUnion(entity.members.map { RecordName(table: entity.table, key: $0.key) })
-                try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) is equal to it so far, and not all that is here has been read")
+                let other = ObjectID(table: shapes[entity.table].name, key: partner)
+                try hold(entity, "\(other) is equal to it so far, and not all that is here has been read")
                 continue
             }
             for member in entity.members {

@@ -24,8 +24,13 @@ extension StoreFile {
 
     /// Resolves batches in the transaction of ``importing(attaching:_:)``.
     ///
-    /// - Parameter batches: how many batches.
+    /// - Parameters:
+    ///   - sealer: makes the logs of what is found out.
+    ///   - notice: what was shown otherwise before.
+    ///   - batches: how many batches.
+    ///   - db: in that transaction.
     /// - Returns: whether nothing is left that can be resolved now, and what is shown otherwise with what was before.
+    /// - Throws: GRDB's errors, and what an election throws.
     func resolveBatch(
         by sealer: Sealer, after notice: ImportNotice = ImportNotice(), batches: Int = 1, _ db: Database
     ) throws -> (isDone: Bool, notice: ImportNotice) {

@@ -76,6 +76,7 @@ enum ColumnAffinity: String, Sendable {
     /// SQL for a value as a column of this affinity stores it; see sqlite.org/datatype3.html#type_affinity.
     ///
     /// - Parameter value: a column's name or a literal; it stands in the SQL several times.
+    /// - Returns: an expression.
     func stored(_ value: String) -> String {
         // A comparison with a number converts a text only where it reads as a number from end to end.
         let number = "typeof(\(value)) = 'text' AND CAST(\(value) AS NUMERIC) = \(value)"
