@@ -18,7 +18,7 @@ struct SimulationTests {
         #expect(outcome.output.hasPrefix("10 seeds and schemas of 3 peers and 25 operations: all converged"))
     }
 
-    @Test("seeds that have failed once converge", arguments: [1155, 3593, 3667, 30311, 31041, 31134])
+    @Test("seeds that have failed once converge", arguments: [1155, 3593, 3667, 30311, 31041, 31134, 41602, 42293, 52733])
     func failedOnce(seed: Int) async throws {
         let outcome = try await Tool.run("ubiquity-simulate", ["--schemas", "--seeds", "\(seed)", "--goes-on"])
         #expect(outcome.status == 0, "\(outcome.output)")

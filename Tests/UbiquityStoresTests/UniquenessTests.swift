@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Synchronization
 import Testing
-import UbiquityStores
+@testable import UbiquityStores
 import UbiquityTesting
 import Waiting
 
@@ -70,6 +70,28 @@ struct UniquenessTests {
                 #expect(try await store.duplicates().isEmpty)
                 #expect(try await store.held().isEmpty)
             }
+        }
+    }
+
+    @Test("a value that a policy puts back, and that another row of the same save has taken, makes the two one", arguments: [false, true])
+    func putBack(isForeign: Bool) async throws {
+        let schema = SyncedSchema(migrator: migrator("CREATE TABLE t (id TEXT NOT NULL PRIMARY KEY, best TEXT UNIQUE, note TEXT) WITHOUT ROWID")) {
+            SyncedTable("t", columns: ["best": .maximum], unique: [["best"]])
+        }
+        try await withDevices(2) { devices, _ in
+            let (a, b) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            try await a.execute("INSERT INTO t VALUES ('k1', 'x', 'old')")
+            try await settle(a, b)
+            let sql = "REPLACE INTO t VALUES ('k1', '1', 'new'); INSERT INTO t VALUES ('k2', 'x', NULL)"
+            if isForeign { try sqlite3(a.file, "BEGIN; \(sql); COMMIT") } else { try await a.execute(sql) }
+            try await settle(a, b)
+            for store in [a, b] {
+                #expect(try await store.rows("SELECT * FROM t") == [["k1", "x", "new"]])
+            }
+            try await b.execute("UPDATE t SET best = 'y'")
+            try await settle(b, a)
+            for store in [a, b] { #expect(try await store.rows("SELECT * FROM t") == [["k1", "y", "new"]]) }
+            #expect(try await a.duplicates().count == 1)
         }
     }
 

@@ -246,12 +246,11 @@ package final class CoordinationClient: Sendable {
     func perform(_ effects: ClientState.Effects) {
         link?.flush(self)
         for (resume, outcome) in effects.resumptions { resume(outcome) }
-        // Before their presenters hear of it: what comes after that must be seen at the new place.
-        for id in effects.moved { rewatch(id, hasMoved: true) }
         for (presenter, executor) in effects.mailboxes {
             // Detached: a presenter's turn is nested in nobody's accessor.
             Task.detached(executorPreference: executor) { await self.drain(presenter) }
         }
+        for id in effects.moved { rewatch(id, hasMoved: true) }
         for (presenter, visit) in effects.returned { takeBack(presenter, after: visit) }
         for (delivery, paths) in effects.changes { settleForeignAftermath(of: delivery, at: paths) }
     }

@@ -27,6 +27,8 @@ struct WatchedItem: Sendable {
     private let path: FilePath
     private var hold: ItemHold?
     private var stamp: ItemStamp
+    /// Its state when it was found at another place; what happens from then on until it is watched there is a change.
+    private var stampOfMove: ItemStamp?
     private var isMissed = false
     private var absences: UInt64 = 0
 
@@ -43,6 +45,7 @@ struct WatchedItem: Sendable {
     func followed(to path: FilePath) -> WatchedItem {
         var item = WatchedItem(path)
         if let hold { item.hold = hold }
+        if let stampOfMove { item.stamp = stampOfMove }
         return item
     }
 
@@ -67,7 +70,10 @@ struct WatchedItem: Sendable {
         if takeIn() { return .didChange }
         isMissed = false
         // The watch at the new place goes on from this, for the item may have moved once more by then.
-        if let place = hold?.path { return .didMove(place) }
+        if let hold, let place = hold.path {
+            stampOfMove = hold.stamp
+            return .didMove(place)
+        }
         takeAbsence()
         return .didDisappear
     }

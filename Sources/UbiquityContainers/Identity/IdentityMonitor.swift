@@ -33,7 +33,7 @@ final class IdentityMonitor: Sendable {
     ///
     /// A process has one home. One that has many, such as a test, keeps a few.
     private static let kept = Mutex<[IdentityMonitor]>([])
-    private static let keptLimit = 4
+    private static let keptLimit = 64
 
     /// Watches on, though nobody else wants to know.
     func keep() {

@@ -63,6 +63,22 @@ extension TableSealer {
         return hidden.registers.clock.life + 1
     }
 
+    /// Keeps a value in the registers of a record whose row cannot hold it: what the row shows is found out behind the save.
+    ///
+    /// A row that shows other registers than its own is left alone: they have the value.
+    mutating func hide(_ value: RecordValue, _ column: Int, of key: [RecordValue], _ clock: RecordClock) throws {
+        guard let related, let row = try related.table.row(key) else { return }
+        let before = try derivation(of: key)
+        if before.isEmpty || hidden.contains(key) {
+            var kept = before.first ?? AsideRecord(
+                registers: Registers(key: key, clock: clock, values: row.values, local: row.local), shown: key, state: .shown)
+            kept.registers.values[column] = value
+            try related.table.put(kept)
+            hidden.insert(key)
+        }
+        try related.table.markUnresolved(key)
+    }
+
     private mutating func keepAlone(_ hidden: AsideRecord) throws {
         let key = hidden.shown
         guard let related, let row = try related.table.row(key) else { return }

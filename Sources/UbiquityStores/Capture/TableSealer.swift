@@ -19,6 +19,8 @@ struct TableSealer {
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
     private(set) var rows = WireWriter()
     private(set) var count = 0
+    /// The keys of rows that cannot hold what their records do.
+    var hidden: Set<[RecordValue]> = []
     /// Where changes go once they have so many bytes; else they stay.
     private var next: (size: Int, take: (Int, WireWriter) throws -> Void)?
 
@@ -261,12 +263,14 @@ extension TableSealer {
             let order = policy.order(stamp, against: former.clock.stamp(of: column), peers: PeerTable(), values: { (new, old ?? .null) })
             guard order == .less, let old else { continue }
             kept.remove(ColumnSet(column: column))
-            try putBack(old, column, place)
+            try putBack(old, column, place, former.clock)
         }
         return kept
     }
 
-    private func putBack(_ value: RecordValue, _ column: Int, _ place: Place) throws {
+    /// Puts a value back into the present row, or only into its record's registers where a rule of the schema forbids it in the row by now.
+    private mutating func putBack(_ value: RecordValue, _ column: Int, _ place: Place, _ clock: RecordClock) throws {
+        let key = key
         row.reset()
         try db.execute(sql: "UPDATE ubiquity_import SET active = 2")
         let update = try RawStatement(
@@ -274,9 +278,14 @@ extension TableSealer {
             db)
         update.bind(1, value)
         place.bind(to: update, from: 2)
-        try update.run()
+        do {
+            try update.run()
+        } catch let error as DatabaseError where error.isOfContent && related != nil && db.isInsideTransaction {
+            // Another row of the same save has it, say.
+            try hide(value, column, of: key, clock)
+        }
         try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
         place.bind(to: row)
-        _ = try row.step()
+        guard try row.step() else { throw UbiquitousStoreError(.malformed, "\(shape.name) lost a row while it was being sealed.") }
     }
 }
