@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Synchronization
 import Testing
-@testable import UbiquityStores
+import UbiquityStores
 import UbiquityTesting
 import Waiting
 

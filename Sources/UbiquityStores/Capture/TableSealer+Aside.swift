@@ -70,8 +70,10 @@ extension TableSealer {
         guard let related, let row = try related.table.row(key) else { return }
         let before = try derivation(of: key)
         if before.isEmpty || hidden.contains(key) {
-            var kept = before.first ?? AsideRecord(
-                registers: Registers(key: key, clock: clock, values: row.values, local: row.local), shown: key, state: .shown)
+            var kept =
+                before.first
+                ?? AsideRecord(
+                    registers: Registers(key: key, clock: clock, values: row.values, local: row.local), shown: key, state: .shown)
             kept.registers.values[column] = value
             try related.table.put(kept)
             hidden.insert(key)
