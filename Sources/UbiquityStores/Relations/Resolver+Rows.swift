@@ -185,7 +185,7 @@ extension Resolver {
     private func isInItsOwnWay(_ key: [RecordValue], _ entity: Entity) -> UbiquitousStoreError {
         UbiquitousStoreError(
             .malformed,
-            "\(ObjectID(table: shapes[entity.table].name, key: key)) stands in the way of itself. Move the store file aside and open again: it is filled anew from the container."
+            "\(ObjectID(table: shapes[entity.table].name, key: key)) conflicts with its own row. Move the store file away and open the store again: it is filled from the container."
         )
     }
 
