@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -211,6 +212,31 @@ struct SimulatedDevicesTests {
             try mac.putBack(copy)
             #expect(try await suspension() == nil)
             #expect(try await store.notes() == ["a"])
+        }
+    }
+
+    @Test("A backup is put back though a synchroniser makes the container's directory again in the same moment")
+    func putBackBesideAMaker() async throws {
+        try await withSimulatedDevices { devices in
+            let mac = try await devices.add("mac")
+            let path = try mac.containerPath()
+            try FileManager.default.createDirectory(atPath: path.appending("Documents").string, withIntermediateDirectories: true)
+            let isDone = Atomic(false)
+            let maker = Thread {
+                while !isDone.load(ordering: .relaxed) {
+                    mkdir(path.string, 0o777)
+                    close(open(path.appending("again").string, O_CREAT | O_WRONLY, 0o666))
+                }
+            }
+            maker.start()
+            defer { isDone.store(true, ordering: .relaxed) }
+            for _ in 0..<300 {
+                let copy = try mac.copyContainer()
+                try Data().write(to: URL(filePath: copy.appending("mark").string))
+                try mac.putBack(copy)
+                #expect(FileManager.default.fileExists(atPath: path.appending("mark").string))
+                try FileManager.default.removeItem(atPath: path.appending("mark").string)
+            }
         }
     }
 }

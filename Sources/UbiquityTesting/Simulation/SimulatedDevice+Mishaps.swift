@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 public import SystemPackage
 internal import UbiquityContainers
 internal import UbiquityStores
@@ -62,21 +63,27 @@ extension SimulatedDevice {
     /// - Parameters:
     ///   - directory: what ``moveContainerAway(_:)`` or ``copyContainer(_:)`` returned; it can be put back once.
     ///   - identifier: the container's.
-    /// - Throws: `ContainerError`, or Foundation's error where it cannot be moved.
+    /// - Throws: `ContainerError`, also where it cannot be moved; Foundation's error where the root cannot be made.
     public func putBack(_ directory: FilePath, as identifier: String = defaultContainer) throws {
         let path = try containerPath(identifier)
         try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
         while true {
             let old = try newPlace(for: identifier)
-            let isThere = FileManager.default.fileExists(atPath: path.string)
-            if isThere { try FileManager.default.moveItem(atPath: path.string, toPath: old.string) }
+            let isThere = try rename(path, to: old, passing: .noSuchFileOrDirectory)
             defer { if isThere { try? DeviceFiles.remove(old) } }
-            do {
-                return try FileManager.default.moveItem(atPath: directory.string, toPath: path.string)
-            } catch CocoaError.fileWriteFileExists {
-                // A synchroniser that runs has made the directory again meanwhile.
-            }
+            // A synchroniser that runs may have made the directory again meanwhile, with files in it.
+            if try rename(directory, to: path, passing: .directoryNotEmpty) { return }
         }
+    }
+
+    /// Renames with rename(2), whose error says what was in the way; Foundation looks before it renames, and what appears in between fails otherwise.
+    ///
+    /// - Returns: whether it is renamed; false for the error that is passed over.
+    private func rename(_ path: FilePath, to target: FilePath, passing passed: Errno) throws -> Bool {
+        if Glibc.rename(path.string, target.string) == 0 { return true }
+        let error = Errno(rawValue: errno)
+        if error == passed { return false }
+        throw ContainerError(.fileSystem, "“\(path)” cannot be renamed to “\(target)”: \(error).", path: path)
     }
 
     /// A path below the device's directory at which nothing is.
