@@ -353,41 +353,6 @@ struct SyncTests {
         }
     }
 
-    @Test("S-074: CHECKs of the app do not hold up an import, and what merging breaks is reported until it is put right")
-    func checks() async throws {
-        let schema = SyncedSchema(
-            migrator: migrator(
-                """
-                CREATE TABLE "per(son" (id TEXT NOT NULL PRIMARY KEY, first TEXT, last TEXT, CONSTRAINT one CHECK (first IS NULL OR last IS NULL));
-                CREATE TABLE history (id TEXT);
-                CREATE TRIGGER note AFTER UPDATE ON "per(son" BEGIN INSERT INTO history VALUES (NEW.id); END;
-                """)
-        ) { SyncedTable("per(son") }
-        try await withDevices(2) { devices, _ in
-            let (left, right) = try await (devices[0].open(schema), devices[1].open(schema))
-            let notices = right.notices.limited().makeAsyncIterator()
-            try await left.execute("INSERT INTO \"per(son\" (id) VALUES ('a'), ('b')")
-            try await settle(left, right)
-            try await left.execute("UPDATE \"per(son\" SET first = 'F' WHERE id = 'a'")
-            try await right.execute("UPDATE \"per(son\" SET last = 'L'")
-            try await settle(left, right)
-            let broken = [BrokenRecord(record: ObjectID(table: "per(son", key: [.text("a")]), reason: "CHECK constraint failed: one")]
-            for store in [left, right] {
-                #expect(try await store.rows("SELECT first, last FROM \"per(son\" WHERE id = 'a'") == [["F", "L"]])
-                #expect(try await store.status().broken == broken)
-            }
-            _ = try await notices.next()
-            _ = try await notices.next()
-            #expect(try await notices.next() == .didBreakChecks(broken))
-            // Looking at the rows ran no trigger of the app's.
-            #expect(try await right.rows("SELECT count(*) FROM history") == [["3"]])
-            await #expect(throws: DatabaseError.self) { try await left.execute("INSERT INTO \"per(son\" VALUES ('c', 'F', 'L')") }
-            try await left.execute("UPDATE \"per(son\" SET last = NULL WHERE id = 'a'")
-            try await settle(left, right)
-            for store in [left, right] { #expect(try await store.status().broken.isEmpty) }
-        }
-    }
-
     @Test("S-072: a trigger of the app can ask whether a change is local or imported")
     func importFlag() async throws {
         let schema = SyncedSchema(

@@ -48,48 +48,44 @@ struct BaselineJoiner {
     ///   - db: with foreign keys and CHECKs off.
     /// - Returns: what came of it; of tables that were empty it names no records.
     /// - Throws: `LogFault` where a record cannot be what it says, or GRDB's errors.
-    func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> LogImporter.Outcome {
-        try sealer.seal(db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        var state = try StoreState.read(db)
+    func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> ImportTransaction.Outcome {
+        let outcome = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
+            try join(header, isRebuilding: isRebuilding, transaction)
+        }
+        Waypoint.joinApplied.pass()
+        return outcome
+    }
+
+    private func join(_ header: BaselineHeader, isRebuilding: Bool, _ transaction: ImportTransaction) throws {
+        let db = transaction.db
         let numbers = try enterPeers(header, db)
         let peers = try StoreKnowledge.peers(db)
-        var outcome = LogImporter.Outcome()
-        let conflicts = try ConflictRecorder(now: sealer.now(), db)
-        try conflicts.begin(header, attachedAs: schema, peers: peers)
+        transaction.peers = peers
+        try transaction.conflicts.begin(header, attachedAs: schema, peers: peers)
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
         let mapped = header.tables.compactMap { table -> (table: BaselineHeader.Table, mapping: LogTableMapping)? in
             guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { return nil }
             return (table, mapping)
         }
-        outcome.wholeTables = try fill(mapped, header, numbers, db)
-        // Opened now, for it keeps in mind which tables have something aside.
-        let related = RelatedTables(shapes, db)
+        transaction.outcome.wholeTables = try fill(mapped, header, numbers, db)
         for (table, mapping) in mapped {
-            if !outcome.wholeTables.contains(mapping.shape.name) {
-                let importer = try TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
+            if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
+                let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
                 importer.lives = LifeLimit(header.knowledge)
-                try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &outcome.notice, db)
+                try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &transaction.outcome.notice, db)
             }
-            if let related { try enterFacts(of: table, related, mapping.shape, db) }
+            if let related = transaction.related { try enterFacts(of: table, related, mapping.shape, db) }
             Waypoint.joinTable.pass()
         }
-        try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : state.peer, db)
-        state.clock = max(state.clock, header.clock)
+        try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : transaction.state.peer, db)
+        transaction.state.clock = max(transaction.state.clock, header.clock)
         do {
-            if let related, try !sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, unites: false, db) {
-                try tryUniting(peers, state, db)
-            }
+            try transaction.resolve(.postpone)
+            if !transaction.outcome.isResolved { try tryUniting(peers, transaction.state, db) }
         } catch let error as UbiquitousStoreError where error.code == .malformed {
             // The store was sound before.
             throw LogFault.damaged("it holds records that this store's schema cannot show")
         }
-        try state.update(db)
-        outcome.conflicts = conflicts.count
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes { try db.notifyChanges(in: Table(shape.name)) }
-        Waypoint.joinApplied.pass()
-        return outcome
     }
 
     /// Makes one of records that are equal, and undoes it: a record that then stands in its own way is found while it is known whose it is.

@@ -75,7 +75,7 @@ extension StoreEngine {
     }
 
     /// Joins a baseline; nil where this store cannot hold what it says, which harms nothing else.
-    private func joined(_ id: BaselineID, _ header: BaselineHeader) throws -> LogImporter.Outcome? {
+    private func joined(_ id: BaselineID, _ header: BaselineHeader) throws -> ImportTransaction.Outcome? {
         let reason: String
         do {
             return try file.mendingDerived {
@@ -99,9 +99,10 @@ extension StoreEngine {
 
     var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: sealer, migrations: file.migrations) }
 
-    private func post(_ outcome: LogImporter.Outcome) {
+    func post(_ outcome: ImportTransaction.Outcome) {
         if !outcome.wholeTables.isEmpty { post(.didFill(outcome.wholeTables)) }
         if !outcome.notice.isEmpty { post(.didImport(outcome.notice)) }
+        if !outcome.broken.isEmpty { post(.didBreakChecks(outcome.broken)) }
         if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
     }
 

@@ -108,9 +108,8 @@ extension StoreEngine {
         try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
         defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_before") }
         try keepLocalColumns(db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         // Which records are one stays known: it would be found out anew, and told anew.
-        try StoreTables.clearContent(file.shapes, keepingFacts: true, db)
+        try Capture.suspended(db) { try StoreTables.clearContent(file.shapes, keepingFacts: true, db) }
         Waypoint.rebuildEmptied.pass()
         for (place, baseline) in baselines.enumerated() {
             var joiner = joiner
@@ -178,14 +177,14 @@ extension StoreEngine {
             let (table, kept) = (shape.name.quotedIdentifier, "temp.ubiquity_local_\(shape.number)")
             let local = shape.localColumns.map(\.quotedIdentifier)
             let isSame = shape.keyColumns.map { "main.\(table).\($0.quotedIdentifier) = kept.\($0.quotedIdentifier)" }.joined(separator: " AND ")
-            try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-            try db.execute(
-                sql: """
-                    UPDATE main.\(table) SET \(local.map { "\($0) = kept.\($0)" }.joined(separator: ", ")) FROM \(kept) kept
-                    WHERE \(isSame);
-                    DROP TABLE \(kept);
-                    UPDATE ubiquity_import SET active = 0;
-                    """)
+            try Capture.suspended(db) {
+                try db.execute(
+                    sql: """
+                        UPDATE main.\(table) SET \(local.map { "\($0) = kept.\($0)" }.joined(separator: ", ")) FROM \(kept) kept
+                        WHERE \(isSame);
+                        DROP TABLE \(kept);
+                        """)
+            }
         }
     }
 }

@@ -115,13 +115,11 @@ extension StoreFile {
     ///
     /// The numbers of tables and peers stay, and the app's local tables.
     func empty(_ db: Database) throws {
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        try StoreTables.clearContent(shapes, keepingFacts: false, db)
+        try Capture.suspended(db) { try StoreTables.clearContent(shapes, keepingFacts: false, db) }
         let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]
         for table in tables.map({ "ubiquity_\($0)" }) where try db.tableExists(table) {
             try db.execute(sql: "DELETE FROM \(table)")
         }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
         for shape in shapes { try db.notifyChanges(in: Table(shape.name)) }
     }
 }

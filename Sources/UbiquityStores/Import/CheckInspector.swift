@@ -72,6 +72,26 @@ struct CheckInspector {
         return db.changesCount > 0 ? BrokenRecord(record: record, reason: reason) : nil
     }
 
+    /// Looks at all records, unless SQLite finds no row that breaks a CHECK.
+    ///
+    /// CHECKs must be on in the connection (sqlite.org/pragma.html#pragma_quick_check).
+    ///
+    /// - Returns: those that are broken and were not listed so.
+    /// - Throws: GRDB's errors.
+    func inspectAll() throws -> [BrokenRecord] {
+        let findings = try String.fetchAll(db, sql: "PRAGMA main.quick_check(\(shape.name.quotedIdentifier))")
+        guard findings.contains(where: { $0.contains("CHECK") }) else { return [] }
+        let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        let statement = try RawStatement("SELECT \(keys) FROM main.\(shape.name.quotedIdentifier)", db)
+        defer { statement.reset() }
+        var broken: [BrokenRecord] = []
+        while try statement.step() {
+            let record = ObjectID(table: shape.name, key: shape.keyColumns.indices.map { statement.value($0).detached })
+            if let found = try inspect(record) { broken.append(found) }
+        }
+        return broken
+    }
+
     private func reason(_ record: ObjectID) throws -> String? { try reason(copy, record.key) }
 
     /// What a row with these values would break, key first; columns that stay on the device have their defaults.

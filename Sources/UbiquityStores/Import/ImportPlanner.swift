@@ -215,11 +215,10 @@ private struct Planning {
         _ header: LogHeader, after last: Knowledge.Position? = nil
     ) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
         var missing: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
-        if let predecessor = header.predecessor {
-            let position = Knowledge.Position(sequence: header.sequence - 1, hash: predecessor)
-            if position != last, try !isPassable(position, of: header.peer) && !isTakenIn(position, of: header.peer) {
-                missing.append((header.peer, position))
-            }
+        if let previous = header.previous, previous != last,
+            try !isPassable(previous, of: header.peer) && !isTakenIn(previous, of: header.peer)
+        {
+            missing.append((header.peer, previous))
         }
         for entry in header.news.entries where try !isPassable(entry.position, of: entry.peer) && !isTakenIn(entry.position, of: entry.peer) {
             missing.append(entry)

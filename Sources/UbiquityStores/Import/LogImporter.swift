@@ -15,13 +15,7 @@ struct LogImporter {
 
     /// What a transaction did.
     struct Outcome {
-        var notice = ImportNotice()
-        /// Tables that were empty and have been filled, whose records the notice does not name.
-        var wholeTables: Set<String> = []
-        /// How many values lost, and are listed.
-        var conflicts = 0
-        /// The records that break a CHECK now, and did not before.
-        var broken: [BrokenRecord] = []
+        var imported = ImportTransaction.Outcome()
         /// How many logs have been joined.
         var joined = 0
         /// The log that this store cannot hold, after which none was joined.
@@ -36,57 +30,45 @@ struct LogImporter {
     /// ``Refusal`` and everything is to be undone. A savepoint a log makes SQLite keep a copy of each page that the log touches, which costs as
     /// much as all the rest, and refusals are rare.
     func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
-        try sealer.seal(db)
-        Waypoint.importSealed.pass()
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        var state = try StoreState.read(db)
-        var peers = try StoreKnowledge.peers(db)
         var outcome = Outcome()
-        let conflicts = try ConflictRecorder(now: sealer.now(), db)
-        var importers: [LogBody.Table: TableImporter] = [:]
-        let related = RelatedTables(shapes, db)
-        let holes = try Holes(db)
-        var lives = LifeLimit(try StoreKnowledge.all(state, db))
-        var rest = logs[...]
-        while let first = rest.first {
-            let save = Self.save(at: rest)
-            rest = rest[save.endIndex...]
-            // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
-            for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
-            let before = isolating ? outcome.notice : ImportNotice()
-            var joining = first
-            let refusal = try refusal {
-                func joinAll() throws {
-                    for ready in save {
-                        joining = ready
-                        lives.add(1)
-                        try conflicts.begin(ready, peers: peers)
-                        try join(try loaded(ready), peers: peers, lives, conflicts, related, &importers, &outcome.notice, db)
+        // Of all together: which of two records is in the way of the other may be said by the next log.
+        outcome.imported = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .postpone, db) { transaction in
+            var importers: [LogBody.Table: TableImporter] = [:]
+            let holes = try Holes(db)
+            var lives = LifeLimit(try StoreKnowledge.all(transaction.state, db))
+            var rest = logs[...]
+            while let first = rest.first {
+                let save = Self.save(at: rest)
+                rest = rest[save.endIndex...]
+                // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
+                for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
+                let before = isolating ? transaction.outcome.notice : ImportNotice()
+                var joining = first
+                let refusal = try refusal {
+                    func joinAll() throws {
+                        for ready in save {
+                            joining = ready
+                            lives.add(1)
+                            try transaction.conflicts.begin(ready, peers: transaction.peers)
+                            try join(try loaded(ready), lives, &importers, transaction)
+                        }
+                    }
+                    guard isolating else { return try joinAll() }
+                    try db.inSavepoint {
+                        try joinAll()
+                        return .commit
                     }
                 }
-                guard isolating else { return try joinAll() }
-                try db.inSavepoint {
-                    try joinAll()
-                    return .commit
+                if let refusal {
+                    guard isolating else { throw refusal }
+                    transaction.outcome.notice = before
+                    outcome.refused = (joining, refusal)
+                    break
                 }
+                outcome.joined += save.count
+                for ready in save { try take(ready, transaction.peers, holes, &transaction.state, db) }
             }
-            if let refusal {
-                guard isolating else { throw refusal }
-                outcome.notice = before
-                outcome.refused = (joining, refusal)
-                break
-            }
-            outcome.joined += save.count
-            for ready in save { try take(ready, peers, holes, &state, db) }
         }
-        // Of all together: which of two records is in the way of the other may be said by the next log.
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, unites: false, db) }
-        try state.update(db)
-        outcome.conflicts = conflicts.count
-        if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
-        outcome.broken = try broken(outcome.notice, db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes where outcome.notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.importApplied.pass()
         return outcome
     }
@@ -119,19 +101,6 @@ struct LogImporter {
         } catch is LogFault {
             throw Errno.noSuchFileOrDirectory
         }
-    }
-
-    /// Looks at what an import touched, with the app's CHECKs on.
-    func broken(_ notice: ImportNotice, _ db: Database) throws -> [BrokenRecord] {
-        var broken: [BrokenRecord] = []
-        for shape in shapes where notice.touches(shape.name) {
-            guard let inspector = try CheckInspector(shape, db) else { continue }
-            try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
-            for record in notice.inserted.union(notice.updated).union(notice.deleted) where record.table == shape.name {
-                if let found = try inspector.inspect(record) { broken.append(found) }
-            }
-        }
-        return broken
     }
 
     /// Reads a large value again, which was whole when the import was planned.
@@ -174,31 +143,33 @@ struct LogImporter {
 
     /// Joins one log's changes, and nothing of what is known of logs.
     func join(
-        _ ready: ReadyLog, peers: PeerTable, _ lives: LifeLimit?, _ conflicts: ConflictRecorder, _ related: RelatedTables?,
-        _ importers: inout [LogBody.Table: TableImporter], _ notice: inout ImportNotice, _ db: Database
+        _ ready: ReadyLog, _ lives: LifeLimit?, _ importers: inout [LogBody.Table: TableImporter], _ transaction: ImportTransaction
     ) throws {
+        let (peers, db) = (transaction.peers, transaction.db)
         for group in ready.contents.groups {
             let stamp = group.time == .least ? .least : Stamp(group.time, peers[group.peer ?? ready.peer]!)
             for rows in group.rows {
                 let table = ready.contents.tables[rows.table]
                 guard let mapping = try mapping(of: table, in: ready) else { continue }
-                let importer = try importers[table] ?? TableImporter(mapping, peers: peers, conflicts: conflicts, related: related, db)
+                let importer =
+                    try importers[table]
+                    ?? TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
                 importers[table] = importer
                 (importer.peers, importer.lives) = (peers, lives)
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
                         let name = importer.shape.name
-                        for key in importer.removedRows { notice.add(.delete, ObjectID(table: name, key: key)) }
+                        for key in importer.removedRows { transaction.outcome.notice.add(.delete, ObjectID(table: name, key: key)) }
                         importer.removedRows = []
-                        if let kind { notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
+                        if let kind { transaction.outcome.notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
                     } catch {
                         // A trigger may have rolled back all there was (sqlite.org/lang_createtrigger.html#raise).
                         throw db.isInsideTransaction ? named(error, table.name, change.key) : error
                     }
                 }
             }
-            if let related { try enter(group.same, of: ready, lives, related) }
+            if let related = transaction.related { try enter(group.same, of: ready, lives, related) }
         }
     }
 

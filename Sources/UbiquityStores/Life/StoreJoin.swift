@@ -264,22 +264,24 @@ extension LogImporter {
     fileprivate func replay(
         _ logs: [LogFileName], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
     ) throws {
-        try sealer.seal(db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        var state = try StoreState.read(db)
-        var peers = try StoreKnowledge.peers(db)
-        var notice = ImportNotice()
-        let conflicts = try ConflictRecorder(now: sealer.now(), db)
+        _ = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .unite(batches: .max), db) { transaction in
+            try replay(logs, from: origin, isOlder: isOlder, transaction)
+        }
+    }
+
+    private func replay(
+        _ logs: [LogFileName], from origin: Origin, isOlder: (String) -> Bool, _ transaction: ImportTransaction
+    ) throws {
+        let db = transaction.db
         var importers: [LogBody.Table: TableImporter] = [:]
-        let related = RelatedTables(shapes, db)
         let values = sealer.values(db)
         // What a file of this device alone holds is said by the peer that publishes it: others know by that peer's logs who has seen it.
-        let author = origin.sawContent ? origin.peer : state.peer
-        let number = try StoreKnowledge.number(of: author, in: &peers, db)
+        let author = origin.sawContent ? origin.peer : transaction.state.peer
+        let number = try StoreKnowledge.number(of: author, in: &transaction.peers, db)
         if origin.sawContent {
-            conflicts.begin(number, seen: try origin.seen(&peers, db))
+            transaction.conflicts.begin(number, seen: try origin.seen(&transaction.peers, db))
         } else {
-            conflicts.begin(number, since: try origin.beginning())
+            transaction.conflicts.begin(number, since: try origin.beginning())
         }
         var rebirths =
             origin.sawContent
@@ -290,7 +292,7 @@ extension LogImporter {
                     origin.db, sql: "SELECT coalesce(max(sequence), 0) FROM ubiquity_outbox WHERE sequence < ?",
                     arguments: [logs.first?.sequence ?? 0])!)
         let wall = HybridTime(sealer.now())
-        var joined = !origin.sawContent && state.clock > wall ? JoinedSave(shapes, origin: origin.db, db, wall: wall) : nil
+        var joined = !origin.sawContent && transaction.state.clock > wall ? JoinedSave(shapes, origin: origin.db, db, wall: wall) : nil
         var news = origin.knowledge
         let hasValues = try LargeValues.last(origin.db) > 0
         for name in logs {
@@ -305,12 +307,12 @@ extension LogImporter {
             for index in contents.groups.indices where origin.sawContent && contents.groups[index].peer == nil {
                 contents.groups[index].peer = origin.peer
             }
-            for peer in contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &peers, db) }
+            for peer in contents.groups.compactMap(\.peer) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
             try rebirths?.apply(to: &contents, values)
             try joined?.note(contents)
             let ready = ReadyLog(peer: author, name: name, log: log, contents: contents, isOlder: isOlder(log.header.schema))
             do {
-                try join(ready, peers: peers, nil, conflicts, related, &importers, &notice, db)
+                try join(ready, nil, &importers, transaction)
             } catch let refusal as Refusal {
                 throw UbiquitousStoreError(
                     .unsupported,
@@ -318,16 +320,18 @@ extension LogImporter {
                 )
             }
             var header = log.header
+            var state = transaction.state
             (header.peer, header.epoch, header.sequence, header.predecessor) = (state.peer, state.epoch, state.sequence + 1, state.predecessor)
             (header.news, news) = (news.without(state.peer), Knowledge())
             state.predecessor = try Outbox.append(header, body: contents.encoded(), time: ready.time, isOpen: sealer.coalesces, db)
             state.sequence = header.sequence
             state.clock = max(state.clock, ready.time)
+            transaction.state = state
         }
-        if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
         if let joined, let last = logs.last {
-            let time = HybridTime.next(after: state.clock, wall: wall)
-            let save = SaveWriter(sealer, at: time, state, db)
+            try transaction.resolve(.unite(batches: .max))
+            let time = HybridTime.next(after: transaction.state.clock, wall: wall)
+            let save = SaveWriter(sealer, at: time, transaction.state, db)
             var contents = LogBody.Contents(groups: [LogBody.Group(time: time, peer: nil, rows: [])])
             for section in try joined.sections(values) {
                 try save.add(section.shape.logTable, count: section.count, rows: section.rows)
@@ -336,18 +340,11 @@ extension LogImporter {
                 contents.tables.append(section.shape.logTable)
             }
             if let saved = try save.finish() {
-                state = saved
+                transaction.state = saved
                 let log = try Outbox.log(last.sequence, origin.db).log
                 let ready = ReadyLog(peer: author, name: last, log: log, contents: contents, isOlder: false)
-                try join(ready, peers: peers, nil, conflicts, related, &importers, &notice, db)
-                if let related { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
+                try join(ready, nil, &importers, transaction)
             }
         }
-        try state.update(db)
-        if conflicts.count > 0 { try ConflictHistory(db).prune(conflictRetention, now: sealer.now()) }
-        // What breaks a CHECK now is listed by that.
-        _ = try broken(notice, db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
     }
 }

@@ -35,6 +35,9 @@ package struct LogHeader: Hashable, Sendable {
     /// Whether its last save goes on in its author's next log: the two are joined together.
     package var goesOn = false
 
+    /// The author's log before this one, by its place and hash; nil for the first.
+    package var previous: Knowledge.Position? { predecessor.map { .init(sequence: sequence - 1, hash: $0) } }
+
     package init(
         bodyVersion: UInt64 = LogBody.version, peer: PeerIdentifier, contentName: String, epoch: Int64, sequence: Int64, predecessor: ContentHash?,
         news: Knowledge, schema: String, created: Date, saves: Int64, changes: Int64

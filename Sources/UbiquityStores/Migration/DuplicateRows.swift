@@ -22,8 +22,11 @@ struct DuplicateRows {
     /// - Returns: how many rows of each table, by its number.
     /// - Throws: GRDB's errors.
     func setAside(from tables: [KnownTable], by schema: SyncedSchema) throws -> [Int64: Int] {
+        try Capture.suspended(db) { try setAsideAll(from: tables, by: schema) }
+    }
+
+    private func setAsideAll(from tables: [KnownTable], by schema: SyncedSchema) throws -> [Int64: Int] {
         var counts: [Int64: Int] = [:]
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
         for declared in schema.tables {
             let known = tables.first { $0.name == declared.name } ?? tables.first { declared.formerNames.contains($0.name) }
             guard let known else { continue }
@@ -35,7 +38,6 @@ struct DuplicateRows {
                 counts[known.number, default: 0] += try setAside(known, terms)
             }
         }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
         return counts.filter { $0.value > 0 }
     }
 

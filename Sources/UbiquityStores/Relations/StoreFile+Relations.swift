@@ -8,45 +8,40 @@ extension StoreFile {
     /// their number. After a crash between two of them the other records are still marked.
     ///
     /// - Parameter sealer: makes the logs of what is found out.
-    /// - Returns: what is shown otherwise now.
+    /// - Returns: what is shown otherwise now, and which rows break a CHECK by that.
     /// - Throws: GRDB's errors, and what an election throws.
     @discardableResult
-    func resolve(by sealer: Sealer) throws -> ImportNotice {
-        var notice = ImportNotice()
-        guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return notice }
-        var isDone = false
-        while !isDone {
-            // A batch that fails leaves the notice as it was.
-            (isDone, notice) = try mendingDerived { [notice] in try importing { db in try resolveBatch(by: sealer, after: notice, db) } }
-        }
-        return notice
+    func resolve(by sealer: Sealer) throws -> ImportTransaction.Outcome {
+        var outcome = ImportTransaction.Outcome()
+        guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return outcome }
+        repeat {
+            // A batch that fails leaves the outcome as it was.
+            outcome = try mendingDerived { [outcome] in try importing { db in try resolveBatch(by: sealer, after: outcome, db) } }
+        } while !outcome.isResolved
+        return outcome
     }
 
     /// Resolves batches in the transaction of ``importing(attaching:_:)``.
     ///
     /// - Parameters:
     ///   - sealer: makes the logs of what is found out.
-    ///   - notice: what was shown otherwise before.
+    ///   - earlier: what earlier batches did.
     ///   - batches: how many batches.
     ///   - db: in that transaction.
-    /// - Returns: whether nothing is left that can be resolved now, and what is shown otherwise with what was before.
+    /// - Returns: what was done, earlier too; it is resolved where nothing is left that can be resolved now.
     /// - Throws: GRDB's errors, and what an election throws.
     func resolveBatch(
-        by sealer: Sealer, after notice: ImportNotice = ImportNotice(), batches: Int = 1, _ db: Database
-    ) throws -> (isDone: Bool, notice: ImportNotice) {
-        var notice = notice
-        // What another connection has written meanwhile is an edit, and not what is computed here.
-        try sealer.seal(db)
-        var state = try StoreState.read(db)
+        by sealer: Sealer, after earlier: ImportTransaction.Outcome = ImportTransaction.Outcome(), batches: Int = 1, _ db: Database
+    ) throws -> ImportTransaction.Outcome {
         // A log names its peer and epoch, which are settled when the store finds its place.
         // What is still to be taken over has no clock yet, by which it is told apart.
-        guard state.attached, try !Adopter.isTakingRows(db), let related = RelatedTables(shapes, db) else { return (true, notice) }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        let isDone = try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, batches: batches, db)
-        try state.update(db)
+        guard try StoreState.read(db).attached, try !Adopter.isTakingRows(db), shapes.contains(where: \.isRelated) else {
+            var outcome = earlier
+            outcome.isResolved = true
+            return outcome
+        }
+        let outcome = try ImportTransaction.perform(sealer, after: earlier, relations: .unite(batches: batches), db) { _ in }
         Waypoint.relationsShown.pass()
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        for shape in shapes where notice.touches(shape.name) { try db.notifyChanges(in: Table(shape.name)) }
-        return (isDone, notice)
+        return outcome
     }
 }

@@ -35,9 +35,7 @@ struct Holes {
     /// Notes the logs that a log names and that are not here, before it is taken in.
     func note(_ header: LogHeader, _ peers: PeerTable) throws {
         guard arePossible else { return }
-        if let predecessor = header.predecessor {
-            try note(.init(sequence: header.sequence - 1, hash: predecessor), of: peers[header.peer]!, isFollowed: true)
-        }
+        if let previous = header.previous { try note(previous, of: peers[header.peer]!, isFollowed: true) }
         for (peer, position) in header.news.entries { try note(position, of: try StoreKnowledge.number(of: peer, db), isFollowed: false) }
     }
 

@@ -25,10 +25,17 @@ struct Seeder {
             throw UbiquitousStoreError(.unsupported, "The store's content was removed while “\(before.token)” was being seeded: seed it again.")
         }
         let isLogged = try isLogged(db)
-        // What is noted comes before, so that the clocks say what is dead.
-        if isLogged { try sealer.seal(db) }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
-        let related = RelatedTables(sealer.shapes, db)
+        var pending = before
+        // Relations are resolved behind the last batch.
+        _ = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
+            pending = try take(batch, after: before, isLogged: isLogged, transaction)
+        }
+        Waypoint.seedTaken.pass()
+        return pending
+    }
+
+    private func take(_ batch: SeedBatch, after before: PendingSeed, isLogged: Bool, _ transaction: ImportTransaction) throws -> PendingSeed {
+        let db = transaction.db
         var tables: [Int64: SeedTable] = [:]
         func take(_ row: SeedBatch.Row) throws -> Bool {
             guard let shape = sealer.shapes.first(where: { $0.name == row.table }) else {
@@ -38,7 +45,7 @@ struct Seeder {
             if let table = tables[shape.number] { return try table.take(row) }
             let log =
                 isLogged
-                ? try TableSealer(shape: shape, stamp: .least, values: sealer.values(db), related: related, db) : nil
+                ? try TableSealer(shape: shape, stamp: .least, values: sealer.values(db), related: transaction.related, db) : nil
             let table = try SeedTable(shape, log: log, db)
             tables[shape.number] = table
             return try table.take(row)
@@ -54,9 +61,7 @@ struct Seeder {
         } else {
             try pending.save(db)
         }
-        try log(tables, db)
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
-        Waypoint.seedTaken.pass()
+        try log(tables, &transaction.state, db)
         return pending
     }
 
@@ -72,7 +77,7 @@ struct Seeder {
         return false
     }
 
-    private func log(_ tables: [Int64: SeedTable], _ db: Database) throws {
+    private func log(_ tables: [Int64: SeedTable], _ state: inout StoreState, _ db: Database) throws {
         var body = LogBodyBuilder()
         for shape in sealer.shapes {
             guard let table = tables[shape.number], table.count > 0 else { continue }
@@ -84,7 +89,6 @@ struct Seeder {
             }
         }
         guard !body.isEmpty else { return }
-        var state = try StoreState.read(db)
         try sealer.post(body, at: .least, state: &state, db)
     }
 }

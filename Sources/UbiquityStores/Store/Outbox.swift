@@ -90,7 +90,7 @@ enum Outbox {
     static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
         if let first = try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM ubiquity_outbox") {
             // The first log that is not out names the one before it.
-            return try log(first, db).log.header.predecessor.map { .init(sequence: first - 1, hash: $0) }
+            return try log(first, db).log.header.previous
         }
         return state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
     }

@@ -85,9 +85,7 @@ extension StoreEngine {
                 progress.update { $0.finish(plan.ready.prefix(outcome.joined)) }
                 Waypoint.importCommitted.pass()
                 looseBytes += plan.ready.prefix(outcome.joined).reduce(0) { $0 + $1.size }
-                if !outcome.notice.isEmpty { post(.didImport(outcome.notice)) }
-                if !outcome.broken.isEmpty { post(.didBreakChecks(outcome.broken)) }
-                if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
+                post(outcome.imported)
                 for log in plan.ready.dropFirst(outcome.joined) { current.insert(log.name, of: log.peer) }
                 if let (log, refusal) = outcome.refused {
                     current.set(.faulty, log.name, of: log.peer)
@@ -113,21 +111,11 @@ extension StoreEngine {
             }
             if isFull, !isPassing { try giveWay() }
         }
-        try uniteEqual(by: importer)
+        // What is equal in the midst of an import need not be so at its end: a baseline holds what a later log changes. So a device that joins late finds
+        // no more records equal than those that were there.
+        post(try file.resolve(by: sealer))
         // An import seals foreign writes: out with them.
         try publishSealed()
-    }
-
-    /// Makes one of records that are equal, now that all that is here has been read.
-    ///
-    /// Before that they may be equal by the way alone: a baseline holds what a later log changes. So a device that joins late finds no more records equal
-    /// than those that were there.
-    private func uniteEqual(by importer: LogImporter) throws {
-        let shown = try file.resolve(by: sealer)
-        guard !shown.isEmpty else { return }
-        let broken = try file.importing { db in try importer.broken(shown, db) }
-        post(.didImport(shown))
-        if !broken.isEmpty { post(.didBreakChecks(broken)) }
     }
 
     /// Joins logs in one transaction; where one is refused, once more with each by itself.

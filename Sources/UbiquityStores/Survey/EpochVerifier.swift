@@ -114,9 +114,7 @@ struct EpochVerifier {
     private mutating func note(_ log: ReadyLog) {
         let id = LogID(peer: log.peer, name: log.name)
         var needed = log.log.header.news.entries.map { LogID(peer: $0.peer, position: $0.position) }
-        if let predecessor = log.log.header.predecessor {
-            needed.append(LogID(peer: log.peer, name: LogFileName(sequence: log.name.sequence - 1, hash: predecessor)))
-        }
+        if let previous = log.log.header.previous { needed.append(LogID(peer: log.peer, position: previous)) }
         note(log.contents.retired)
         for other in needed where !isThere(other) { awaited[.log(other), default: []].insert(id) }
         for (value, peers) in log.values {

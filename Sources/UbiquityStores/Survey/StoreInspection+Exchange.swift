@@ -153,7 +153,7 @@ private struct ExchangeReader {
             reason: "it lies there and has not been read: does the app run?")
         if let header {
             var needed = header.news.entries.map { ($0.peer, $0.position) }
-            if let before = header.predecessor { needed.append((peer, .init(sequence: first.sequence - 1, hash: before))) }
+            if let previous = header.previous { needed.append((peer, previous)) }
             for (author, position) in needed where author != state.peer {
                 try note((author, position))
                 let isThere = unread[author]?.contains(LogFileName(sequence: position.sequence, hash: position.hash)) == true

@@ -103,7 +103,7 @@ struct SurveyedPeer {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(name.description), limit: LogFile.limit),
                 let header = try? LogFile(decoding: bytes, named: name).header
             else { continue }
-            predecessors[name] = .some(header.predecessor.map { LogFileName(sequence: name.sequence - 1, hash: $0) })
+            predecessors[name] = .some(header.previous.map { LogFileName(sequence: $0.sequence, hash: $0.hash) })
         }
         return predecessors
     }
