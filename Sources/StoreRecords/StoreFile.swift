@@ -1,7 +1,6 @@
 internal import Foundation
 internal import GRDB
 internal import SystemPackage
-internal import TreeWatching
 internal import UbiquityContainers
 
 /// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
@@ -73,7 +72,7 @@ struct StoreFile {
             }
             let durability = DurabilityGuard(journalMode, attached: attached)
             var configuration = traced(configuration, path, durability)
-            durability.install(in: &configuration, isTraced: UbiquityLog.tracesSQL)
+            durability.install(in: &configuration, isTraced: StatementLog.isOn)
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
             let file = try prepare(path, pool, durability, schema: schema, newState: standing == .absent ? newState : nil)

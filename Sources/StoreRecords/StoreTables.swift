@@ -5,9 +5,7 @@ internal import UbiquityContainers
 /// The store's own tables, their version, and the one row of state.
 enum StoreTables {
     /// The form of our tables in a store file.
-    ///
-    /// A newer one is refused untouched.
-    static let format = 1
+    static let format = StoreState.format
 
     static let statements = [
         "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
@@ -26,8 +24,10 @@ enum StoreTables {
         Retirements.statement,
         Holes.statement,
         LargeValues.statement,
-        StoreJoin.statement,
-        Rebirths.statement,
+        // How far what was saved in another file of the store has been joined into this one.
+        "CREATE TABLE ubiquity_joined (source TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB, conflict INTEGER NOT NULL) WITHOUT ROWID",
+        // How many lives later a record from another file of the store begins than that says.
+        "CREATE TABLE ubiquity_rebirth (source TEXT NOT NULL, record TEXT NOT NULL, lives INTEGER NOT NULL, PRIMARY KEY (source, record)) WITHOUT ROWID",
         ConflictHistory.statement,
         ConflictRecorder.statement,
         CheckInspector.statement,
@@ -55,69 +55,5 @@ extension StoreTables {
         }
         let others = ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"])
         for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
-    }
-}
-
-/// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
-struct StoreState {
-    var account: String
-    var container: String
-    var content: String
-    var peer: PeerIdentifier
-    var epoch: Int64
-    /// The last log sealed.
-    var sequence: Int64
-    var predecessor: ContentHash?
-    /// The highest stamp written or seen.
-    var clock: HybridTime
-    /// Whether this store's directory in the content has been made; from then on a missing one is never made again.
-    var attached: Bool
-    /// The last receipt written.
-    var receipt: Int64
-    /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
-    var successor: PeerIdentifier?
-    /// What the file is for; it never changes.
-    var place = StoreFilePlace.store
-    /// Whether nothing is to go out or in.
-    var paused = false
-    /// What another program has asked for, and has not been done.
-    var request: StoreRequest?
-
-    static func read(_ db: Database) throws -> StoreState {
-        // By hand: every save reads it.
-        let row = try RawStatement(
-            "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place, paused, request FROM ubiquity_state",
-            db)
-        defer { row.reset() }
-        guard try row.step(), let peer = row.text(0).flatMap({ PeerIdentifier($0) }), let account = row.text(8), let container = row.text(9),
-            let content = row.text(10), let place = row.text(11).flatMap(StoreFilePlace.init)
-        else {
-            throw UbiquitousStoreError(
-                .malformed, "The store's own state is damaged; move the file aside, and it is filled again from the container.")
-        }
-        return StoreState(
-            account: account, container: container, content: content, peer: peer, epoch: row.integer(1), sequence: row.integer(2),
-            predecessor: ContentHash(bytes: row.bytes(3)), clock: HybridTime(rawValue: row.integer(4)), attached: row.integer(5) != 0,
-            receipt: row.integer(6), successor: row.text(7).flatMap { PeerIdentifier($0) }, place: place,
-            paused: row.integer(12) != 0, request: row.text(13).flatMap(StoreRequest.init))
-    }
-
-    func insert(_ db: Database) throws {
-        try db.execute(
-            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,0,NULL)",
-            arguments: [
-                StoreTables.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
-                clock.rawValue,
-                attached, receipt, successor?.description, place.rawValue,
-            ])
-    }
-
-    /// Saves what an exchange changes; what others set stays as it is there.
-    func update(_ db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")
-        try statement.execute(arguments: [
-            peer.description, epoch, sequence, predecessor.map { Data($0.bytes) }, clock.rawValue, attached, receipt, successor?.description,
-        ])
     }
 }

@@ -2,7 +2,7 @@ public import Foundation
 internal import SystemPackage
 public import UbiquityContainers
 
-extension UbiquitousStore.Options {
+extension StoreOptions {
     /// Places the content by a URL in a container: see ``contentPath``.
     ///
     /// - Parameters:

@@ -12,15 +12,6 @@ struct LastPlace {
         var place: StoreTransition.Place
         /// The container that the app named; nil where nothing says.
         var container: ContainerIdentifier?
-
-        /// What has changed until a store is opened; nil where nothing has that an app hears of.
-        ///
-        /// What lies on this device while nobody is signed in is in no container.
-        func change(to place: StoreTransition.Place, in container: ContainerIdentifier) -> StoreTransition.Kind? {
-            if self.place.account != place.account { return StoreLife.Passage(from: self.place, to: place).kind }
-            guard place.account != nil, let before = self.container, before != container else { return nil }
-            return .containerChanged
-        }
     }
 
     private let file: FilePath

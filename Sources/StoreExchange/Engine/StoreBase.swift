@@ -8,7 +8,7 @@ internal import UbiquityContainers
 
 /// What stays as it is while a store is open, whichever file it uses.
 struct StoreContext: Sendable {
-    let options: UbiquitousStore.Options
+    let options: StoreOptions
     let schema: SyncedSchema
     let now: @Sendable () -> Date
     let files: any FileLayer
@@ -17,8 +17,6 @@ struct StoreContext: Sendable {
     var isReadOnly = false
     var notices = Broadcast<StoreNotice>()
     let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
-    /// Is called at each moment of the keeper's work; nil outside of tests.
-    var moments: (@Sendable (KeeperMoment) async -> Void)?
 }
 
 /// One SQLite file in use beneath a store, and what moves logs between it and the container.

@@ -1,4 +1,3 @@
-internal import Crypto
 public import Foundation
 internal import UbiquityContainers
 
@@ -65,7 +64,7 @@ public struct KeptEntry: Sendable, Hashable, Codable {
     /// One name for one end of one epoch at one peer, so that what a crash cut short is the same entry when it is done again.
     static func id(of state: StoreState) -> String {
         let subject = [state.container, state.content, state.peer.description, String(state.epoch)].joined(separator: "/")
-        var bytes = Array(SHA256.hash(data: Array(subject.utf8)).prefix(16))
+        var bytes = Array(ContentHash(of: Array(subject.utf8)).bytes.prefix(16))
         // A UUID of version 8, whose bits are the maker's (RFC 9562, section 5.8).
         bytes[6] = bytes[6] & 0x0F | 0x80
         bytes[8] = bytes[8] & 0x3F | 0x80

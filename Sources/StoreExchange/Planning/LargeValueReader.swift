@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 /// Reads the large values that logs name, from the directories of those who may have published them.
-struct LargeValueReader {
+struct LargeValueReader: LargeValueSource {
     let layout: ContentLayout
     let epoch: Int64
     let files: any FileLayer
@@ -32,6 +32,11 @@ struct LargeValueReader {
             finding = .damaged
         }
         return finding
+    }
+
+    /// The bytes of a value that is there whole; nil of any other.
+    func whole(_ value: LargeValue, of peers: [PeerIdentifier]) throws -> [UInt8]? {
+        if case .whole(let bytes) = try find(value, of: peers) { bytes } else { nil }
     }
 
     /// What lies in a directory under a value's name, as far as it can be the value; nil where nothing does.

@@ -2,7 +2,7 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 /// Reads the logs of a content, and finds out all that can be wrong with one by itself.
-struct LogReader {
+struct LogReader: LogSource {
     let layout: ContentLayout
     let contentName: String
     let epoch: Int64
@@ -67,50 +67,4 @@ struct LogReader {
             }
         }
     }
-}
-
-/// A log that has been read and checked.
-struct ReadyLog {
-    var peer: PeerIdentifier
-    var name: LogFileName
-    private(set) var log: LogFile
-    private(set) var contents: LogBody.Contents
-    /// Whether its author's schema is one that this store has left behind.
-    var isOlder: Bool
-    /// The large values that it names, and the peers under whose identifiers they may lie.
-    var values: [LargeValue: [PeerIdentifier]] = [:]
-    /// The highest stamp in it.
-    let time: HybridTime
-    /// The peers whose changes it holds, or that it retires, beside its author.
-    let others: Set<PeerIdentifier>
-    /// Whether its changes are not in memory, and are read when it is joined.
-    private(set) var isLight = false
-    private let bodySize: Int
-
-    init(peer: PeerIdentifier, name: LogFileName, log: LogFile, contents: LogBody.Contents, isOlder: Bool) {
-        (self.peer, self.name, self.log, self.contents, self.isOlder) = (peer, name, log, contents, isOlder)
-        bodySize = log.body.count
-        time = contents.groups.reduce(.least) { max($0, $1.time) }
-        others = Set(contents.groups.compactMap(\.peer)).union(contents.retired.keys)
-    }
-
-    /// The same without its changes: a save of many logs is planned so.
-    var light: ReadyLog {
-        var light = self
-        light.log = log.withoutBody
-        light.contents.groups = []
-        light.isLight = true
-        return light
-    }
-
-    fileprivate mutating func note(_ value: LargeValue, of group: LogBody.Group) -> RecordValue {
-        values[value] = authors(of: group)
-        return .null
-    }
-
-    /// The log's author, and what that was called when it made a save.
-    func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
-
-    /// The bytes that joining it takes in.
-    var size: Int { values.keys.reduce(bodySize) { $0 + $1.length } }
 }

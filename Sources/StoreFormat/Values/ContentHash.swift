@@ -64,7 +64,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         self.init(exactly: Array(hash.finalize()))
     }
 
-    private init(exactly bytes: some Collection<UInt8>) {
+    fileprivate init(exactly bytes: some Collection<UInt8>) {
         var words = Words()
         withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: bytes) }
         self.words = words
@@ -97,4 +97,17 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         default: nil
         }
     }
+}
+
+/// Makes the hash of bytes that come one after the other.
+package struct ContentHasher {
+    private var hash = SHA256()
+
+    package init() {}
+
+    /// Takes in the next bytes.
+    package mutating func update(_ bytes: [UInt8]) { hash.update(data: bytes) }
+
+    /// The hash of all bytes so far.
+    package var value: ContentHash { ContentHash(exactly: Array(hash.finalize())) }
 }

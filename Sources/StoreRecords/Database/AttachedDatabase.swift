@@ -133,8 +133,3 @@ extension AttachedDatabase {
         return nil
     }
 }
-
-extension UbiquitousStore.Options {
-    /// The files that a store with these options writes to.
-    func writtenFiles(at path: FilePath) -> [FilePath] { [path] + attachedDatabases.filter(\.isWritten).map { PathFacts.absolute($0.path) } }
-}

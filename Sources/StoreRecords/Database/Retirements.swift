@@ -9,7 +9,7 @@ enum Retirements {
 
     static func all(_ db: Database) throws -> [PeerIdentifier: Retirement] { try facts("SELECT * FROM ubiquity_retired", db) }
 
-    private static func facts(_ selection: String, _ db: Database) throws -> [PeerIdentifier: Retirement] {
+    static func facts(_ selection: String, _ db: Database) throws -> [PeerIdentifier: Retirement] {
         let rows = try Row.fetchAll(
             db.cachedStatement(sql: "SELECT name, receipt, sequence FROM (\(selection)) JOIN ubiquity_peer ON number = peer"))
         return rows.reduce(into: [:]) { all, row in
@@ -46,18 +46,5 @@ enum Retirements {
     /// For each peer the last of its logs that need not be there: as far as a log says so, for the logs that follow are to lie behind that one.
     static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
         try facts("SELECT * FROM ubiquity_retired WHERE told AND sequence > 0", db).mapValues(\.sequence)
-    }
-
-    /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.
-    static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
-        let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
-        guard !untold.isEmpty else { return false }
-        var state = try StoreState.read(db)
-        var body = LogBodyBuilder()
-        for (peer, fact) in untold { body.add(fact, of: peer) }
-        state.clock = HybridTime.next(after: state.clock, wall: HybridTime(sealer.now()))
-        try sealer.post(body, at: state.clock, state: &state, db)
-        try db.execute(sql: "UPDATE ubiquity_retired SET told = 1")
-        return true
     }
 }

@@ -1,8 +1,8 @@
 internal import GRDB
 internal import SystemPackage
-internal import TreeWatching
+internal import UbiquityContainers
 
-/// Writes the statements that run to the log; see ``UbiquityLog/tracesSQL``.
+/// Writes the statements that run to the log; see `UbiquityLog.tracesSQL`.
 enum SQLTrace {
     /// Has the connections of a file tell what they run, where that is wanted.
     ///
@@ -12,14 +12,14 @@ enum SQLTrace {
     ///   - begins: is called before each statement of a connection too, for a connection has one trace.
     static func install(in configuration: inout Configuration, of file: FilePath, beginning begins: @escaping @Sendable (Database) -> Void = { _ in })
     {
-        guard UbiquityLog.tracesSQL else { return }
+        guard StatementLog.isOn else { return }
         let name = file.lastComponent?.string ?? ""
         configuration.prepareDatabase { db in
             db.trace { [unowned db] event in
                 guard case .statement(let statement) = event else { return }
                 begins(db)
-                let text = UbiquityLog.showsContents ? onOneLine(statement.expandedSQL) : withoutLiterals(statement.sql)
-                UbiquityLog.write("\(name): SQL: \(text)")
+                let text = StatementLog.showsContents ? onOneLine(statement.expandedSQL) : withoutLiterals(statement.sql)
+                StatementLog.write("\(name): SQL: \(text)")
             }
         }
     }

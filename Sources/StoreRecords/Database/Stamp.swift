@@ -53,8 +53,3 @@ package struct PeerTable: Sendable {
         return first < second ? .less : .greater
     }
 }
-
-/// The outcome of a comparison.
-package enum Ordering: Sendable {
-    case less, equal, greater
-}

@@ -9,9 +9,9 @@ struct LogImporter {
     let sealer: Sealer
     let conflictRetention: ConflictRetention
     /// Reads large values from the container; nil where they lie in the store file.
-    let values: LargeValueReader?
+    let values: (any LargeValueSource)?
     /// Reads logs again that are not in memory.
-    var reader: LogReader?
+    var reader: (any LogSource)?
 
     /// What a transaction did.
     struct Outcome {
@@ -106,7 +106,7 @@ struct LogImporter {
     /// Reads a large value again, which was whole when the import was planned.
     private func value(_ value: LargeValue, of peers: [PeerIdentifier], _ db: Database) throws -> RecordValue {
         if let values {
-            guard case .whole(let bytes) = try values.find(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
+            guard let bytes = try values.whole(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
             return value.value(bytes)
         }
         return try LargeValues(limit: 0, db).value(value)

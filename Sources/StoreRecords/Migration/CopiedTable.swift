@@ -1,4 +1,3 @@
-internal import Crypto
 internal import Foundation
 internal import GRDB
 
@@ -7,10 +6,10 @@ struct CopiedTable {
     /// What rows come to: how many, and a hash of them by type and by bytes.
     struct Digest: Equatable {
         var rows = 0
-        var hash = SHA256()
+        var hash = ContentHasher()
 
         static func == (left: Digest, right: Digest) -> Bool {
-            left.rows == right.rows && left.hash.finalize() == right.hash.finalize()
+            left.rows == right.rows && left.hash.value == right.hash.value
         }
     }
 
@@ -71,7 +70,7 @@ struct CopiedTable {
             guard try statement.step() else { return false }
             var row = WireWriter(reserving: 256)
             for column in 0..<statement.columnCount { statement.write(column, to: &row) }
-            digest.hash.update(data: row.bytes)
+            digest.hash.update(row.bytes)
             digest.rows += 1
             return true
         }

@@ -7,25 +7,6 @@ public struct PlainCopy: Sendable, Hashable, Codable {
     public var rows: [String: Int] = [:]
 }
 
-extension UbiquitousStore {
-    /// Writes the app's tables, as they are at one moment, to a plain database: no table, trigger or key of this package is in it.
-    ///
-    /// The store stays as it is, and goes on. The copy is made beside its place and put there once it has been compared with the store, by the
-    /// number of rows and their content; ``migrate(to:options:progress:)`` says how. Journal mode DELETE; the app's migrator
-    /// takes it as it would the store. An app's triggers that ask `ubiquity_import` are made to ask nothing.
-    ///
-    /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was copied.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled, and there is no copy then.
-    @discardableResult
-    public func writePlainCopy(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> PlainCopy {
-        let migration = try await migrate(to: path) { progress?(Double($0.rows) / Double(max(1, $0.total))) }
-        return PlainCopy(rows: migration.tables)
-    }
-}
-
 extension StoreInspection {
     /// Writes a plain copy of the store, beside the app that uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
     ///

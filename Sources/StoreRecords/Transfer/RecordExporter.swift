@@ -8,36 +8,6 @@ public struct RecordExport: Sendable, Hashable, Codable {
     public var records: [String: Int] = [:]
 }
 
-extension UbiquitousStore {
-    /// Writes the records of synced tables, as they are shown at one moment, for other programs; <doc:Export> describes the formats.
-    ///
-    /// The records of a table come by their keys, so that stores with the same content give the same bytes. They are written as they are read, beside
-    /// their place, and put there once all are: an error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at the
-    /// place, and perhaps something beside it with `-draft-` in its name, which may be deleted.
-    ///
-    /// - Parameters:
-    ///   - path: where to, a file of JSON Lines or a directory of CSV files; nothing may be there.
-    ///   - format: the format.
-    ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was written.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
-    @discardableResult
-    public func export(
-        to path: FilePath, format: RecordFormat = .jsonLines, tables: [String]? = nil, progress: (@Sendable (Double) -> Void)? = nil
-    ) async throws -> RecordExport {
-        let place = NewFile(path)
-        try place.checkPlace()
-        // Placed once it is certain that the file read from is the one in use.
-        let export = try await read { db in
-            place.remove()
-            return try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) }
-        }
-        try await blocking { try place.place() }
-        return export
-    }
-}
-
 extension StoreInspection {
     /// Writes the records of synced tables beside the app that uses the store; see ``UbiquitousStore/export(to:format:tables:progress:)``.
     ///
@@ -72,7 +42,7 @@ extension StoreInspection {
 }
 
 /// Writes records as they are read; at no time it holds more than a few.
-private struct RecordExporter {
+package struct RecordExporter {
     private let db: Database
     private let tables: [RecordTable]
     private let progress: ((Double) -> Void)?

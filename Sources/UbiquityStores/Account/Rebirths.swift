@@ -8,10 +8,6 @@ internal import UbiquityContainers
 /// account had entered it again: it has the life of that record, so that its columns are merged by their stamps. What is found of a record holds for all
 /// that is said of it, in whichever log, so it is kept.
 struct Rebirths {
-    static let statement = """
-        CREATE TABLE ubiquity_rebirth (source TEXT NOT NULL, record TEXT NOT NULL, lives INTEGER NOT NULL, PRIMARY KEY (source, record)) WITHOUT ROWID
-        """
-
     private let source: PeerIdentifier
     private let shapes: [TableShape]
     private let origin: Database

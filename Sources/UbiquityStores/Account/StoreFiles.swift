@@ -11,6 +11,8 @@ struct StoreFiles: Sendable {
     let identifier: ContainerIdentifier
     let home: DeviceHome
     var context: StoreContext
+    /// Called at each moment of the keeper's work; nil outside of tests.
+    var moments: (@Sendable (KeeperMoment) async -> Void)?
 
     var content: String { context.options.contentName }
 

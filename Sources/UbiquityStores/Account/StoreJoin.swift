@@ -7,9 +7,6 @@ internal import UbiquityContainers
 /// How far it has come commits with the rows, so that it goes on after a crash and takes in nothing twice. The first file is emptied at the end, once what has been
 /// taken out of it is on the disk.
 struct StoreJoin {
-    static let statement =
-        "CREATE TABLE ubiquity_joined (source TEXT PRIMARY KEY, sequence INTEGER NOT NULL, hash BLOB, conflict INTEGER NOT NULL) WITHOUT ROWID"
-
     /// As many logs, or bytes of them, are one transaction.
     private static let logsPerBatch = 1_000
     private static let bytesPerBatch = 8 << 20

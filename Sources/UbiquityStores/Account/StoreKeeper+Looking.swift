@@ -38,7 +38,7 @@ extension StoreKeeper {
     func identify() async {
         do {
             let account = try files.home.account
-            await files.context.moments?(.looked)
+            await files.moments?(.looked)
             if let account, account != rebuilding, !life.gathered.contains(account), try await files.isGathered(account),
                 try !files.hasFormer(account)
             {

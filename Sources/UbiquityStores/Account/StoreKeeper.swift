@@ -8,7 +8,7 @@ internal import UbiquityContainers
 actor StoreKeeper {
     let files: StoreFiles
     var life: StoreLife
-    private(set) weak var store: UbiquitousStore?
+    private(set) weak var store: (any FollowingStore)?
     /// The account's file that is being filled while another is in use.
     var gathered: (account: AccountName, base: StoreBase)?
     /// The file that the passage under way leads to, and where it comes from.
@@ -35,7 +35,7 @@ actor StoreKeeper {
     var rebuilding: AccountName?
     var makingAnew: Task<Void, Never>?
 
-    var options: UbiquitousStore.Options { files.context.options }
+    var options: StoreOptions { files.context.options }
     var logger: Logger { files.context.logger }
 
     init(_ life: StoreLife, _ files: StoreFiles) {
@@ -45,7 +45,7 @@ actor StoreKeeper {
     }
 
     /// Begins, once the store is made.
-    func start(_ store: UbiquitousStore) {
+    func start(_ store: any FollowingStore) {
         self.store = store
         tellBeginning(store)
         report(store.current)
@@ -58,7 +58,7 @@ actor StoreKeeper {
     /// Tells that the account, or its container, is another than when the store was open last.
     ///
     /// Nobody can have been told before, nor can save to the other file: a handler of will-change has nothing to do.
-    private func tellBeginning(_ store: UbiquitousStore) {
+    private func tellBeginning(_ store: any FollowingStore) {
         let last = LastPlace(of: files.path)
         if let before = last.note, let kind = before.change(to: life.place, in: files.identifier),
             let file = try? files.file(of: before.place, in: before.container ?? files.identifier)
@@ -176,12 +176,12 @@ actor StoreKeeper {
             // Nobody has the store any more.
             guard store != nil else { return halt() }
             if case .ask = step, asking != nil { return }
-            await files.context.moments?(.begins(step.kind))
+            await files.moments?(.begins(step.kind))
             do {
                 try await carryOut(step)
                 failure = nil
             } catch {
-                await files.context.moments?(.failed(step.kind))
+                await files.moments?(.failed(step.kind))
                 failure = error
                 logger.error("\(files.path.lastComponent!.string): \(error)")
                 life.fail()
@@ -221,11 +221,11 @@ actor StoreKeeper {
     }
 
     private func complete(_ step: StoreLife.Step) async {
-        await files.context.moments?(.done(step.kind))
+        await files.moments?(.done(step.kind))
         life.complete(step)
     }
 
-    private func ask(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async {
+    private func ask(_ passage: StoreLife.Passage, _ store: any FollowingStore) async {
         switch options.joiningPolicy {
         case .merge: life.answer(passage, joins: true)
         case .keepSeparate: life.answer(passage, joins: false)
@@ -260,7 +260,7 @@ actor StoreKeeper {
     }
 
     /// Opens the other file, and brings it close to what is to be in it.
-    private func prepare(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async throws {
+    private func prepare(_ passage: StoreLife.Passage, _ store: any FollowingStore) async throws {
         let (old, new) = (store.current, try await open(passage.to))
         prepared = new
         // What was given to another is that one's, and left half way by somebody else.
@@ -314,7 +314,7 @@ actor StoreKeeper {
         try await blocking { try join.finish() }
     }
 
-    private func tellWillChange(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async {
+    private func tellWillChange(_ passage: StoreLife.Passage, _ store: any FollowingStore) async {
         origin = (StoreLocation(place: passage.from, file: store.file), store.current)
         let transition = tell(passage, store, isDone: false)
         if await !store.handlers.call(transition, at: store.current, within: options.transitionDeadline) {
@@ -324,7 +324,7 @@ actor StoreKeeper {
         }
     }
 
-    private func swap(_ passage: StoreLife.Passage, _ store: UbiquitousStore) async throws {
+    private func swap(_ passage: StoreLife.Passage, _ store: any FollowingStore) async throws {
         let (old, new) = (store.current, prepared!)
         if passage.joins {
             let join = try join(passage, from: old, to: new)
@@ -352,7 +352,7 @@ actor StoreKeeper {
     /// Tells observers that the file will change, or has.
     @discardableResult
     private func tell(
-        _ passage: StoreLife.Passage, _ store: UbiquitousStore, isDone: Bool, as kind: StoreTransition.Kind? = nil
+        _ passage: StoreLife.Passage, _ store: any FollowingStore, isDone: Bool, as kind: StoreTransition.Kind? = nil
     ) -> StoreTransition {
         let file = isDone ? store.file : prepared?.file.path ?? store.file
         let transition = StoreTransition(kind: kind ?? passage.kind, removed: origin!.location, added: StoreLocation(place: passage.to, file: file))

@@ -5,6 +5,8 @@ public import SystemPackage
 internal import TreeWatching
 public import UbiquityContainers
 
+extension UbiquitousStore: FollowingStore {}
+
 extension UbiquitousStore {
     /// Opens a store that follows the account: whoever is signed in, it keeps reading and writing, from and to a file of theirs.
     ///
@@ -40,9 +42,8 @@ extension UbiquitousStore {
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
             try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))
         }
-        var context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
-        context.moments = moments
-        let places = StoreFiles(path: path, identifier: identifier, home: home, context: context)
+        let context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
+        let places = StoreFiles(path: path, identifier: identifier, home: home, context: context, moments: moments)
         let (base, life) = try await places.begin()
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
@@ -96,69 +97,6 @@ extension UbiquitousStore {
     /// - Parameter handler: is told of each transition, once; its task is cancelled when the deadline has passed.
     /// - Returns: keep it for as long as the handler is to be called.
     public func onWillChange(_ handler: @escaping @Sendable (StoreTransition) async -> Void) -> TransitionHandler { handlers.add(handler) }
-}
-
-extension StoreFiles {
-    /// Opens the file with which a store begins.
-    ///
-    /// Where what was saved last is on its way from one file to another, it begins with the first, and goes on.
-    func begin() async throws -> (StoreBase, StoreLife) {
-        let account = try home.account
-        let local = try await exists(.local) ? open(.local) : nil
-        if let local {
-            do {
-                try await finishGiven(in: local, but: account)
-            } catch  where account != nil {
-                // It stays on its way: whoever is signed in does without.
-                context.logger.error("\(local.file.path): \(error)")
-            }
-        }
-        guard let account else {
-            let life = StoreLife(account: nil, gathered: [])
-            if let local { return (local, life) }
-            return (try await open(.local), life)
-        }
-        var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
-        // It is put out of the way once the content is seen to hold all that it does.
-        if context.options.rebuildsFromUbiquitousContent, let base = own, try !hasFormer(account), try await canBeMadeAnew(base) { own = nil }
-        var gathered: Set<AccountName> = []
-        if let own, try await Self.isGathered(own), try !hasFormer(account) { gathered = [account] }
-        var isSeparate = false
-        if case .keepSeparate = context.options.joiningPolicy { isSeparate = true }
-        if let local, !isSeparate, try await StoreJoin.isNeeded(from: local), try await StoreJoin.isFree(local, for: account) {
-            return (local, StoreLife(at: .local, account: account, gathered: gathered))
-        }
-        guard let own, !gathered.isEmpty else { return (try await open(.fallback(account)), StoreLife(account: account, gathered: [])) }
-        if try await exists(.fallback(account)) {
-            let fallback = try await open(.fallback(account))
-            if try await StoreJoin.isNeeded(from: fallback) {
-                return (fallback, StoreLife(at: .fallback(account), account: account, gathered: gathered))
-            }
-        }
-        return (own, StoreLife(account: account, gathered: gathered))
-    }
-
-    /// Opens an account's file; one that cannot be read makes room for a new one.
-    func openUnlessDamaged(_ account: AccountName) async throws -> StoreBase? {
-        do {
-            return try await open(.account(account))
-        } catch let error as UbiquitousStoreError where error.code == .notADatabase {
-            guard let file = error.path else { throw error }
-            let aside = try await setDamagedAside(file.removingLastComponent()).appending(file.lastComponent!)
-            context.logger.error("\(file): it cannot be read, and lies at \(aside) now; a new one is made from the container")
-            context.notices.post(.didSetAside(aside))
-            return nil
-        }
-    }
-
-    /// Brings what has been given to another account, and was left half way, to where it belongs.
-    func finishGiven(in local: StoreBase, but account: AccountName?) async throws {
-        guard let peer = try await local.pool.read({ db in try StoreJoin.given(db) }), peer.account != account?.description else { return }
-        let owner = try AccountName(peer.account)
-        let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
-        let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
-        try await blocking { try join.finish() }
-    }
 }
 
 extension TableShape {

@@ -4,18 +4,6 @@ internal import Synchronization
 public import SystemPackage
 public import UbiquityContainers
 
-/// How far the copy of a store has come, and what it came to.
-public struct StoreMigration: Sendable, Hashable {
-    /// How many rows are in the copy.
-    public internal(set) var rows = 0
-    /// How many there are.
-    public internal(set) var total = 0
-    /// How many of the rows in the copy had been there when it was taken up again.
-    public internal(set) var kept = 0
-    /// The rows of each table that is done: copy and table were compared, by their number and a hash of their content.
-    public internal(set) var tables: [String: Int] = [:]
-}
-
 extension UbiquitousStore {
     /// How a store is copied to a plain database.
     public struct MigrationOptions: Sendable, Hashable {
@@ -80,5 +68,24 @@ extension UbiquitousStore {
         }
         try await store.engine.takeOver()
         return (store, last.withLock { $0 })
+    }
+}
+
+extension UbiquitousStore {
+    /// Writes the app's tables, as they are at one moment, to a plain database: no table, trigger or key of this package is in it.
+    ///
+    /// The store stays as it is, and goes on. The copy is made beside its place and put there once it has been compared with the store, by the
+    /// number of rows and their content; ``migrate(to:options:progress:)`` says how. Journal mode DELETE; the app's migrator
+    /// takes it as it would the store. An app's triggers that ask `ubiquity_import` are made to ask nothing.
+    ///
+    /// - Parameters:
+    ///   - path: where to; nothing may be there.
+    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
+    /// - Returns: what was copied.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled, and there is no copy then.
+    @discardableResult
+    public func writePlainCopy(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> PlainCopy {
+        let migration = try await migrate(to: path) { progress?(Double($0.rows) / Double(max(1, $0.total))) }
+        return PlainCopy(rows: migration.tables)
     }
 }

@@ -1,0 +1,6 @@
+package import UbiquityContainers
+
+/// The outcome of a comparison.
+package enum Ordering: Sendable {
+    case less, equal, greater
+}

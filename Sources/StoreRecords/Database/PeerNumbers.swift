@@ -1,0 +1,45 @@
+internal import Foundation
+internal import GRDB
+internal import UbiquityContainers
+
+/// The numbers that a baseline's peers have here.
+struct PeerNumbers {
+    private let numbers: [Int64: Int64]
+    /// Whether they are the same.
+    private let isIdentity: Bool
+
+    init(_ numbers: [Int64: Int64]) {
+        self.numbers = numbers
+        isIdentity = numbers.allSatisfy { $0.key == $0.value }
+    }
+
+    /// Puts a clock's numbers into those here.
+    func apply(to clock: inout RecordClock) throws {
+        guard !isIdentity else { return }
+        func here(_ stamp: Stamp) throws -> Stamp {
+            if stamp.peer == .nobody { return stamp }
+            guard let number = numbers[stamp.peer.rawValue] else { throw LogFault.damaged("a stamp names no peer") }
+            return Stamp(stamp.time, PeerNumber(rawValue: number))
+        }
+        clock.stamp = try here(clock.stamp)
+        for index in clock.others.indices { clock.others[index].stamp = try here(clock.others[index].stamp) }
+    }
+
+    /// Runs a body with the expressions that give a column of peers, and one of packed stamps, as they are here.
+    func withFunctions<Result>(_ db: Database, _ body: (_ peer: (String) -> String, _ others: (String) -> String) throws -> Result) throws -> Result {
+        guard !isIdentity else { return try body({ $0 }, { $0 }) }
+        let peer = DatabaseFunction("ubiquity_peer_here", argumentCount: 1) { values in
+            Int64.fromDatabaseValue(values[0]).map { numbers[$0] ?? 0 }
+        }
+        let others = DatabaseFunction("ubiquity_others_here", argumentCount: 1) { values in
+            guard let bytes = Data.fromDatabaseValue(values[0]), let others = bytes.withUnsafeBytes(RecordClock.unpack) else { return nil }
+            var clock = RecordClock(life: 1, stamp: .least, columns: [])
+            clock.others = others
+            try apply(to: &clock)
+            return clock.packedOthers.map { Data($0) }
+        }
+        for function in [peer, others] { db.add(function: function) }
+        defer { for function in [peer, others] { db.remove(function: function) } }
+        return try body({ "ubiquity_peer_here(\($0))" }, { "ubiquity_others_here(\($0))" })
+    }
+}

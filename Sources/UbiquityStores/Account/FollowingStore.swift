@@ -1,0 +1,20 @@
+internal import StoreExchange
+internal import SystemPackage
+
+/// A store that follows the account, as ``StoreKeeper`` leads it from file to file.
+protocol FollowingStore: AnyObject, Sendable {
+    /// The file in use, and what goes with it.
+    var current: StoreBase { get }
+    /// The SQLite file in use.
+    var file: FilePath { get }
+    /// What observers hear.
+    var notices: StoreNotices { get }
+    /// The handlers that are called before the store changes files.
+    var handlers: TransitionHandlers { get }
+
+    /// Uses another file from now on; it is called on the writer's queue of the old one.
+    func use(_ new: StoreBase)
+
+    /// Whether a file is still in use: on its writer's queue this stays so until the queue is left.
+    func isCurrent(_ candidate: StoreBase) -> Bool
+}

@@ -1,0 +1,65 @@
+internal import GRDB
+public import SystemPackage
+internal import UbiquityContainers
+
+extension UbiquitousStore {
+    /// Copies the store's SQLite file, as it is at one moment, while the store is read and written.
+    ///
+    /// The copy is made beside its place by SQLite's online backup (sqlite.org/backup.html), looked through with `quick_check`, made durable, and put
+    /// there; it is one file, in journal mode DELETE. An error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at
+    /// the place, and perhaps a file beside it with `-draft-` in its name, which may be deleted. Files that are attached
+    /// (``Options/attachedDatabases``) are not in it.
+    ///
+    /// To restore it, end every program that uses the store, remove the file that ``file`` names and those beside it that end in `-wal` and `-shm`,
+    /// put a copy of the backup in the file's place, and open the store. Nothing is lost by that: the backup has the peer identifier of the
+    /// store that it was made of, and where that has published anything since, the store takes a new identifier when it next exchanges
+    /// (``StoreNotice/didTakeNewIdentifier(_:)``), imports what the old one has published as another peer's, and publishes what only the backup
+    /// holds. What had been saved after the backup and never published is in the file that was removed: keep that aside if it may hold any.
+    /// Content that was removed from the container meanwhile does not come back with a backup; what it had not sent is set aside
+    /// (<doc:Epochs>). A backup belongs to its account, container and content: another store refuses it.
+    ///
+    /// - Parameters:
+    ///   - path: where to; nothing may be there.
+    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
+    /// - Returns: what was written.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    @discardableResult
+    public func backup(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> StoreBackup {
+        let place = NewFile(path)
+        try place.checkPlace()
+        // Placed once it is certain that the file read from is the one in use.
+        let backup = try await read { db in try BackupWriter(place: place).draft(db, progress) }
+        try await blocking { try place.place() }
+        return backup
+    }
+}
+
+extension UbiquitousStore {
+    /// Writes the records of synced tables, as they are shown at one moment, for other programs; <doc:Export> describes the formats.
+    ///
+    /// The records of a table come by their keys, so that stores with the same content give the same bytes. They are written as they are read, beside
+    /// their place, and put there once all are: an error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at the
+    /// place, and perhaps something beside it with `-draft-` in its name, which may be deleted.
+    ///
+    /// - Parameters:
+    ///   - path: where to, a file of JSON Lines or a directory of CSV files; nothing may be there.
+    ///   - format: the format.
+    ///   - tables: the synced tables; nil for all of them.
+    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
+    /// - Returns: what was written.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    @discardableResult
+    public func export(
+        to path: FilePath, format: RecordFormat = .jsonLines, tables: [String]? = nil, progress: (@Sendable (Double) -> Void)? = nil
+    ) async throws -> RecordExport {
+        let place = NewFile(path)
+        try place.checkPlace()
+        // Placed once it is certain that the file read from is the one in use.
+        let export = try await read { db in
+            place.remove()
+            return try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) }
+        }
+        try await blocking { try place.place() }
+        return export
+    }
+}
