@@ -36,6 +36,7 @@ let package = Package(
         .library(name: "FileCoordination", targets: ["FileCoordination"]),
         .library(name: "UbiquityContainers", targets: ["UbiquityContainers"]),
         .library(name: "UbiquityStores", targets: ["UbiquityStores"]),
+        .library(name: "StoreInspection", targets: ["StoreInspection"]),
         .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
         .executable(name: "ubwatch", targets: ["ubwatch"]),
@@ -66,9 +67,21 @@ let package = Package(
         .target(
             name: "UbiquityContainers",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
+        // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
+        .target(name: "StoreFormat", dependencies: ["UbiquityContainers", crypto, system], swiftSettings: settings),
+        .target(
+            name: "StoreRecords", dependencies: ["CLinux", "UbiquityContainers", "StoreFormat", grdb, sqlite, system], swiftSettings: settings),
+        .target(
+            name: "StoreExchange",
+            dependencies: ["CLinux", "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", grdb, sqlite, system, logging],
+            swiftSettings: settings),
         .target(
             name: "UbiquityStores",
-            dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", grdb, sqlite, crypto, system, logging],
+            dependencies: ["TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", grdb, system, logging],
+            swiftSettings: settings),
+        .target(
+            name: "StoreInspection",
+            dependencies: ["FileCoordination", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", grdb, system],
             swiftSettings: settings),
         .target(
             name: "SyncthingStatus", dependencies: ["UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
@@ -86,7 +99,8 @@ let package = Package(
         .executableTarget(
             name: "ubwatch",
             dependencies: [
-                "CLinux", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "UbiquityStores", arguments, rainbow, system,
+                "CLinux", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection", "UbiquityStores", arguments,
+                rainbow, system,
             ],
             swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
@@ -95,7 +109,8 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "CLinux", "FileCoordination", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "UbiquityStores",
+                "CLinux", "FileCoordination", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection",
+                "UbiquityStores",
                 "UbiquityTesting",
                 arguments, rainbow, system,
             ],
@@ -143,7 +158,9 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "FuzzDecoders", dependencies: ["UbiquityContainers", "UbiquityStores", grdb, system], path: "Tools/Fuzz/Decoders",
+            name: "FuzzDecoders",
+            dependencies: ["UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection", "UbiquityStores", grdb, system],
+            path: "Tools/Fuzz/Decoders",
             swiftSettings: settings),
         .executableTarget(name: "ubiquity-fuzz", dependencies: ["FuzzDecoders"], path: "Tools/Fuzz/Program", swiftSettings: settings),
         .executableTarget(
@@ -165,7 +182,8 @@ let package = Package(
         .testTarget(
             name: "UbiquityStoresTests",
             dependencies: [
-                "TreeWatching", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
+                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection", "UbiquityStores",
+                "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
@@ -182,7 +200,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ubwatch",
+                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange",
+                "StoreInspection", "UbiquityStores", "UbiquityTesting", "ubwatch",
                 "ubcontrol", "ubiquityd", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,

@@ -1,12 +1,17 @@
 internal import Foundation
-internal import Logging
+package import Logging
 
 /// The log of one store's file: each line says whose it is.
 ///
 /// What is logged is not made up where nobody wants it.
-struct StoreLog: Sendable {
-    let logger: Logger
-    let name: String
+package struct StoreLog: Sendable {
+    package let logger: Logger
+    package let name: String
+
+    package init(logger: Logger, name: String) {
+        self.logger = logger
+        self.name = name
+    }
 
     /// What keeps something from working; level 0.
     func fault(_ text: @autoclosure () -> String) { logger.error("\(name): \(text())") }
@@ -32,4 +37,4 @@ extension ContinuousClock.Instant {
 ///   - number: how many.
 ///   - thing: what, in the singular.
 /// - Returns: such as “1 log”, “2 logs”.
-func counted(_ number: some BinaryInteger, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }
+package func counted(_ number: some BinaryInteger, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }

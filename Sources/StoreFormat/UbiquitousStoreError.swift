@@ -66,7 +66,7 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
 
 extension UbiquitousStoreError {
     /// That a store was to be written or exchanged which is open for reading alone.
-    static func readOnly(_ file: FilePath) -> UbiquitousStoreError {
+    package static func readOnly(_ file: FilePath) -> UbiquitousStoreError {
         UbiquitousStoreError(.readOnly, "\(file) is open for reading alone; sign in to its account and open the store to write to it.", path: file)
     }
 }

@@ -6,7 +6,7 @@ internal import Glibc
 /// `UBIQUITY_STOP_AT` stops it instead, until it gets SIGCONT.
 ///
 /// Debug builds only; in release builds passing one costs nothing.
-enum Waypoint: String {
+package enum Waypoint: String {
     case copyBatch = "copy.batch"
     case copyCompared = "copy.compared"
     case fileDrafted = "file.drafted"
@@ -84,7 +84,7 @@ enum Waypoint: String {
     case lifeEmptied = "life.emptied"
     case lifeDone = "life.done"
 
-    func pass() {
+    package func pass() {
         #if DEBUG
             guard let target = Self.target, target.name == rawValue else { return }
             let passes = Self.passes.add()

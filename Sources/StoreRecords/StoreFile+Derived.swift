@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 extension StoreFile {
     /// Runs a body, and where a virtual table of the app is found malformed on the way, fills the derived ones and runs it once more.
@@ -9,7 +10,7 @@ extension StoreFile {
     /// - Parameter body: does all that it writes in one transaction.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws.
-    func mendingDerived<Result>(_ body: () throws -> Result) throws -> Result {
+    package func mendingDerived<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CORRUPT_VTAB {

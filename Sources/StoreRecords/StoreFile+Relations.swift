@@ -1,4 +1,5 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 extension StoreFile {
     /// Finds out what records show that saves have marked, and shows it.
@@ -11,7 +12,7 @@ extension StoreFile {
     /// - Returns: what is shown otherwise now, and which rows break a CHECK by that.
     /// - Throws: GRDB's errors, and what an election throws.
     @discardableResult
-    func resolve(by sealer: Sealer) throws -> ImportTransaction.Outcome {
+    package func resolve(by sealer: Sealer) throws -> ImportTransaction.Outcome {
         var outcome = ImportTransaction.Outcome()
         guard try pool.read({ db in try RelatedTables.hasUnresolved(shapes, db) }) else { return outcome }
         repeat {
@@ -30,7 +31,7 @@ extension StoreFile {
     ///   - db: in that transaction.
     /// - Returns: what was done, earlier too; it is resolved where nothing is left that can be resolved now.
     /// - Throws: GRDB's errors, and what an election throws.
-    func resolveBatch(
+    package func resolveBatch(
         by sealer: Sealer, after earlier: ImportTransaction.Outcome = ImportTransaction.Outcome(), batches: Int = 1, _ db: Database
     ) throws -> ImportTransaction.Outcome {
         // A log names its peer and epoch, which are settled when the store finds its place.

@@ -1,29 +1,30 @@
 internal import Foundation
-internal import GRDB
-internal import SystemPackage
-internal import UbiquityContainers
+package import GRDB
+internal import StoreFormat
+package import SystemPackage
+package import UbiquityContainers
 
 /// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
 ///
 /// A file that has content and is of another version of the schema is migrated first, by `SchemaMigration`.
-struct StoreFile {
-    let path: FilePath
-    let pool: any DatabaseWriter
+package struct StoreFile {
+    package let path: FilePath
+    package let pool: any DatabaseWriter
     /// Watches what an app does on the writer's connection; nil of a file that is only read.
-    let durability: DurabilityGuard?
-    let shapes: [TableShape]
-    let migrations: [String]
-    let hasChecks: Bool
+    package let durability: DurabilityGuard?
+    package let shapes: [TableShape]
+    package let migrations: [String]
+    package let hasChecks: Bool
     var hasForeignKeys: Bool { shapes.contains { !$0.foreignKeys.isEmpty } }
 
     /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`, or `fallback` in the place of `store`.
-    static func path(for file: FilePath, peer: PeerIdentifier, contentName: String, place: StoreFilePlace = .store) -> FilePath {
+    package static func path(for file: FilePath, peer: PeerIdentifier, contentName: String, place: StoreFilePlace = .store) -> FilePath {
         supportDirectory(of: file).appending(peer.description).appending(contentName).appending(place == .fallback ? "fallback" : "store")
             .appending(file.lastComponent!)
     }
 
     /// Where the files of a store lie: beside the one that the app names.
-    static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending(supportDirectoryName) }
+    package static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending(supportDirectoryName) }
     static let supportDirectoryName = "CoreDataUbiquitySupport"
 
     /// Opens or creates the file.
@@ -41,7 +42,7 @@ struct StoreFile {
     ///   - copying: told how far the copy of the plain database has come.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
-    static func open(
+    package static func open(
         _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
         journalMode: JournalMode = .wal, files: any FileLayer = LinuxFileLayer(), copying: ((StoreMigration) -> Void)? = nil
     ) throws -> StoreFile {
@@ -92,7 +93,7 @@ struct StoreFile {
     ///   - attached: files whose tables every connection joins.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`.
-    static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
+    package static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
         do {
             var readOnly = traced(configuration, path)
             readOnly.readonly = true
@@ -277,7 +278,7 @@ extension StoreFile {
     ///   - body: what to do.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws, or GRDB's errors; nothing has changed then.
-    func importing<Result>(attaching baselines: [FilePath] = [], _ body: (Database) throws -> Result) throws -> Result {
+    package func importing<Result>(attaching baselines: [FilePath] = [], _ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
             var attached = 0
             // Not within the transaction, in which one that has been read cannot be detached (sqlite.org/lang_detach.html).

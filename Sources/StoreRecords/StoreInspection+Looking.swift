@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Foundation
 internal import Glibc
+internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 

@@ -1,5 +1,6 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 package import SystemPackage
 
 /// A connection to a store file beside the app that uses it, for tools.
@@ -95,10 +96,10 @@ package struct StoreInspection: Sendable {
     }
 
     /// Runs a body with the database.
-    func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
+    package func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
 
     /// Runs a body in a transaction, whole or not at all; a rehearsal is undone at its end.
-    func write<Result>(isRehearsal: Bool = false, _ body: (Database) throws -> Result) throws -> Result {
+    package func write<Result>(isRehearsal: Bool = false, _ body: (Database) throws -> Result) throws -> Result {
         do {
             guard isRehearsal else { return try queue.write(body) }
             return try queue.writeWithoutTransaction { db in

@@ -1,11 +1,11 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
 internal import UbiquityContainers
 
 /// The store's own tables, their version, and the one row of state.
-enum StoreTables {
+package enum StoreTables {
     /// The form of our tables in a store file.
-    static let format = StoreState.format
+    package static let format = StoreState.format
 
     static let statements = [
         "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
@@ -43,7 +43,7 @@ extension StoreTables {
     ///   - keepingFacts: whether it stays known which records are one, and which peers are retired.
     ///   - db: with foreign keys off.
     /// - Throws: GRDB's errors.
-    static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
+    package static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
             let tables =
                 [

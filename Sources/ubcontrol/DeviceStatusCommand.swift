@@ -2,6 +2,7 @@ import ArgumentParser
 import FileCoordination
 import Foundation
 import Rainbow
+internal import StoreInspection
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import StoreInspection
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

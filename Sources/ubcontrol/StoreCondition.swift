@@ -1,3 +1,4 @@
+import StoreInspection
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

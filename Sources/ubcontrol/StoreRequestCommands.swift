@@ -1,4 +1,5 @@
 import ArgumentParser
+import StoreInspection
 import ToolSupport
 import UbiquityStores
 

@@ -1,3 +1,4 @@
+internal import StoreInspection
 import ToolSupport
 import UbiquityContainers
 import UbiquityStores

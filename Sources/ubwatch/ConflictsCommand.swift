@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Rainbow
+import StoreInspection
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

@@ -1,6 +1,10 @@
 import Foundation
 import Testing
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityContainers
 @testable import UbiquityStores
 @testable import ubwatch

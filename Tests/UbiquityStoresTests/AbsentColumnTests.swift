@@ -1,6 +1,8 @@
 import GRDB
 import Testing
 
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A column that a version of the schema adds with a default: it is one thing not to know it, and another to write NULL.

@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
 @testable import UbiquityStores
 
 /// What an app is told and asked as its store changes files.

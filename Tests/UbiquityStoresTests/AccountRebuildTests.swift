@@ -7,6 +7,9 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// An account's file that is made anew at opening, because that is asked for or it cannot be read.

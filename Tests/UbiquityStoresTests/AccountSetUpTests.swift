@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// How a store that follows the account is set up, and what an app can rely on from then on.

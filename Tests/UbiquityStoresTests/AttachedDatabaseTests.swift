@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Tables that lie beside the synced ones, and do not sync.

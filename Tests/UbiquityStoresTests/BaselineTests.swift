@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Baselines: written, joined, and what they make superfluous.

@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What work costs, counted in SQLite's instructions, rows and bytes: it grows with what changes, not with what is there.

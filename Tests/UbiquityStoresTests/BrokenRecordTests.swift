@@ -6,6 +6,9 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Rows that break a CHECK of the app's schema, since merging takes each column from where it was written last.

@@ -1,7 +1,8 @@
 import GRDB
 import Testing
 
-@testable import UbiquityStores
+@testable import StoreFormat
+@testable import StoreRecords
 
 /// What a column makes of a value, in SQL that stores nothing.
 struct ColumnAffinityTests {

@@ -3,7 +3,8 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
-@testable import UbiquityStores
+@testable import StoreExchange
+@testable import StoreFormat
 
 /// Where files lie, and which of them a store cares for.
 struct ContentLayoutTests {

@@ -2,6 +2,10 @@ import Foundation
 import SystemPackage
 import Testing
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityContainers
 @testable import UbiquityStores
 

@@ -3,6 +3,7 @@ import SystemPackage
 import Testing
 import Waiting
 
+@testable import StoreFormat
 @testable import UbiquityStores
 
 /// A store where GRDB takes a database.

@@ -5,6 +5,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What of a store goes with its content's epoch, and what a store of a later epoch begins with.

@@ -1,12 +1,16 @@
 import Dispatch
 import Foundation
 import GRDB
+internal import StoreInspection
 import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Removing files of this device.

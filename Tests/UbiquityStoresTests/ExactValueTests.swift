@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Values that SQL takes for equal, and that are not: each device has them bit by bit as they were written.

@@ -2,6 +2,9 @@ import GRDB
 import Testing
 import UbiquityTesting
 
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Random saves of devices that read each other now and then: what is shown by exclusive rules depends on nothing but what was written.

@@ -2,7 +2,8 @@ import GRDB
 import Testing
 import UbiquityTesting
 
-@testable import UbiquityStores
+@testable import StoreFormat
+@testable import StoreRecords
 
 /// Uniqueness rules that say nothing, or what cannot be.
 struct ExclusiveRefusalTests {

@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Baselines that have their hash, and hold what no store has written.

@@ -3,6 +3,7 @@ import GRDB
 import Testing
 import UbiquityTesting
 
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Places in ordered lists.

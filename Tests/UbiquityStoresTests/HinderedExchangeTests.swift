@@ -6,6 +6,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What one row, one file or one directory must not hold up: everybody else's exchange.

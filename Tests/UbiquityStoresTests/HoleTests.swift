@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What knowledge with holes says, and what it does not.

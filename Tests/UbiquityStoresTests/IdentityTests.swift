@@ -6,6 +6,10 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A peer's identifier is never used again: copies and old backups of a store take new ones, and nothing is lost.

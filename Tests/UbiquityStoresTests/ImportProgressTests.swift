@@ -5,6 +5,8 @@ import Testing
 import UbiquityContainers
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Imports in batches, and what is told of them.

@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// The import's transaction by itself, without the engine that publishes before it.

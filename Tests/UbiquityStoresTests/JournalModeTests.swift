@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A store whose file lies alone while nobody writes to it.

@@ -3,6 +3,9 @@ import GRDB
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What a store remembers of the logs that it has taken in and published.

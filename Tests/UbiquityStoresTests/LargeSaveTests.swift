@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Saves of many megabytes: several logs of one stamp, which others join together.

@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Lives that nobody can have lived, and those that somebody has.

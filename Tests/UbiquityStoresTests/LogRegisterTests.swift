@@ -4,7 +4,8 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
-@testable import UbiquityStores
+@testable import StoreFormat
+@testable import StoreRecords
 
 /// Which logs of a listing a store does not know.
 struct LogRegisterTests {

@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A device loses its store file, and what it wrote before comes back to it by a baseline alone.

@@ -3,6 +3,9 @@ import GRDB
 import Testing
 import UbiquityTesting
 
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// The key-value table of every store.

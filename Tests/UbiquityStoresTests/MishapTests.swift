@@ -6,6 +6,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
 @testable import UbiquityStores
 
 /// What befalls a container in the middle of each operation of a store.

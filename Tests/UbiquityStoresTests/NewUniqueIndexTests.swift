@@ -4,6 +4,9 @@ import SystemPackage
 import Testing
 import UbiquityTesting
 
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A migration that makes a uniqueness rule where this device has records with equal values.

@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Database files that somebody has open.

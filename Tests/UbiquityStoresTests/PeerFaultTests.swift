@@ -7,6 +7,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Whatever lies in the place of one peer's directory harms that peer alone, and is listed.

@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What a newcomer reads of a content, a rebuild accepts: the baselines that can be joined, together, and the logs beside them.

@@ -2,7 +2,8 @@ import Foundation
 import SystemPackage
 import Testing
 
-@testable import UbiquityStores
+@testable import StoreFormat
+@testable import StoreRecords
 
 /// Records as JSON and as CSV, without a store.
 struct RecordFormatTests {

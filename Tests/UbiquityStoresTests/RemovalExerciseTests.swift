@@ -1,10 +1,13 @@
 import Foundation
 import GRDB
+internal import StoreInspection
 import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// The exercises of removing everything: in every way, with several devices, and with one that is off meanwhile.

@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Peers that nobody expects back: what no longer waits for them, and what becomes of them when they are back after all.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import UbiquityStores
+@testable import StoreRecords
 
 /// What of a statement is written to the log.
 struct SQLTraceTests {

@@ -4,6 +4,8 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What an exchange asks of the file system, however many peers and logs there are.

@@ -5,6 +5,9 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Changes of a schema that a store with content cannot carry: each is refused by name, before a byte of the store changes.

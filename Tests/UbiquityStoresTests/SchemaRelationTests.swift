@@ -3,6 +3,9 @@ import SystemPackage
 import Testing
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Records that are one, or not shown, go to a newer version of the schema with the others.

@@ -3,6 +3,7 @@ import GRDB
 import SystemPackage
 import UbiquityContainers
 
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// An address book in three versions.

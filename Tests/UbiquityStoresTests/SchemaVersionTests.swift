@@ -5,6 +5,10 @@ import Testing
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Stores with content go to newer versions of the app's schema, each device in its own time.

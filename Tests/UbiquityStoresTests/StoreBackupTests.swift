@@ -6,6 +6,10 @@ import Testing
 import UbiquityContainers
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Backups of a store's file, and what putting one back comes to.

@@ -3,6 +3,8 @@ import GRDB
 import SystemPackage
 import Testing
 
+@testable import StoreInspection
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What a look at a store file finds; the tests of the tools look at the container beside it.

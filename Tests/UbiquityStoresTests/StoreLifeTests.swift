@@ -1,6 +1,7 @@
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
 @testable import UbiquityStores
 
 /// The state machine of a store's life: every state that can be reached with two accounts, every event in it, and every pair of events in both orders.

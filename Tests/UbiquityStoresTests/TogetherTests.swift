@@ -2,6 +2,8 @@ import GRDB
 import Testing
 import UbiquityTesting
 
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// Columns that belong together.

@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import StoreExchange
+@testable import StoreFormat
 @testable import UbiquityStores
 
 /// What becomes of a store when its container, or its content, is gone; and pausing it.

@@ -1,18 +1,26 @@
 internal import Dispatch
 internal import Foundation
 internal import GRDB
+package import StoreFormat
+internal import StoreRecords
 internal import Synchronization
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Reads baselines defensively: anybody may have put the file there, or damaged it.
 ///
 /// Its connection cannot write, runs no function that a schema names (sqlite.org/pragma.html#pragma_trusted_schema), and reads nothing before the schema is
 /// known to be, word for word, that of a baseline.
-struct BaselineReader {
-    let layout: ContentLayout
-    let contentName: String
-    let epoch: Int64
+package struct BaselineReader {
+    package let layout: ContentLayout
+    package let contentName: String
+    package let epoch: Int64
+
+    package init(layout: ContentLayout, contentName: String, epoch: Int64) {
+        self.layout = layout
+        self.contentName = contentName
+        self.epoch = epoch
+    }
 
     /// Reads what a baseline says of itself.
     ///
@@ -21,7 +29,7 @@ struct BaselineReader {
     ///   - clock: the highest stamp seen so far.
     /// - Returns: its header.
     /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
-    func header(of id: BaselineID, clock: HybridTime) throws -> BaselineHeader {
+    package func header(of id: BaselineID, clock: HybridTime) throws -> BaselineHeader {
         try open(id) { db in
             let header = try readHeader(db)
             guard header.peer == id.peer, header.sequence == id.name.sequence else {
@@ -42,7 +50,7 @@ struct BaselineReader {
     ///   - id: the baseline.
     ///   - header: what it says of itself.
     /// - Throws: `LogFault`, or `Errno`.
-    func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
+    package func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
         // Both go through the whole file, and take about as long: of a file that is damaged the first says more than the second.
         let found = Mutex<[Int: any Error]>([:])
         DispatchQueue.concurrentPerform(iterations: 2) { part in
@@ -117,7 +125,7 @@ struct BaselineReader {
     ///   - header: what it says of itself.
     ///   - body: gets each log.
     /// - Throws: `LogFault`, or `Errno`.
-    func forEachLog(of id: BaselineID, _ header: BaselineHeader, _ body: (PeerIdentifier, LogFileName) -> Void) throws {
+    package func forEachLog(of id: BaselineID, _ header: BaselineHeader, _ body: (PeerIdentifier, LogFileName) -> Void) throws {
         try open(id) { db in
             let rows = try Row.fetchCursor(db, sql: "SELECT peer, sequence, hash FROM log")
             while let row = try rows.next() {

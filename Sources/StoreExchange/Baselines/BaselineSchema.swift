@@ -1,12 +1,14 @@
+internal import StoreFormat
+
 /// The tables of a baseline: an SQLite image that is made for the purpose, which any program can read (see <doc:BaselineFormat>).
 ///
 /// No table has an index, for a baseline is read from end to end; its rows stand in the order of their keys. Columns have no types, so that values are as they
 /// were.
-enum BaselineSchema {
+package enum BaselineSchema {
     /// `PRAGMA application_id`: “UbLn”.
     static let applicationID = 0x5562_4C6E
     /// `PRAGMA user_version`: the form of the tables.
-    static let format = 1
+    package static let format = 1
 
     static let common = [
         "CREATE TABLE baseline (content TEXT, epoch INTEGER, peer TEXT, sequence INTEGER, schema TEXT, created REAL, clock INTEGER)",

@@ -1,15 +1,24 @@
-internal import Foundation
+package import Foundation
 internal import GRDB
-internal import SystemPackage
+package import StoreFormat
+package import StoreRecords
+package import SystemPackage
 internal import UbiquityContainers
 
 /// Writes what a store holds as a baseline.
-struct BaselineWriter {
+package struct BaselineWriter {
     /// The store's SQLite file.
-    let store: FilePath
-    let shapes: [TableShape]
-    let schemaVersion: String
-    let now: Date
+    package let store: FilePath
+    package let shapes: [TableShape]
+    package let schemaVersion: String
+    package let now: Date
+
+    package init(store: FilePath, shapes: [TableShape], schemaVersion: String, now: Date) {
+        self.store = store
+        self.shapes = shapes
+        self.schemaVersion = schemaVersion
+        self.now = now
+    }
 
     /// Writes a draft from one snapshot of the store.
     ///
@@ -20,7 +29,7 @@ struct BaselineWriter {
     ///   - sequence: the baseline's number.
     /// - Returns: what it holds; nil where the store has changes that are not published, which no other peer's knowledge could name.
     /// - Throws: GRDB's errors.
-    func write(to draft: FilePath, sequence: Int64) throws -> Knowledge? {
+    package func write(to draft: FilePath, sequence: Int64) throws -> Knowledge? {
         var configuration = Configuration()
         configuration.prepareDatabase { db in
             // Nobody has seen the file: after a crash it is begun anew.

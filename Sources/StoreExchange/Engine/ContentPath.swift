@@ -1,5 +1,6 @@
 public import Foundation
-internal import SystemPackage
+internal import StoreFormat
+package import SystemPackage
 public import UbiquityContainers
 
 extension StoreOptions {
@@ -22,10 +23,10 @@ extension StoreOptions {
     }
 
     /// What the content is called in states, logs and lists: its path below `CoreData`.
-    var content: String { contentPath.map { $0.components.dropFirst().map(\.string).joined(separator: "/") } ?? contentName }
+    package var content: String { contentPath.map { $0.components.dropFirst().map(\.string).joined(separator: "/") } ?? contentName }
 
     /// What is wrong with a place for a content, or nil.
-    static func fault(inContentPath path: FilePath) -> String? {
+    package static func fault(inContentPath path: FilePath) -> String? {
         let names = path.components
         guard path.isRelative, names.count > 1, names.first?.string == UbiquityContainer.storesName else {
             return "does not lie below the container's CoreData, where alone stores are told from items"

@@ -1,18 +1,19 @@
-internal import SystemPackage
+internal import StoreRecords
+package import SystemPackage
 internal import UbiquityContainers
 
 /// The right to exchange for a store, which one process of a device has at a time; it ends with the process.
 ///
 /// Two locks make a turnstile: whoever wants the right takes the turn first, keeps it while waiting for the right, and lets go of the turn with it. So those that
 /// wait come one after the other, the holder sees that somebody waits, and whoever lets go in between two batches comes after those.
-final class ExchangeLease {
+package final class ExchangeLease {
     private let lock: FileLock
     private let turn: FilePath
 
     private init(_ lock: FileLock, turn: FilePath) { (self.lock, self.turn) = (lock, turn) }
 
     /// The lock of a store file, whose text names the process that has it.
-    static func lock(of file: FilePath) -> FilePath { FilePath(file.string + "-exchange") }
+    package static func lock(of file: FilePath) -> FilePath { FilePath(file.string + "-exchange") }
 
     /// Takes the right.
     ///
@@ -22,7 +23,7 @@ final class ExchangeLease {
     ///   - isCancelled: asked meanwhile; true ends the wait.
     /// - Returns: the right, or nil where another process has it still.
     /// - Throws: `UbiquitousStoreError` where a lock's file cannot be made or opened.
-    static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> ExchangeLease? {
+    package static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> ExchangeLease? {
         let deadline = ContinuousClock.now + limit
         let turnFile = FilePath(file.string + "-turn-exchange")
         guard let turn = try StoreLock.take(turnFile, within: limit, unless: isCancelled) else { return nil }

@@ -1,26 +1,27 @@
 internal import Foundation
-internal import SystemPackage
-internal import UbiquityContainers
+internal import StoreRecords
+package import SystemPackage
+package import UbiquityContainers
 
 /// Which file a store used last, over launches: so that an app hears at opening that the account, or the container, is another than when it was closed.
 ///
 /// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and one with the container, which earlier versions did not write. Where it is lost nothing is
 /// told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
-struct LastPlace {
+package struct LastPlace {
     /// What was noted.
-    struct Note: Equatable {
-        var place: StoreTransition.Place
+    package struct Note: Equatable {
+        package var place: StoreTransition.Place
         /// The container that the app named; nil where nothing says.
-        var container: ContainerIdentifier?
+        package var container: ContainerIdentifier?
     }
 
     private let file: FilePath
 
     /// - Parameter store: the path that the app gave its store.
-    init(of store: FilePath) { file = StoreFile.supportDirectory(of: store).appending("\(store.lastComponent!.string)-place") }
+    package init(of store: FilePath) { file = StoreFile.supportDirectory(of: store).appending("\(store.lastComponent!.string)-place") }
 
     /// What was noted; nil where the store has not been open, or the note cannot be read.
-    var note: Note? {
+    package var note: Note? {
         guard let bytes = FileManager.default.contents(atPath: file.string), bytes.count < 1000 else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map { $0.split(separator: " ", maxSplits: 1) }
         guard let words = lines.first, let place = Self.place(words) else { return nil }
@@ -39,7 +40,7 @@ struct LastPlace {
     }
 
     /// Notes which file is in use, of which container.
-    func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
+    package func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
         let line: String
         switch place {
         case .local: line = "local"

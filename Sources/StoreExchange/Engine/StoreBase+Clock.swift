@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 
 extension StoreBase {
     /// How far beyond the wall's time a clock is taken over: a clock that is more than that ahead is wrong, and stays where it is.
@@ -9,7 +11,7 @@ extension StoreBase {
     ///
     /// - Parameter other: the file that was in use until now: its content is known to the person who saves here next.
     /// - Throws: GRDB's errors.
-    func takeClock(of other: StoreBase) async throws {
+    package func takeClock(of other: StoreBase) async throws {
         let seen = try await other.pool.read { db in try StoreState.read(db).clock }
         let limit = HybridTime(sealer.now().addingTimeInterval(Self.patience))
         try await pool.write { db in

@@ -1,29 +1,44 @@
-internal import Foundation
-internal import GRDB
-internal import Logging
+package import Foundation
+package import GRDB
+package import Logging
+internal import StoreFormat
+package import StoreRecords
 internal import Synchronization
-internal import SystemPackage
+package import SystemPackage
 internal import TreeWatching
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// What stays as it is while a store is open, whichever file it uses.
-struct StoreContext: Sendable {
-    let options: StoreOptions
-    let schema: SyncedSchema
-    let now: @Sendable () -> Date
-    let files: any FileLayer
-    var logger = Logger.ubiquity
+package struct StoreContext: Sendable {
+    package let options: StoreOptions
+    package let schema: SyncedSchema
+    package let now: @Sendable () -> Date
+    package let files: any FileLayer
+    package var logger = Logger.ubiquity
     /// Whether nothing is to be written or exchanged.
-    var isReadOnly = false
-    var notices = Broadcast<StoreNotice>()
-    let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
+    package var isReadOnly = false
+    package var notices = Broadcast<StoreNotice>()
+    package let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
+
+    package init(
+        options: StoreOptions, schema: SyncedSchema, now: @escaping @Sendable () -> Date, files: any FileLayer, logger: Logger = Logger.ubiquity,
+        isReadOnly: Bool = false, notices: Broadcast<StoreNotice> = Broadcast<StoreNotice>()
+    ) {
+        self.options = options
+        self.schema = schema
+        self.now = now
+        self.files = files
+        self.logger = logger
+        self.isReadOnly = isReadOnly
+        self.notices = notices
+    }
 }
 
 /// One SQLite file in use beneath a store, and what moves logs between it and the container.
-final class StoreBase: Sendable {
-    let file: StoreFile
-    let sealer: Sealer
-    let engine: StoreEngine
+package final class StoreBase: Sendable {
+    package let file: StoreFile
+    package let sealer: Sealer
+    package let engine: StoreEngine
     /// What runs the engine, and whether anything is to.
     private struct Running {
         var runner: StoreRunner?
@@ -32,10 +47,10 @@ final class StoreBase: Sendable {
         var isStarting = false
     }
     private let running = Mutex(Running())
-    var runner: StoreRunner? { running.withLock { $0.runner } }
+    package var runner: StoreRunner? { running.withLock { $0.runner } }
     /// Whether it was told to exchange no longer.
-    var isHalted: Bool { running.withLock { $0.isWanted == false } }
-    var pool: any DatabaseWriter { file.pool }
+    package var isHalted: Bool { running.withLock { $0.isWanted == false } }
+    package var pool: any DatabaseWriter { file.pool }
 
     private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
         self.file = file
@@ -56,7 +71,7 @@ final class StoreBase: Sendable {
     ///   - copying: told how far the copy of an existing database has come.
     /// - Returns: the file; nothing runs yet.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
-    static func open(
+    package static func open(
         _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, plain: FilePath?, _ context: StoreContext,
         copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
@@ -69,7 +84,7 @@ final class StoreBase: Sendable {
     }
 
     /// What goes with an open file.
-    static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
+    package static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
         let (options, schema) = (context.options, context.schema)
         let state = try await file.pool.read { db in try StoreState.read(db) }
         let sealer = Sealer(
@@ -83,7 +98,7 @@ final class StoreBase: Sendable {
     }
 
     /// Exchanges by itself from now on, unless it has been halted before.
-    func begin() async {
+    package func begin() async {
         try? await engine.start()
         try? await run(unlessHalted: true)
     }
@@ -91,7 +106,7 @@ final class StoreBase: Sendable {
     /// Exchanges by itself from now on.
     ///
     /// It looks at the container's file system, which may be a slow one; ``halt()`` meanwhile is heeded.
-    func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
+    package func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
         let (engine, directory) = (engine, file.path.removingLastComponent())
         let starts = running.withLock { running in
             if unlessHalted, running.isWanted == false { return false }
@@ -120,7 +135,7 @@ final class StoreBase: Sendable {
     }
 
     /// Exchanges no longer by itself, until it is run again.
-    func halt() {
+    package func halt() {
         running.withLock { running in
             running.isWanted = false
             running.runner?.cancel()
@@ -129,25 +144,25 @@ final class StoreBase: Sendable {
     }
 
     /// Halts, and returns when nothing runs any more.
-    func stop() async {
+    package func stop() async {
         let runner = runner
         halt()
         await runner?.stop()
     }
 
     /// Does what an app wants done on the writer's queue, of which no pragma makes saves less durable.
-    func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard let durability = file.durability else { return try body() }
         return try durability.watching(body)
     }
 
     /// Makes what is committed durable.
-    func syncWriteAheadLog() throws {
+    package func syncWriteAheadLog() throws {
         try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
     }
 
     /// Seals what is noted; whether records are marked by that.
-    func seal(_ db: Database) throws -> Bool {
+    package func seal(_ db: Database) throws -> Bool {
         let isSealed = try sealer.seal(db) != nil
         Waypoint.saveSealed.pass()
         return try isSealed && RelatedTables.hasUnresolved(file.shapes, db)
@@ -156,12 +171,12 @@ final class StoreBase: Sendable {
     /// Finds out what marked records show.
     ///
     /// The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
-    func resolve() { _ = try? file.resolve(by: sealer) }
+    package func resolve() { _ = try? file.resolve(by: sealer) }
 
     /// Seals what GRDB's own ways of writing leave, in a transaction of its own.
     ///
     /// Where that fails, or the body has left a transaction open, the notes are sealed before anything goes out or comes in.
-    func sealNoted(_ db: Database) {
+    package func sealNoted(_ db: Database) {
         guard !db.isInsideTransaction, (try? sealer.hasNotes(db)) == true else { return }
         try? db.inTransaction(.immediate) {
             _ = try seal(db)
@@ -172,7 +187,7 @@ final class StoreBase: Sendable {
     /// Finds out what marked records show, outside of the database's threads.
     ///
     /// An app's election runs on another thread than the caller's, which may be the main one: GRDB does what is waited for on the thread that waits.
-    func resolveSealed() {
+    package func resolveSealed() {
         if sealer.elections.isEmpty {
             resolve()
         } else {

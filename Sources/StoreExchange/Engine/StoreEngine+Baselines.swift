@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+package import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -238,7 +240,7 @@ extension StoreEngine {
     }
 
     /// Publishes, and writes a baseline.
-    func rollNow() throws -> Int64? {
+    package func rollNow() throws -> Int64? {
         var sequence: Int64?
         var isPlaced = false
         try leased { _ in
@@ -389,7 +391,7 @@ extension Knowledge {
     ///   - orIsEqual: what is said of one that is the same.
     ///   - all: what holds both.
     /// - Returns: whether it does.
-    func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
+    package func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
         if self == other { return orIsEqual }
         let isWhole = holes.allSatisfy { peer, positions in
             positions.allSatisfy { other.holes[peer]?.contains($0) == true || other.sequence(of: peer) < $0.sequence }

@@ -1,6 +1,8 @@
 internal import Foundation
 internal import GRDB
-internal import UbiquityContainers
+internal import StoreFormat
+internal import StoreRecords
+package import UbiquityContainers
 
 // Whether a store holds what the container says there is: asked of the container itself, not of what was seen of it last.
 extension StoreEngine {
@@ -9,7 +11,7 @@ extension StoreEngine {
     /// - Parameter peer: the peer; nil for all.
     /// - Returns: whether it does.
     /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
-    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
+    package func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
         var isThere = false
         try leased { _ in isThere = true }
         guard isThere else { throw suspension }
@@ -31,7 +33,7 @@ extension StoreEngine {
     ///
     /// - Returns: whether nothing more is to be waited for.
     /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; `Errno`, or GRDB's errors.
-    func hasGathered() throws -> Bool {
+    package func hasGathered() throws -> Bool {
         if try isCaughtUp(to: nil) { return true }
         let limit = now().addingTimeInterval(-60)
         let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }

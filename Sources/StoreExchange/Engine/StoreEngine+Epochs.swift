@@ -1,4 +1,6 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -7,7 +9,7 @@ extension StoreEngine {
     ///
     /// - Returns: what was done here.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
-    func removeContent() throws -> ContentRemoval {
+    package func removeContent() throws -> ContentRemoval {
         var removal: ContentRemoval?
         try leased { state in
             let knowledge = try file.pool.write { db in
@@ -82,7 +84,7 @@ extension StoreEngine {
     }
 
     /// Removes the files of ended epochs, as far as that is possible; it is nobody's failure where it is not.
-    func removeEnded() {
+    package func removeEnded() {
         guard epoch > 1, !isPaused, suspended == nil else { return }
         try? EndedEpochs(layout: layout, files: files, own: peer).remove(below: epoch)
     }
@@ -114,7 +116,7 @@ extension StoreFile {
     /// Removes every record with all that is known of it, and what was to go out or to be taken over, in the transaction of ``importing(_:)``.
     ///
     /// The numbers of tables and peers stay, and the app's local tables.
-    func empty(_ db: Database) throws {
+    package func empty(_ db: Database) throws {
         try Capture.suspended(db) { try StoreTables.clearContent(shapes, keepingFacts: false, db) }
         let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]
         for table in tables.map({ "ubiquity_\($0)" }) where try db.tableExists(table) {

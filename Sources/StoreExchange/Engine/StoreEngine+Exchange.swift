@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import Synchronization
 internal import SystemPackage
 internal import UbiquityContainers

@@ -1,14 +1,16 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+package import StoreFormat
+package import StoreRecords
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// What a peer has said of itself last.
-struct PeerReceipt {
+package struct PeerReceipt {
     /// The highest number of its receipts; 0 for none.
-    var number: Int64
+    package var number: Int64
     /// The newest that can be read; nil for none.
-    var receipt: Receipt?
+    package var receipt: Receipt?
 }
 
 extension ContentLayout {
@@ -20,7 +22,7 @@ extension ContentLayout {
     ///   - files: the file system.
     /// - Returns: the receipts, by peer.
     /// - Throws: `Errno`.
-    func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
+    package func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
         let directories = PeerDirectories(layout: self, files: files)
         for name in try files.namesIfThere(in: directory) {
@@ -56,7 +58,7 @@ extension StorePeer {
     ///   - author: whose logs count that it has not read; nil for all.
     ///   - db: the store.
     /// - Throws: GRDB's errors.
-    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
+    package init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
         let authors = try StoreKnowledge.peers(db).all.filter { author == nil || $0.peer == author }
         let stated = newest.receipt?.stated ?? Knowledge()
         self.init(
@@ -88,7 +90,7 @@ extension StoreEngine {
     }
 
     /// The other peers of the content.
-    func peers() throws -> [StorePeer] {
+    package func peers() throws -> [StorePeer] {
         let receipts = try receipts()
         return try file.pool.read { db in
             let facts = try Retirements.all(db)
@@ -102,7 +104,7 @@ extension StoreEngine {
     ///   - peer: the peer.
     ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
     /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `suspended` where the container is gone; GRDB's errors.
-    func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
+    package func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
         var isPlaced = false
         try leased { state in
             isPlaced = true
@@ -145,7 +147,7 @@ extension Retirements {
     ///   - awaits: what this store waits for.
     ///   - db: in a transaction.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
-    static func retire(
+    package static func retire(
         _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile],
         _ db: Database
     ) throws {

@@ -1,5 +1,7 @@
 internal import GRDB
 internal import GRDBSQLite
+internal import StoreFormat
+internal import StoreRecords
 internal import UbiquityContainers
 
 // What can be read of a content: the baselines that this store can join, and the logs that lie beside them. A newcomer reads it step by step; a rebuild

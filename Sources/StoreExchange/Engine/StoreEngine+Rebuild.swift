@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -11,7 +13,7 @@ extension StoreEngine {
     ///
     /// - Throws: `UbiquitousStoreError` with `contentIncomplete` where the content does not hold all that the store does, and with `suspended` where there is
     ///   none; the store is as it was.
-    func rebuild() throws {
+    package func rebuild() throws {
         try settle()
         let began = ContinuousClock.now
         var isDone = false
@@ -64,7 +66,7 @@ extension StoreEngine {
     ///
     /// - Returns: false also where the container is not there.
     /// - Throws: `Errno`, or GRDB's errors.
-    func isHeldByContent() throws -> Bool {
+    package func isHeldByContent() throws -> Bool {
         let (state, logs, register) = try file.pool.read { db in
             let state = try StoreState.read(db)
             let peers = try StoreKnowledge.peers(db)

@@ -1,4 +1,6 @@
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import UbiquityContainers
 
 extension StoreRequest {
@@ -57,7 +59,7 @@ extension StoreEngine {
     }
 
     /// Lets nothing go out or in from now on, or everything again.
-    func setPaused(_ paused: Bool) throws {
+    package func setPaused(_ paused: Bool) throws {
         guard container != nil else {
             throw UbiquitousStoreError(
                 .unsupported,

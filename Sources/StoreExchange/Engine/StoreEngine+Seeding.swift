@@ -1,9 +1,11 @@
 internal import GRDB
+internal import StoreFormat
+package import StoreRecords
 internal import SystemPackage
 
 extension StoreEngine {
     /// Where a seeding is to go on; nil where it is complete.
-    func pendingSeed(_ token: String, source: String?) throws -> PendingSeed? {
+    package func pendingSeed(_ token: String, source: String?) throws -> PendingSeed? {
         try file.pool.read { db in try PendingSeed.read(token, source: source, db) }
     }
 
@@ -14,7 +16,7 @@ extension StoreEngine {
     ///   - before: how far it had come.
     /// - Returns: how far it has come; nil where another device has completed it.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
-    func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
+    package func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
         // With a place in the container, if it can have one: else the rows wait for it.
         if try file.pool.read({ db in try !StoreState.read(db).attached || Adopter.progress(db) != nil }) { try takeOver() }
         let pending = try locked {
@@ -31,5 +33,5 @@ extension StoreEngine {
     }
 
     /// Makes what is committed durable: a commit alone does not sync the write-ahead log (sqlite.org/pragma.html#pragma_synchronous).
-    func sync() throws { try publisher.syncWriteAheadLog() }
+    package func sync() throws { try publisher.syncWriteAheadLog() }
 }

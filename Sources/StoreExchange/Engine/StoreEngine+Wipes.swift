@@ -1,4 +1,6 @@
 internal import GRDB
+internal import StoreFormat
+package import StoreRecords
 internal import UbiquityContainers
 
 extension StoreEngine {
@@ -13,7 +15,7 @@ extension StoreEngine {
     }
 
     /// Settles; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
-    func settleByPolicy() async throws {
+    package func settleByPolicy() async throws {
         do {
             try settle()
         } catch let error as UbiquitousStoreError where error.code == .suspended {
@@ -56,7 +58,7 @@ extension StoreEngine {
     ///   - answer: what was said.
     ///   - asked: the request that says so; nil where the app does.
     /// - Throws: what stands in the way.
-    func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
+    package func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
         if answer != .wait { log.transition("the content is gone, and the answer to that is: \(answer)") }
         switch answer {
         case .wait: break

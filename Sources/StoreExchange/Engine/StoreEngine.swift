@@ -1,31 +1,33 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+package import StoreRecords
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Moves logs between a store and its container: publishes what is sealed, joins what is ready.
 ///
 /// Its state is only what can be found again: the store file and the container hold the truth.
-actor StoreEngine {
-    let file: StoreFile
+package actor StoreEngine {
+    package nonisolated let file: StoreFile
     /// The content's container; nil of a file for which nothing goes out or in.
-    let container: UbiquityContainer?
+    package nonisolated let container: UbiquityContainer?
     let layout: ContentLayout
     private let marks: PathPrefix?
-    let contentName: String
+    package nonisolated let contentName: String
     let sealer: Sealer
     private(set) var notices: Broadcast<StoreNotice>
     let progress: Broadcast<ImportProgress>
     let log: StoreLog
-    let files: any FileLayer
+    package nonisolated let files: any FileLayer
     let conflictRetention: ConflictRetention
     let now: @Sendable () -> Date
     let coalescing: Coalescing?
     private let executor: any SerialExecutor
 
-    var peer: PeerIdentifier
+    package var peer: PeerIdentifier
     var epoch: Int64 = 1
     var suspended: ContainerAttachment.Reason?
     /// Whether somebody wants nothing to go out or in.
@@ -76,7 +78,7 @@ actor StoreEngine {
     /// When logs that wait for more are to go out; what an earlier process left goes out at once.
     var closing: ContinuousClock.Instant? = .now
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(_ context: StoreContext, in container: UbiquityContainer?, file: StoreFile, sealer: Sealer, state: StoreState) {
         self.file = file
@@ -110,14 +112,14 @@ actor StoreEngine {
     ///
     /// A store that had its place and does not find it is suspended; nothing is made then. Where another process exchanges for this store
     /// there is nothing to do.
-    func start() throws {
+    package func start() throws {
         try leased(waiting: false) { state in
             publisher.removeDrafts(of: state.peer, epoch: state.epoch)
         }
     }
 
     /// Tells other observers from now on, for the file is in use now.
-    func tell(_ notices: Broadcast<StoreNotice>) {
+    package func tell(_ notices: Broadcast<StoreNotice>) {
         self.notices = notices
         if let suspended { notices.post(.didSuspend(suspended)) }
     }
@@ -244,7 +246,7 @@ actor StoreEngine {
     /// Exchanges without anybody who waits: a failure stands in the status, and the next reason to exchange tries again.
     ///
     /// - Returns: whether it went well.
-    func exchangeInBackground() -> Bool {
+    package func exchangeInBackground() -> Bool {
         do {
             try exchange()
             try fulfilRequest()
@@ -277,14 +279,14 @@ actor StoreEngine {
     }
 
     /// Takes over what was in the tables before they were synced, as far as that can be done now.
-    func takeOver() throws { try leased { _ in } }
+    package func takeOver() throws { try leased { _ in } }
 
     /// Publishes what is sealed or noted, and imports nothing.
-    func publishOnly() throws {
+    package func publishOnly() throws {
         try leased { _ in try publishMakingRoom(all: true) }
     }
 
-    func status() throws -> StoreStatus {
+    package func status() throws -> StoreStatus {
         // A container that cannot be read says nothing; why it cannot, the last exchange has told.
         let others = suspended == nil && container != nil ? (try? active(receipts())) ?? [:] : [:]
         return try file.pool.read { db in

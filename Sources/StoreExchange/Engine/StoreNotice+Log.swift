@@ -1,8 +1,9 @@
+internal import StoreRecords
 internal import UbiquityContainers
 
 extension StoreLog {
     /// Writes what an observer of the store is told.
-    func write(_ notice: StoreNotice, showsContents: Bool) {
+    package func write(_ notice: StoreNotice, showsContents: Bool) {
         switch notice {
         case .didSuspend(let reason):
             transition("suspended: \(ContainerAttachment.detached(reason)); nothing goes out or in, and nothing is deleted")

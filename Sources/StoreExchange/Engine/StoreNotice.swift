@@ -1,5 +1,6 @@
 public import Foundation
 internal import GRDB
+public import StoreRecords
 public import SystemPackage
 public import UbiquityContainers
 

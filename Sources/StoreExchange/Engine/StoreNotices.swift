@@ -1,4 +1,4 @@
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// The notices of a store, for any number of observers.
 ///
@@ -9,7 +9,9 @@ public struct StoreNotices: AsyncSequence, Sendable {
     /// It ends when the store closes, and never fails.
     public typealias Failure = Never
 
-    let broadcast: Broadcast<StoreNotice>
+    package let broadcast: Broadcast<StoreNotice>
+
+    package init(broadcast: Broadcast<StoreNotice>) { self.broadcast = broadcast }
 
     /// Begins to observe, from now on.
     public func makeAsyncIterator() -> AsyncStream<StoreNotice>.Iterator { broadcast.subscribe().makeAsyncIterator() }
@@ -17,7 +19,7 @@ public struct StoreNotices: AsyncSequence, Sendable {
 
 extension Broadcast<StoreNotice> {
     /// Tells every observer.
-    func post(_ notice: StoreNotice) {
+    package func post(_ notice: StoreNotice) {
         post { present in
             func isSuspension(_ notice: StoreNotice) -> Bool { if case .didSuspend = notice { true } else { false } }
             switch notice {

@@ -1,3 +1,5 @@
+package import StoreFormat
+public import StoreRecords
 public import SystemPackage
 internal import UbiquityContainers
 
@@ -77,7 +79,7 @@ extension StoreOptions {
     /// - Parameter other: the identifier beside the options.
     /// - Returns: the identifier; nil for the first container that is declared.
     /// - Throws: `UbiquitousStoreError` with `unsupported` where the two name different ones.
-    func container(or other: String?) throws(UbiquitousStoreError) -> String? {
+    package func container(or other: String?) throws(UbiquitousStoreError) -> String? {
         if let other, let containerIdentifier, other != containerIdentifier {
             throw UbiquitousStoreError(
                 .unsupported,
@@ -90,5 +92,5 @@ extension StoreOptions {
 
 extension StoreOptions {
     /// The files that a store with these options writes to.
-    func writtenFiles(at path: FilePath) -> [FilePath] { [path] + attachedDatabases.filter(\.isWritten).map { PathFacts.absolute($0.path) } }
+    package func writtenFiles(at path: FilePath) -> [FilePath] { [path] + attachedDatabases.filter(\.isWritten).map { PathFacts.absolute($0.path) } }
 }

@@ -1,11 +1,12 @@
 internal import Foundation
+internal import StoreRecords
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers
 
 /// Runs a store's engine whenever there is reason to: a save here, a save by another process, a change in the container.
-final class StoreRunner: Sendable {
+package final class StoreRunner: Sendable {
     private let wakes: AsyncStream<Void>.Continuation
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
@@ -116,9 +117,9 @@ final class StoreRunner: Sendable {
         answering?.cancel()
     }
 
-    func wake() { wakes.yield() }
+    package func wake() { wakes.yield() }
 
-    func cancel() {
+    package func cancel() {
         wakes.finish()
         engine.stopWaiting()
         for watcher in watchers { watcher.close() }

@@ -1,4 +1,6 @@
 public import Foundation
+public import StoreFormat
+public import StoreRecords
 public import UbiquityContainers
 
 /// How a store stands, at one moment.

@@ -44,6 +44,12 @@ public struct StoreTransition: Sendable, Hashable {
     public var removed: StoreLocation
     /// What is in use from then on.
     public var added: StoreLocation
+
+    package init(kind: Kind, removed: StoreLocation, added: StoreLocation) {
+        self.kind = kind
+        self.removed = removed
+        self.added = added
+    }
 }
 
 /// A place of a store, and the file there.
@@ -52,4 +58,9 @@ public struct StoreLocation: Sendable, Hashable {
     public var place: StoreTransition.Place
     /// The SQLite file.
     public var file: FilePath
+
+    package init(place: StoreTransition.Place, file: FilePath) {
+        self.place = place
+        self.file = file
+    }
 }

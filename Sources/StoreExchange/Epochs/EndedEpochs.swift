@@ -1,3 +1,4 @@
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -5,7 +6,7 @@ internal import UbiquityContainers
 ///
 /// A log that nobody who ended its epoch had taken in stays until its author has set it aside, which shows in that the author has its place in a
 /// later epoch. Of an identifier with several branches all stay while one of them lies on none that they had taken in. Only names of ours are removed, and no symbolic link is followed.
-struct EndedEpochs {
+package struct EndedEpochs {
     let layout: ContentLayout
     let files: any FileLayer
     /// Whose store this is: what it had to set aside, it has.
@@ -62,7 +63,7 @@ struct EndedEpochs {
     }
 
     /// What lies beside the logs, and which names there are ours.
-    static let folders: [(String, @Sendable (String) -> Bool)] = [
+    package static let folders: [(String, @Sendable (String) -> Bool)] = [
         ("values", { ContentHash(hexadecimal: $0) != nil }),
         ("baselines", { BaselineName($0) != nil }),
         ("receipts", { Receipt.number(ofFile: $0) != nil }),

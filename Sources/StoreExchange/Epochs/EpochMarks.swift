@@ -1,15 +1,16 @@
-internal import SystemPackage
-internal import UbiquityContainers
+internal import StoreFormat
+package import SystemPackage
+package import UbiquityContainers
 
 /// The marks of a content's epochs, as a listing of `epochs/` found them.
-struct EpochMarks {
+package struct EpochMarks {
     private let layout: ContentLayout
     private let files: any FileLayer
     /// The names of the marks, by epoch.
     let names: [Int64: [String]]
 
     /// Lists the marks; none where there is no such directory.
-    init(of layout: ContentLayout, files: any FileLayer) throws(Errno) {
+    package init(of layout: ContentLayout, files: any FileLayer) throws(Errno) {
         self.layout = layout
         self.files = files
         var names: [Int64: [String]] = [:]
@@ -20,7 +21,7 @@ struct EpochMarks {
     }
 
     /// The epoch that the marks say is present; 0 where there are none.
-    var present: Int64 { names.keys.max() ?? 0 }
+    package var present: Int64 { names.keys.max() ?? 0 }
 
     /// What those had taken in of an epoch who ended it, together: two marks of one number are one epoch.
     ///

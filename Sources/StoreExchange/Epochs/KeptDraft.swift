@@ -1,3 +1,4 @@
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 

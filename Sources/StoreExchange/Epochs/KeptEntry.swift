@@ -1,4 +1,6 @@
 public import Foundation
+internal import StoreFormat
+internal import StoreRecords
 internal import UbiquityContainers
 
 /// What was set aside of a store's content, with the reason: `entry.json` of a directory below `kept` in the device home.

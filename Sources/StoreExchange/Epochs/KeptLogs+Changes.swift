@@ -1,3 +1,6 @@
+internal import StoreFormat
+internal import StoreRecords
+
 extension KeptLogs {
     /// What a kept log says, for people.
     package struct Changes: Sendable, Encodable {

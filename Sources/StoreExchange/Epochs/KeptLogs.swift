@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+package import StoreFormat
 internal import SystemPackage
 package import UbiquityContainers
 

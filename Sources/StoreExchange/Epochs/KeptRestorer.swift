@@ -1,5 +1,7 @@
 package import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 

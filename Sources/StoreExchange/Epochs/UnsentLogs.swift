@@ -1,7 +1,9 @@
 internal import Foundation
 internal import GRDB
+package import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Sets aside what a store had not sent when its epoch ended, in the transaction that empties the store.
 ///
@@ -138,7 +140,7 @@ struct UnsentLogs {
 
 extension LogFile {
     /// The large values that it names, and the peers under whose identifiers they may lie.
-    var largeValues: [LargeValue: [PeerIdentifier]] {
+    package var largeValues: [LargeValue: [PeerIdentifier]] {
         get throws {
             var values: [LargeValue: [PeerIdentifier]] = [:]
             let contents = try LogBody.decode(self)

@@ -1,4 +1,6 @@
-internal import SystemPackage
+internal import StoreFormat
+internal import StoreRecords
+package import SystemPackage
 internal import UbiquityContainers
 
 /// The logs that are there and not taken in yet, as far as listings and changes have told.
@@ -166,7 +168,7 @@ extension ContentInventory {
 
 extension FileLayer {
     /// The names in a directory; none where there is no directory.
-    func namesIfThere(in directory: FilePath) throws(Errno) -> [String] {
+    package func namesIfThere(in directory: FilePath) throws(Errno) -> [String] {
         do {
             return try names(in: directory)
         } catch .noSuchFileOrDirectory {

@@ -1,3 +1,4 @@
+package import StoreFormat
 package import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
@@ -71,12 +72,12 @@ package struct ContentLayout: Hashable, Sendable {
 
     package func baselines(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.baselinesName) }
 
-    func baseline(_ id: BaselineID, epoch: Int64) -> FilePath { baselines(of: id.peer, epoch: epoch).appending(id.name.description) }
+    package func baseline(_ id: BaselineID, epoch: Int64) -> FilePath { baselines(of: id.peer, epoch: epoch).appending(id.name.description) }
 
     /// Where files are written before they get their names; no synchroniser looks there.
     package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.temporaryName) }
 
-    static let baselinesName = "baselines"
-    static let receiptsName = "receipts"
-    static let temporaryName = "tmp.nosync"
+    package static let baselinesName = "baselines"
+    package static let receiptsName = "receipts"
+    package static let temporaryName = "tmp.nosync"
 }

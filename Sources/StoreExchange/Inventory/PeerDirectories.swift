@@ -1,20 +1,26 @@
 internal import Foundation
-internal import SystemPackage
-internal import UbiquityContainers
+internal import StoreRecords
+package import SystemPackage
+package import UbiquityContainers
 
 /// Lists directories of peers, in whose place anything may lie: a link, a file, a directory that this user may not read.
 ///
 /// No link is followed. What cannot be listed is a fault of that peer alone: a ``PeerFault``, which callers note and pass over.
-struct PeerDirectories {
-    let layout: ContentLayout
-    let files: any FileLayer
+package struct PeerDirectories {
+    package let layout: ContentLayout
+    package let files: any FileLayer
+
+    package init(layout: ContentLayout, files: any FileLayer) {
+        self.layout = layout
+        self.files = files
+    }
 
     /// Lists a directory of a peer.
     ///
     /// - Parameter directory: a path below the content's directory.
     /// - Returns: the names in it; none where it is not there.
     /// - Throws: ``PeerFault`` where it cannot be listed; `Errno` where this process cannot list anything now.
-    func names(in directory: FilePath) throws -> [String] {
+    package func names(in directory: FilePath) throws -> [String] {
         guard try isThere(directory) else { return [] }
         return try explained(directory) { () throws(Errno) in try files.namesIfThere(in: directory) }
     }
@@ -24,7 +30,7 @@ struct PeerDirectories {
     /// - Parameter directory: a path below the content's directory.
     /// - Returns: whether it is there.
     /// - Throws: ``PeerFault`` where something else is in its place, or this user may not look; `Errno` where this process cannot look at anything now.
-    func isThere(_ directory: FilePath) throws -> Bool {
+    package func isThere(_ directory: FilePath) throws -> Bool {
         var path = layout.directory
         for component in directory.components.dropFirst(path.components.count) {
             path.append(component)
@@ -49,12 +55,12 @@ struct PeerDirectories {
 }
 
 /// Why a directory of a peer cannot be listed.
-struct PeerFault: Error, Hashable, CustomStringConvertible {
+package struct PeerFault: Error, Hashable, CustomStringConvertible {
     var directory: FilePath
     /// In words, to stand behind the directory's path.
     var reason: String
 
-    var description: String { "\(directory) \(reason)" }
+    package var description: String { "\(directory) \(reason)" }
 }
 
 extension Errno {

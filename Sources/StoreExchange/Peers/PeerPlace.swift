@@ -1,14 +1,21 @@
 internal import Foundation
+package import StoreFormat
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Makes a peer's place in a content: its attachment mark, its directories, and an epoch mark where there is none.
 ///
 /// Each step may be repeated after a crash.
-struct PeerPlace {
-    let layout: ContentLayout
-    let container: UbiquityContainer
-    let files: any FileLayer
+package struct PeerPlace {
+    package let layout: ContentLayout
+    package let container: UbiquityContainer
+    package let files: any FileLayer
+
+    package init(layout: ContentLayout, container: UbiquityContainer, files: any FileLayer) {
+        self.layout = layout
+        self.container = container
+        self.files = files
+    }
 
     /// Makes the content's own directories.
     ///
@@ -90,7 +97,7 @@ struct PeerPlace {
     ///   - peer: whose it is.
     ///   - epoch: one in which the peer has its place, where the mark is drafted.
     /// - Throws: `UbiquitousStoreError`.
-    func write(_ mark: EpochMark, of peer: PeerIdentifier, placedIn epoch: Int64) throws {
+    package func write(_ mark: EpochMark, of peer: PeerIdentifier, placedIn epoch: Int64) throws {
         try explained {
             let temporary = layout.temporary(of: peer, epoch: epoch)
             try make(temporary)

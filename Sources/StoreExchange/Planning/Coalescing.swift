@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 
 /// How saves wait for each other, to go out as one log.
 ///

@@ -1,4 +1,6 @@
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,4 +1,5 @@
-internal import UbiquityContainers
+internal import StoreFormat
+package import UbiquityContainers
 
 /// How far an import has come.
 public struct ImportProgress: Sendable, Hashable {
@@ -25,7 +26,9 @@ public struct ImportProgressSequence: AsyncSequence, Sendable {
     /// It ends when the store closes, and never fails.
     public typealias Failure = Never
 
-    let broadcast: Broadcast<ImportProgress>
+    package let broadcast: Broadcast<ImportProgress>
+
+    package init(broadcast: Broadcast<ImportProgress>) { self.broadcast = broadcast }
 
     /// Begins to observe.
     public func makeAsyncIterator() -> AsyncStream<ImportProgress>.Iterator { broadcast.subscribe().makeAsyncIterator() }

@@ -1,15 +1,26 @@
+package import StoreFormat
+package import StoreRecords
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Reads the logs of a content, and finds out all that can be wrong with one by itself.
-struct LogReader: LogSource {
-    let layout: ContentLayout
-    let contentName: String
-    let epoch: Int64
-    let shapes: [TableShape]
-    let files: any FileLayer
+package struct LogReader: LogSource {
+    package let layout: ContentLayout
+    package let contentName: String
+    package let epoch: Int64
+    package let shapes: [TableShape]
+    package let files: any FileLayer
     /// The migrations that this store has been through.
     var migrations: [String] = []
+
+    package init(layout: ContentLayout, contentName: String, epoch: Int64, shapes: [TableShape], files: any FileLayer, migrations: [String] = []) {
+        self.layout = layout
+        self.contentName = contentName
+        self.epoch = epoch
+        self.shapes = shapes
+        self.files = files
+        self.migrations = migrations
+    }
 
     /// Reads a log whole and checks it.
     ///
@@ -19,7 +30,7 @@ struct LogReader: LogSource {
     ///   - clock: the highest stamp seen so far.
     /// - Returns: the log.
     /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
-    func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
+    package func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
         let log = try LogFile(decoding: try bytes(name, of: peer), named: name)
         let header = log.header
         guard header.peer == peer else { throw LogFault.damaged("it is a log of \(header.peer)") }

@@ -1,7 +1,9 @@
 internal import Foundation
-internal import GRDB
-internal import SystemPackage
-internal import UbiquityContainers
+package import GRDB
+internal import StoreFormat
+internal import StoreRecords
+package import SystemPackage
+package import UbiquityContainers
 
 /// Gives sealed logs their names in the container.
 ///
@@ -9,11 +11,18 @@ internal import UbiquityContainers
 /// sync the directory; forget the sealed log. A crash before the rename leaves a temporary file, which the next start removes. A crash
 /// after it leaves both, and the next start finds the name taken by the same bytes, for the name holds their hash. No directory is ever
 /// made on the way.
-struct Publisher {
-    let layout: ContentLayout
-    let storeFile: FilePath
-    let files: any FileLayer
+package struct Publisher {
+    package let layout: ContentLayout
+    package let storeFile: FilePath
+    package let files: any FileLayer
     var log: StoreLog?
+
+    package init(layout: ContentLayout, storeFile: FilePath, files: any FileLayer, log: StoreLog? = nil) {
+        self.layout = layout
+        self.storeFile = storeFile
+        self.files = files
+        self.log = log
+    }
 
     /// How many logs, and bytes of them, share one sync of the directory and one transaction.
     private static let batch = 64
@@ -27,7 +36,7 @@ struct Publisher {
     ///   - pool: the store file.
     ///   - pause: called after each batch that ends with a whole save, with the bytes since the last; what it throws ends the publication there.
     /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
-    func publish(from pool: any DatabaseWriter, between pause: (Int) throws -> Void = { _ in }) throws {
+    package func publish(from pool: any DatabaseWriter, between pause: (Int) throws -> Void = { _ in }) throws {
         var bytes = 0
         var placed: Int64 = 0
         while true {

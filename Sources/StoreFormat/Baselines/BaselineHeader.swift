@@ -1,37 +1,60 @@
-internal import Foundation
-internal import UbiquityContainers
+package import Foundation
+package import UbiquityContainers
 
 /// What a baseline says of itself.
-struct BaselineHeader: Sendable {
+package struct BaselineHeader: Sendable {
     /// A synced table as the writer had it, and the number that stands for it in the baseline.
-    struct Table: Sendable {
-        var number: Int64
-        var table: LogBody.Table
+    package struct Table: Sendable {
+        package var number: Int64
+        package var table: LogBody.Table
+
+        package init(number: Int64, table: LogBody.Table) {
+            self.number = number
+            self.table = table
+        }
     }
 
-    var contentName: String
-    var epoch: Int64
-    var peer: PeerIdentifier
-    var sequence: Int64
+    package var contentName: String
+    package var epoch: Int64
+    package var peer: PeerIdentifier
+    package var sequence: Int64
     /// The writer's last migration.
-    var schema: String
-    var created: Date
+    package var schema: String
+    package var created: Date
     /// The highest stamp in it, or before it.
-    var clock: HybridTime
+    package var clock: HybridTime
     /// The peers by their numbers in the baseline.
-    var peers: [Int64: PeerIdentifier]
+    package var peers: [Int64: PeerIdentifier]
     /// What it holds.
-    var knowledge: Knowledge
+    package var knowledge: Knowledge
     /// The peers that are retired.
-    var retired: [PeerIdentifier: Retirement]
+    package var retired: [PeerIdentifier: Retirement]
     /// How many logs it holds.
-    var logs: Int64
-    var tables: [Table]
+    package var logs: Int64
+    package var tables: [Table]
+
+    package init(
+        contentName: String, epoch: Int64, peer: PeerIdentifier, sequence: Int64, schema: String, created: Date, clock: HybridTime,
+        peers: [Int64: PeerIdentifier], knowledge: Knowledge, retired: [PeerIdentifier: Retirement], logs: Int64, tables: [Table]
+    ) {
+        self.contentName = contentName
+        self.epoch = epoch
+        self.peer = peer
+        self.sequence = sequence
+        self.schema = schema
+        self.created = created
+        self.clock = clock
+        self.peers = peers
+        self.knowledge = knowledge
+        self.retired = retired
+        self.logs = logs
+        self.tables = tables
+    }
 }
 
 extension Knowledge {
     /// How many logs this names that another does not, as far as sequences tell.
-    func count(beyond other: Knowledge) -> Int64 {
+    package func count(beyond other: Knowledge) -> Int64 {
         heads.keys.reduce(0) { $0 + max(0, sequence(of: $1) - other.sequence(of: $1)) }
     }
 }

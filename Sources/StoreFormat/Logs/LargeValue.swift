@@ -5,6 +5,12 @@ package struct LargeValue: Hashable, Sendable {
     package var length: Int
     package var hash: ContentHash
 
+    package init(isText: Bool, length: Int, hash: ContentHash) {
+        self.isText = isText
+        self.length = length
+        self.hash = hash
+    }
+
     /// The longest value that SQLite holds, in bytes (sqlite.org/limits.html).
     package static let limit = 1_000_000_000
 

@@ -35,6 +35,12 @@ package enum LogBody {
         package var table: Int
         package var count: Int
         package var bytes: ArraySlice<UInt8>
+
+        package init(table: Int, count: Int, bytes: ArraySlice<UInt8>) {
+            self.table = table
+            self.count = count
+            self.bytes = bytes
+        }
     }
 
     /// What one save changed.
@@ -45,6 +51,13 @@ package enum LogBody {
         package var rows: [Rows]
         /// The records that its author found to be one, by the table's place in the log's list.
         package var same: [Same] = []
+
+        package init(time: HybridTime, peer: PeerIdentifier? = nil, rows: [Rows], same: [Same] = []) {
+            self.time = time
+            self.peer = peer
+            self.rows = rows
+            self.same = same
+        }
     }
 
     /// Two records of a table that are one.
@@ -72,6 +85,12 @@ package enum LogBody {
         package var groups: [Group] = []
         /// The peers that its author retired.
         package var retired: [PeerIdentifier: Retirement] = [:]
+
+        package init(tables: [Table] = [], groups: [Group] = [], retired: [PeerIdentifier: Retirement] = [:]) {
+            self.tables = tables
+            self.groups = groups
+            self.retired = retired
+        }
     }
 
     package static func decode(_ log: LogFile) throws(LogFault) -> Contents {

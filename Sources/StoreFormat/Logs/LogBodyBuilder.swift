@@ -1,4 +1,4 @@
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Builds a body of one group: the changes of one save.
 package struct LogBodyBuilder {
@@ -34,7 +34,7 @@ package struct LogBodyBuilder {
     }
 
     /// Adds that a peer is retired.
-    mutating func add(_ fact: Retirement, of peer: PeerIdentifier) { retired[peer] = fact }
+    package mutating func add(_ fact: Retirement, of peer: PeerIdentifier) { retired[peer] = fact }
 
     private mutating func place(of table: LogBody.Table) -> Int {
         if let place = tables.firstIndex(of: table) { return place }

@@ -3,10 +3,10 @@
 /// Magic (8 bytes), length of the header (4, little-endian), header, body to the end. The name carries the hash of all of it.
 package struct LogFile: Sendable {
     /// Not text, as the first byte and the line ends tell programs that would convert it.
-    static let magic: [UInt8] = [0x89] + Array("UBLOG".utf8) + [0x0D, 0x0A]
+    package static let magic: [UInt8] = [0x89] + Array("UBLOG".utf8) + [0x0D, 0x0A]
 
     /// The largest log that is read: what a larger one says cannot be checked in the memory of a small device.
-    static let limit = 1 << 30
+    package static let limit = 1 << 30
 
     /// Who wrote it, after what, knowing what.
     package let header: LogHeader
@@ -46,7 +46,7 @@ package struct LogFile: Sendable {
     }
 
     /// How many bytes of a file that begins as a log its header ends before; nil of one that does not, or too few to tell.
-    static func headerEnd(of bytes: some Collection<UInt8>) -> Int? {
+    package static func headerEnd(of bytes: some Collection<UInt8>) -> Int? {
         let start = magic.count + 4
         guard bytes.count >= start, bytes.starts(with: magic) else { return nil }
         return start + bytes.dropFirst(magic.count).prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }

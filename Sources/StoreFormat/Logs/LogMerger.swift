@@ -1,19 +1,21 @@
 /// Makes one log of several that follow each other: the same groups, in their order.
-struct LogMerger {
+package struct LogMerger {
     /// More saves are not one log, so that it is known how often one can bring a record back (``LifeLimit``).
-    static let mostSaves: Int64 = 1 << 16
+    package static let mostSaves: Int64 = 1 << 16
 
     private var header: LogHeader?
     private var contents = LogBody.Contents()
 
+    package init() {}
+
     /// Whether a log can go on where the others end; a part of a save stays a log of its own.
-    func takes(_ log: LogFile) -> Bool {
+    package func takes(_ log: LogFile) -> Bool {
         guard let header else { return true }
         return header.schema == log.header.schema && header.peer == log.header.peer && !header.isPart && !log.header.isPart
             && header.saves + log.header.saves <= Self.mostSaves
     }
 
-    mutating func add(_ log: LogFile) throws(LogFault) {
+    package mutating func add(_ log: LogFile) throws(LogFault) {
         let more = try LogBody.decode(log)
         var places: [Int] = []
         for table in more.tables {
@@ -38,7 +40,7 @@ struct LogMerger {
     }
 
     /// The log, as the next of its author.
-    func finish(sequence: Int64, predecessor: ContentHash?) -> (header: LogHeader, body: [UInt8]) {
+    package func finish(sequence: Int64, predecessor: ContentHash?) -> (header: LogHeader, body: [UInt8]) {
         var header = header!
         header.sequence = sequence
         header.predecessor = predecessor

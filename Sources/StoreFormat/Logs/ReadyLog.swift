@@ -1,25 +1,25 @@
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// A log that has been read and checked.
 package struct ReadyLog {
-    var peer: PeerIdentifier
-    var name: LogFileName
-    private(set) var log: LogFile
-    private(set) var contents: LogBody.Contents
+    package var peer: PeerIdentifier
+    package var name: LogFileName
+    package private(set) var log: LogFile
+    package private(set) var contents: LogBody.Contents
     /// Whether its author's schema is one that this store has left behind.
-    var isOlder: Bool
+    package var isOlder: Bool
     /// The large values that it names, and the peers under whose identifiers they may lie.
-    var values: [LargeValue: [PeerIdentifier]] = [:]
+    package var values: [LargeValue: [PeerIdentifier]] = [:]
     /// The highest stamp in it.
-    let time: HybridTime
+    package let time: HybridTime
     /// The peers whose changes it holds, or that it retires, beside its author.
-    let others: Set<PeerIdentifier>
+    package let others: Set<PeerIdentifier>
     /// Whether its changes are not in memory, and are read when it is joined.
-    private(set) var isLight = false
+    package private(set) var isLight = false
     private let bodySize: Int
 
-    init(peer: PeerIdentifier, name: LogFileName, log: LogFile, contents: LogBody.Contents, isOlder: Bool) {
+    package init(peer: PeerIdentifier, name: LogFileName, log: LogFile, contents: LogBody.Contents, isOlder: Bool) {
         (self.peer, self.name, self.log, self.contents, self.isOlder) = (peer, name, log, contents, isOlder)
         bodySize = log.body.count
         time = contents.groups.reduce(.least) { max($0, $1.time) }
@@ -27,7 +27,7 @@ package struct ReadyLog {
     }
 
     /// The same without its changes: a save of many logs is planned so.
-    var light: ReadyLog {
+    package var light: ReadyLog {
         var light = self
         light.log = log.withoutBody
         light.contents.groups = []
@@ -36,14 +36,14 @@ package struct ReadyLog {
     }
 
     /// Notes a large value that it names.
-    mutating func note(_ value: LargeValue, of group: LogBody.Group) -> RecordValue {
+    package mutating func note(_ value: LargeValue, of group: LogBody.Group) -> RecordValue {
         values[value] = authors(of: group)
         return .null
     }
 
     /// The log's author, and what that was called when it made a save.
-    func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
+    package func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
 
     /// The bytes that joining it takes in.
-    var size: Int { values.keys.reduce(bodySize) { $0 + $1.length } }
+    package var size: Int { values.keys.reduce(bodySize) { $0 + $1.length } }
 }

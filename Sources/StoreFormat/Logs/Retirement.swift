@@ -9,7 +9,7 @@ package struct Retirement: Hashable, Sendable, Codable {
     package var sequence: Int64
 
     /// No number in one is greater: there is always a next one of twelve digits.
-    static let limit = Knowledge.Position.lastSequence - 1
+    package static let limit = Knowledge.Position.lastSequence - 1
 
     /// A fact; greater numbers than have twelve digits are taken for the greatest.
     ///
@@ -22,7 +22,7 @@ package struct Retirement: Hashable, Sendable, Codable {
     }
 
     /// Whether it still says something of a peer whose newest receipt has this number.
-    func isInForce(_ receipt: Int64) -> Bool { receipt <= self.receipt }
+    package func isInForce(_ receipt: Int64) -> Bool { receipt <= self.receipt }
 
     /// What both say.
     func joined(with other: Retirement) -> Retirement {

@@ -1,5 +1,3 @@
-
-
 /// A record in one of its lives: what a same-as fact names.
 package struct RecordNode: Hashable, Sendable {
     package var key: [RecordValue]

@@ -1,4 +1,4 @@
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// `<sequence>.<content hash>.ubbaseline`, the sequence in twelve digits.
 package struct BaselineName: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -31,9 +31,14 @@ package struct BaselineName: Hashable, Comparable, Sendable, CustomStringConvert
 }
 
 /// A baseline of a content: whose, and which.
-struct BaselineID: Hashable, Comparable, Sendable {
-    var peer: PeerIdentifier
-    var name: BaselineName
+package struct BaselineID: Hashable, Comparable, Sendable {
+    package var peer: PeerIdentifier
+    package var name: BaselineName
 
-    static func < (left: Self, right: Self) -> Bool { left.peer == right.peer ? left.name < right.name : left.peer < right.peer }
+    package init(peer: PeerIdentifier, name: BaselineName) {
+        self.peer = peer
+        self.name = name
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.peer == right.peer ? left.name < right.name : left.peer < right.peer }
 }

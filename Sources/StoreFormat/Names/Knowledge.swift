@@ -53,7 +53,7 @@ public struct Knowledge: Hashable, Sendable {
     public mutating func insertHole(_ position: Position, of peer: PeerIdentifier) { holes[peer, default: []].insert(position) }
 
     /// The last log of a peer, on any branch, up to which all have been taken in; 0 for none.
-    func passed(_ peer: PeerIdentifier) -> Int64 { passed(peer) { _ in true } }
+    package func passed(_ peer: PeerIdentifier) -> Int64 { passed(peer) { _ in true } }
 
     /// The last log of a peer up to which all have been taken in, as far as that is certain; 0 for none.
     ///
@@ -62,12 +62,12 @@ public struct Knowledge: Hashable, Sendable {
     ///   - isMeant: says which branches count.
     /// - Returns: its sequence.
     /// - Throws: what `isMeant` throws.
-    func passed(_ peer: PeerIdentifier, where isMeant: (Position) throws -> Bool) rethrows -> Int64 {
+    package func passed(_ peer: PeerIdentifier, where isMeant: (Position) throws -> Bool) rethrows -> Int64 {
         try certainHeads(of: peer).filter(isMeant).map(\.sequence).max() ?? 0
     }
 
     /// The heads of a peer before any hole.
-    func certainHeads(of peer: PeerIdentifier) -> Set<Position> {
+    package func certainHeads(of peer: PeerIdentifier) -> Set<Position> {
         let hole = holes[peer]?.lazy.map(\.sequence).min() ?? .max
         return heads[peer]?.filter { $0.sequence < hole } ?? []
     }
@@ -82,7 +82,7 @@ public struct Knowledge: Hashable, Sendable {
     ///   - peer: whose they are.
     ///   - predecessor: the hash of the log before one; nil where it is the first, or cannot be read.
     /// - Returns: those.
-    func unread(among names: [LogFileName], of peer: PeerIdentifier, predecessor: (LogFileName) -> ContentHash?) -> Set<LogFileName> {
+    package func unread(among names: [LogFileName], of peer: PeerIdentifier, predecessor: (LogFileName) -> ContentHash?) -> Set<LogFileName> {
         var seen: Set<Int64> = []
         guard let fork = names.lazy.map(\.sequence).filter({ !seen.insert($0).inserted }).min() else {
             let last = sequence(of: peer)
@@ -103,20 +103,20 @@ public struct Knowledge: Hashable, Sendable {
     }
 
     /// Whether a log has been taken in, as far as sequences tell: nothing between it and a head may be missing, for what lies before a hole need not be named.
-    func covers(_ sequence: Int64, of peer: PeerIdentifier) -> Bool {
+    package func covers(_ sequence: Int64, of peer: PeerIdentifier) -> Bool {
         heads[peer]?.contains { head in
             head.sequence >= sequence && holes[peer]?.contains { (sequence..<head.sequence).contains($0.sequence) } != true
         } ?? false
     }
 
     /// Takes in a log, which goes on from its predecessor where that is a head, and branches off where it is not.
-    mutating func take(_ position: Position, after predecessor: ContentHash?, of peer: PeerIdentifier) {
+    package mutating func take(_ position: Position, after predecessor: ContentHash?, of peer: PeerIdentifier) {
         if let predecessor { heads[peer]?.remove(Position(sequence: position.sequence - 1, hash: predecessor)) }
         insert(position, of: peer)
     }
 
     /// The same but for one peer.
-    func without(_ peer: PeerIdentifier) -> Knowledge {
+    package func without(_ peer: PeerIdentifier) -> Knowledge {
         var others = self
         others.heads[peer] = nil
         others.holes[peer] = nil
@@ -124,7 +124,7 @@ public struct Knowledge: Hashable, Sendable {
     }
 
     /// Removes the head of a branch.
-    mutating func remove(_ position: Position, of peer: PeerIdentifier) {
+    package mutating func remove(_ position: Position, of peer: PeerIdentifier) {
         heads[peer]?.remove(position)
         if heads[peer]?.isEmpty == true { heads[peer] = nil }
     }

@@ -20,7 +20,7 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
     }
 
     /// The same of a name's bytes, which may be any.
-    init?(bytes: UnsafeRawBufferPointer) {
+    package init?(bytes: UnsafeRawBufferPointer) {
         guard let position = Knowledge.Position(fileBytes: bytes, suffix: Self.suffix) else { return nil }
         self.init(sequence: position.sequence, hash: position.hash)
     }
@@ -29,7 +29,7 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
     package static func < (left: Self, right: Self) -> Bool { left.position < right.position }
 
     /// The log that it names, of whichever peer.
-    var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
+    package var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
 
     /// The name of the file.
     package var description: String { position.fileName(suffix: Self.suffix) }
@@ -38,7 +38,7 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
 extension Knowledge.Position {
     private static let digits = 12
     /// The last that has a name.
-    static let lastSequence: Int64 = 999_999_999_999
+    package static let lastSequence: Int64 = 999_999_999_999
 
     /// Reads `<sequence>.<content hash><suffix>`; nil for anything but the one spelling.
     init?(fileName name: some StringProtocol, suffix: String) {

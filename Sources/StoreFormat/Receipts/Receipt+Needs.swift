@@ -1,22 +1,22 @@
-internal import UbiquityContainers
+package import UbiquityContainers
 
 extension Receipt {
     /// A log that the receipt's writer lacks and cannot do without, or has passed over.
-    struct Need {
-        var author: PeerIdentifier
-        var sequence: Int64
+    package struct Need {
+        package var author: PeerIdentifier
+        package var sequence: Int64
         /// The log itself, where the receipt names it.
-        var position: Knowledge.Position?
+        package var position: Knowledge.Position?
         /// What it lacks of the log, where that is there itself.
-        var value: ContentHash?
-        var isDamaged = false
+        package var value: ContentHash?
+        package var isDamaged = false
     }
 
     /// The logs with which its writer could be helped.
     ///
     /// - Parameter knowledge: what the helper has: before a hole there may be more that its writer lacks and cannot name, which the helper can.
     /// - Returns: the logs.
-    func needs(besides knowledge: Knowledge) -> [Need] {
+    package func needs(besides knowledge: Knowledge) -> [Need] {
         let stated = stated
         let awaited = (awaits ?? []).compactMap { file -> Need? in
             guard let author = PeerIdentifier(file.peer) else { return nil }

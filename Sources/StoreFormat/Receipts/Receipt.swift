@@ -16,6 +16,12 @@ package struct Receipt: Sendable, Hashable, Codable {
         package var sequence: Int64
         /// The content hash, in hexadecimal.
         package var hash: String
+
+        package init(peer: String, sequence: Int64, hash: String) {
+            self.peer = peer
+            self.sequence = sequence
+            self.hash = hash
+        }
     }
 
     /// The form of the file.
@@ -88,10 +94,10 @@ extension Knowledge {
     }
 
     /// The entries that state its heads in a file.
-    var listed: [Receipt.Entry] { entries.map { Receipt.Entry($0.peer, $0.position) } }
+    package var listed: [Receipt.Entry] { entries.map { Receipt.Entry($0.peer, $0.position) } }
 
     /// The entries that state its holes in a file; nil where there are none.
-    var listedHoles: [Receipt.Entry]? {
+    package var listedHoles: [Receipt.Entry]? {
         let all = holes.sorted { $0.key < $1.key }.flatMap { peer, positions in positions.sorted().map { Receipt.Entry(peer, $0) } }
         return all.isEmpty ? nil : all
     }

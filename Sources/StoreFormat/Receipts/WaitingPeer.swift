@@ -9,8 +9,15 @@ public struct WaitingPeer: Sendable, Hashable {
     /// How many of its logs wait.
     public var logs: Int
 
+    package init(peer: String, sequence: Int64, reason: WaitingReason, logs: Int) {
+        self.peer = peer
+        self.sequence = sequence
+        self.reason = reason
+        self.logs = logs
+    }
+
     /// The files that it waits for, as far as anything names them.
-    var awaited: [AwaitedFile] { if case .files(let files) = reason { files } else { [] } }
+    package var awaited: [AwaitedFile] { if case .files(let files) = reason { files } else { [] } }
 }
 
 /// Why a log waits.
@@ -35,6 +42,14 @@ public struct AwaitedFile: Sendable, Hashable, Codable {
     public var isDamaged: Bool
     /// Of a large value the file name of the log that names it; nil for a log.
     public var log: String?
+
+    package init(peer: String, sequence: Int64? = nil, hash: String? = nil, isDamaged: Bool, log: String? = nil) {
+        self.peer = peer
+        self.sequence = sequence
+        self.hash = hash
+        self.isDamaged = isDamaged
+        self.log = log
+    }
 }
 
 extension WaitingPeer: CustomStringConvertible {

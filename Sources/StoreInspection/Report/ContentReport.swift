@@ -1,4 +1,6 @@
 package import Foundation
+internal import StoreExchange
+package import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 

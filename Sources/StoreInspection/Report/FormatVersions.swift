@@ -1,4 +1,7 @@
 internal import GRDB
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 
 /// The forms of files that this package writes, and the SQLite that it runs on: what takes a version's place while there is none.
 package struct FormatVersions: Sendable, Encodable {

@@ -1,4 +1,6 @@
 package import Foundation
+package import StoreFormat
+internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 

@@ -1,4 +1,6 @@
 internal import FileCoordination
+internal import StoreExchange
+internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 

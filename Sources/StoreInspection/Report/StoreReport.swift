@@ -1,5 +1,7 @@
 package import Foundation
 internal import GRDB
+package import StoreFormat
+package import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,4 +1,7 @@
 internal import Foundation
+package import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 

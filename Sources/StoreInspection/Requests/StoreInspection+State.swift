@@ -1,5 +1,8 @@
 internal import Foundation
 internal import GRDB
+internal import StoreExchange
+internal import StoreFormat
+package import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 

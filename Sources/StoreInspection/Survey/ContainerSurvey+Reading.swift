@@ -1,4 +1,6 @@
 internal import Foundation
+internal import StoreExchange
+internal import StoreFormat
 public import SystemPackage
 internal import UbiquityContainers
 

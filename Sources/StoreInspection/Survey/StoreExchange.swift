@@ -1,4 +1,5 @@
 package import Foundation
+package import StoreFormat
 
 /// How a store file stands to what lies in its container, of one epoch, as the files tell at one moment.
 ///

@@ -1,3 +1,5 @@
+internal import StoreExchange
+internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 

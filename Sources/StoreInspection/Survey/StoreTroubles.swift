@@ -1,5 +1,6 @@
 package import Foundation
 internal import GRDB
+package import StoreRecords
 
 /// What in a store needs somebody's attention, without any value of a record.
 package struct StoreTroubles: Sendable {

@@ -1,3 +1,4 @@
+internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 

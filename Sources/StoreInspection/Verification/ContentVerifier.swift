@@ -1,4 +1,6 @@
 internal import Foundation
+internal import StoreExchange
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 

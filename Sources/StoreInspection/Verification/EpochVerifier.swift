@@ -1,3 +1,5 @@
+internal import StoreExchange
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 

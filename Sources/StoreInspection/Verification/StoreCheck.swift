@@ -1,5 +1,8 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+internal import StoreExchange
+internal import StoreFormat
+package import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
@@ -32,6 +35,22 @@ package struct StoreCheck: Sendable, Codable {
     package var records = 0
     package var sealed = 0
     package var published = 0
+
+    package init(
+        file: String, account: String, container: String, content: String, peer: String, problems: [Problem] = [], remarks: [String] = [],
+        records: Int = 0, sealed: Int = 0, published: Int = 0
+    ) {
+        self.file = file
+        self.account = account
+        self.container = container
+        self.content = content
+        self.peer = peer
+        self.problems = problems
+        self.remarks = remarks
+        self.records = records
+        self.sealed = sealed
+        self.published = published
+    }
 }
 
 extension StoreInspection {
@@ -78,7 +97,7 @@ extension StoreCheck {
     }
 
     /// Compares each table with what is kept of its records.
-    mutating func compareTables(_ db: Database) throws {
+    package mutating func compareTables(_ db: Database) throws {
         for row in try Row.fetchAll(db, sql: "SELECT number, name, key FROM ubiquity_table ORDER BY name") {
             try compareClocks(number: row["number"], table: row["name"], keys: (row["key"] as String).components(separatedBy: "\n"), db)
         }

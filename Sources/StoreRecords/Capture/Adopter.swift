@@ -1,5 +1,6 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// Takes over what was in the tables before it was synced, a batch at a time, with the least stamp: it never beats an edit (DESIGN §5).
 ///
@@ -7,17 +8,19 @@ internal import GRDB
 /// Tables that are not done are listed in `ubiquity_adoption`. Each batch is a transaction of
 /// clocks, a log, and the place of the last row, where it goes on after a crash. Until all
 /// is taken over nothing is imported, and until all rows are, nothing else is sealed: what is written meanwhile is noted, and follows.
-struct Adopter {
+package struct Adopter {
     /// How far it has come.
-    struct Progress: Equatable {
-        var rows: Int
-        var total: Int
-        var isDone: Bool
+    package struct Progress: Equatable {
+        package var rows: Int
+        package var total: Int
+        package var isDone: Bool
     }
 
     private static let bytesPerBatch = 4 << 20
 
-    let sealer: Sealer
+    package let sealer: Sealer
+
+    package init(sealer: Sealer) { self.sealer = sealer }
 
     /// Lists a table whose rows are to be taken over, or, where columns are given, only the values of these.
     ///
@@ -39,7 +42,7 @@ struct Adopter {
     }
 
     /// Whether something is listed.
-    static func isPending(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption", db) }
+    package static func isPending(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption", db) }
 
     /// Whether rows are to be taken over, and not values only.
     static func isTakingRows(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption WHERE whole", db) }
@@ -64,7 +67,7 @@ struct Adopter {
     }
 
     /// How far it has come; nil where nothing is listed.
-    static func progress(_ db: Database) throws -> Progress? {
+    package static func progress(_ db: Database) throws -> Progress? {
         guard try isPending(db) else { return nil }
         return try Row.fetchOne(db, sql: "SELECT sum(rows), sum(total) FROM ubiquity_adoption").map {
             Progress(rows: $0[0], total: $0[1], isDone: false)
@@ -72,14 +75,14 @@ struct Adopter {
     }
 
     /// Whether a table is listed.
-    static func isAdopting(_ number: Int64, _ db: Database) throws -> Bool {
+    package static func isAdopting(_ number: Int64, _ db: Database) throws -> Bool {
         try Listed(number, db) != nil
     }
 
     /// Takes over some rows, in the transaction that it is called in.
     ///
     /// - Returns: how far it has come by then.
-    func adoptBatch(_ db: Database) throws -> Progress {
+    package func adoptBatch(_ db: Database) throws -> Progress {
         // A row that is another record by now, since its key was changed, has the clock of what it was until that is sealed.
         if try !Self.isTakingRows(db) { try sealer.seal(db) }
         var state = try StoreState.read(db)

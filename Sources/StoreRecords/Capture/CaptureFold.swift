@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// What the notes of one table come to, once a save's are all there: pure, in the order of the notes.
 package struct CaptureFold {
     /// A note that holds values from before the change that it tells of.

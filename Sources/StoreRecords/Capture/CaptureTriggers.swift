@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// The tables and triggers that note what changes in a synced table, whoever writes it.
 ///

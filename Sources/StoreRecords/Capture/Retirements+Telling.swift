@@ -1,9 +1,10 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 internal import UbiquityContainers
 
 extension Retirements {
     /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.
-    static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
+    package static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
         let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
         guard !untold.isEmpty else { return false }
         var state = try StoreState.read(db)

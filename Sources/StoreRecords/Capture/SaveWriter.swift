@@ -1,10 +1,11 @@
-internal import GRDB
+package import GRDB
+package import StoreFormat
 
 /// Writes what one save says into logs: one is closed once it has some megabytes, and the next goes on with the same stamp.
 ///
 /// So a save of any size is sealed, published and joined in the memory of one log. Its logs are in the outbox with the transaction that seals it, all or
 /// none, and each but the last says that the save goes on: other peers join them together.
-final class SaveWriter {
+package final class SaveWriter {
     private let sealer: Sealer
     private let time: HybridTime
     private let db: Database
@@ -19,13 +20,13 @@ final class SaveWriter {
     ///   - time: the save's stamp.
     ///   - state: the store's state, which is saved with each log.
     ///   - db: in the transaction of the save.
-    init(_ sealer: Sealer, at time: HybridTime, _ state: StoreState, _ db: Database) {
+    package init(_ sealer: Sealer, at time: HybridTime, _ state: StoreState, _ db: Database) {
         (self.sealer, self.time, self.state, self.db) = (sealer, time, state, db)
         self.state.clock = time
     }
 
     /// Adds changes of one table.
-    func add(_ table: LogBody.Table, count: Int, rows: WireWriter) throws {
+    package func add(_ table: LogBody.Table, count: Int, rows: WireWriter) throws {
         guard count > 0 else { return }
         try makeRoom(for: rows.bytes.count)
         body.add(table, count: count, rows: rows)
@@ -40,7 +41,7 @@ final class SaveWriter {
     /// Writes what is left.
     ///
     /// - Returns: the store's state with the save's last log; nil where nothing was added.
-    func finish() throws -> StoreState? {
+    package func finish() throws -> StoreState? {
         guard !body.isEmpty else { return nil }
         try post(goesOn: false)
         return state

@@ -1,31 +1,46 @@
-internal import Foundation
-internal import GRDB
+package import Foundation
+package import GRDB
+internal import StoreFormat
 internal import UbiquityContainers
 
 /// Turns what the triggers noted into stamps and a log, in the transaction that it is called in.
 ///
 /// So a save and its log are one SQLite transaction: a crash leaves both or neither (DESIGN §4, rule 3).
-struct Sealer: Sendable {
-    let shapes: [TableShape]
+package struct Sealer: Sendable {
+    package let shapes: [TableShape]
     /// The last migration of the app's schema, for the log's header.
-    let schemaVersion: String
-    let now: @Sendable () -> Date
+    package let schemaVersion: String
+    package let now: @Sendable () -> Date
     /// Whether a log waits for the next saves.
-    var coalesces = false
+    package var coalesces = false
     /// Values of more bytes go out in files of their own.
-    var largeValueSize = Int.max
+    package var largeValueSize = Int.max
     /// A save of more bytes is several logs, each of about so many.
     var logSize = 4 << 20
     /// The app's elections, by table.
-    var elections: [String: SyncedTable.Election] = [:]
+    package var elections: [String: SyncedTable.Election] = [:]
     /// What the app shows in place of what another record holds, by table and column.
-    var choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
+    package var choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
+
+    package init(
+        shapes: [TableShape], schemaVersion: String, now: @escaping @Sendable () -> Date, coalesces: Bool = false, largeValueSize: Int = Int.max,
+        logSize: Int = 4 << 20, elections: [String: SyncedTable.Election] = [:], choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
+    ) {
+        self.shapes = shapes
+        self.schemaVersion = schemaVersion
+        self.now = now
+        self.coalesces = coalesces
+        self.largeValueSize = largeValueSize
+        self.logSize = logSize
+        self.elections = elections
+        self.choices = choices
+    }
 
     /// Seals all that is noted and not sealed.
     ///
     /// - Returns: the sequence of the new log, or nil where nothing had changed.
     @discardableResult
-    func seal(_ db: Database) throws -> Int64? {
+    package func seal(_ db: Database) throws -> Int64? {
         var folds: [(shape: TableShape, fold: CaptureFold)] = []
         for shape in shapes {
             let fold = try notes(of: shape, db)
@@ -50,10 +65,10 @@ struct Sealer: Sendable {
     }
 
     /// Writes values; a log cannot hold one that is larger than it may be itself.
-    func values(_ db: Database) -> LargeValues { LargeValues(limit: min(largeValueSize, logSize), db) }
+    package func values(_ db: Database) -> LargeValues { LargeValues(limit: min(largeValueSize, logSize), db) }
 
     /// Whether something is noted and not sealed.
-    func hasNotes(_ db: Database) throws -> Bool {
+    package func hasNotes(_ db: Database) throws -> Bool {
         try shapes.contains { shape in
             let statement = try RawStatement("SELECT 1 FROM \(shape.captureTable)", db)
             defer { statement.reset() }
@@ -99,7 +114,7 @@ struct Sealer: Sendable {
     /// - Returns: whether no record is marked any more.
     /// - Throws: GRDB's errors, and what an election throws.
     @discardableResult
-    func resolve(
+    package func resolve(
         _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, unites: Bool = true, batches: Int = .max,
         _ db: Database
     ) throws -> Bool {

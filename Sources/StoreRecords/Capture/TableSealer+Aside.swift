@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Saves of rows that show other records than the one with their key, or that one otherwise than it was written.
 extension TableSealer {

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Gives the changes of one table their stamps, and writes them as a log's rows.
 struct TableSealer {

@@ -1,4 +1,5 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// A record whose row breaks a CHECK of the app's schema, since merging takes each column from where it was written last.
 public struct BrokenRecord: Sendable, Hashable {
@@ -17,7 +18,7 @@ public struct BrokenRecord: Sendable, Hashable {
 ///
 /// A row is inserted into a temporary table with the same constraints and none of the app's triggers: SQLite itself says what fails. Foreign keys must be
 /// off in the connection, for they lead from one table to another of the same database (sqlite.org/foreignkeys.html).
-struct CheckInspector {
+package struct CheckInspector {
     static let statement =
         "CREATE TABLE ubiquity_broken (name TEXT NOT NULL, key BLOB NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID"
 
@@ -27,7 +28,7 @@ struct CheckInspector {
     private let clear: RawStatement
 
     /// An inspector of a table; nil where it has no CHECKs, or one that names the table itself, so that it fits no copy.
-    init?(_ shape: TableShape, _ db: Database) throws {
+    package init?(_ shape: TableShape, _ db: Database) throws {
         guard let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [shape.name]),
             sql.uppercased().contains("CHECK"), let definition = Self.definition(sql)
         else { return nil }
@@ -54,7 +55,7 @@ struct CheckInspector {
     /// - Parameter record: a record of the table; it may be gone.
     /// - Returns: it, if it is broken and was not listed so.
     /// - Throws: GRDB's errors.
-    func inspect(_ record: ObjectID) throws -> BrokenRecord? {
+    package func inspect(_ record: ObjectID) throws -> BrokenRecord? {
         let key = ConflictHistory.packed(record.key.map { Conflict.Field(column: "", value: $0) })
         let reason = try reason(record)
         guard let reason else {
@@ -115,7 +116,7 @@ struct CheckInspector {
     }
 
     /// The records that are listed, by table and key.
-    static func list(_ db: Database) throws -> [BrokenRecord] {
+    package static func list(_ db: Database) throws -> [BrokenRecord] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_broken").map {
             BrokenRecord(record: ObjectID(table: $0["name"], key: try ConflictHistory.fields($0["key"]).map(\.value)), reason: $0["reason"])
         }

@@ -1,4 +1,5 @@
 public import Foundation
+public import StoreFormat
 
 /// A value that lost against another device's, neither of which had seen the other.
 ///

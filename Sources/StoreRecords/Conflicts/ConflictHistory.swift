@@ -1,6 +1,7 @@
 internal import Foundation
 public import GRDB
 internal import GRDBSQLite
+internal import StoreFormat
 
 /// The conflicts that a store file lists: read them, and restore what lost.
 ///

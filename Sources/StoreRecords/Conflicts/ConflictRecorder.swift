@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+package import StoreFormat
 internal import UbiquityContainers
 
 /// Finds out what loses in an import, and lists it.
@@ -7,7 +8,7 @@ internal import UbiquityContainers
 /// Two writes are in conflict where neither author had seen the other's. An author has seen what was in the logs that its own logs name,
 /// so for each author the highest stamp of each peer that it has seen is kept: `ubiquity_seen`. What arrives and loses was seen by
 /// nobody whose write is here already, for a log that had seen it would have waited for it.
-final class ConflictRecorder {
+package final class ConflictRecorder {
     static let statement = """
         CREATE TABLE ubiquity_seen (author INTEGER NOT NULL, peer INTEGER NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (author, peer)) WITHOUT ROWID
         """
@@ -67,14 +68,14 @@ final class ConflictRecorder {
     /// - Parameters:
     ///   - author: the peer that the file's saves are of.
     ///   - seen: for each peer the highest stamp that was seen there.
-    func begin(_ author: PeerNumber, seen: [PeerNumber: HybridTime]) { (self.author, authorSees) = (author, seen) }
+    package func begin(_ author: PeerNumber, seen: [PeerNumber: HybridTime]) { (self.author, authorSees) = (author, seen) }
 
     /// Takes note that what follows was saved in another file of this store, where nothing was seen but that.
     ///
     /// - Parameters:
     ///   - author: this store's peer, under which it is said.
     ///   - time: the first stamp that was given there: what this peer had written here is older.
-    func begin(_ author: PeerNumber, since time: HybridTime) { (self.author, authorSees, elsewhere) = (author, [:], time) }
+    package func begin(_ author: PeerNumber, since time: HybridTime) { (self.author, authorSees, elsewhere) = (author, [:], time) }
 
     /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
     ///

@@ -1,5 +1,6 @@
 internal import Foundation
 public import GRDB
+internal import StoreFormat
 internal import Synchronization
 public import SystemPackage
 internal import UbiquityContainers
@@ -27,7 +28,7 @@ public struct AttachedDatabase: Sendable {
     /// Makes the tables; nil for a file that is only read.
     let migrator: DatabaseMigrator?
     /// Whether the store writes it.
-    var isWritten: Bool { migrator != nil }
+    package var isWritten: Bool { migrator != nil }
 
     /// Tables of this device only, for reading and writing.
     ///
@@ -98,7 +99,7 @@ extension AttachedDatabase {
     ///   - path: the file.
     ///   - isImmutable: whether nobody writes to it: then no lock is taken.
     /// - Returns: a URI.
-    static func readOnly(_ path: FilePath, isImmutable: Bool = false) -> String {
+    package static func readOnly(_ path: FilePath, isImmutable: Bool = false) -> String {
         "file:\(escaped(path.string))?mode=ro\(isImmutable ? "&immutable=1" : "")"
     }
 
@@ -121,7 +122,7 @@ extension AttachedDatabase {
     }
 
     /// What is wrong with the names of databases; nil where nothing is.
-    static func fault(in databases: [AttachedDatabase]) -> String? {
+    package static func fault(in databases: [AttachedDatabase]) -> String? {
         var names: Set<String> = ["main", "temp"]
         for database in databases {
             let name = database.name.lowercased()

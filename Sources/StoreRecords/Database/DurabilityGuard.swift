@@ -11,7 +11,7 @@ internal import GRDBSQLite
 ///
 /// A write in a transaction over a write-ahead log costs no look at its statements. The first other one sets the connection's trace; if an app sets one of its own after that, the level
 /// is put back at the end alone.
-final class DurabilityGuard: @unchecked Sendable {
+package final class DurabilityGuard: @unchecked Sendable {
     // All of it is touched on the writer's queue only.
     private let mode: JournalMode
     /// The schemas whose files the store writes.
@@ -52,7 +52,7 @@ final class DurabilityGuard: @unchecked Sendable {
     }
 
     /// Does what an app wants done, and sees that it leaves the level as it must be.
-    func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
         trace()
         let wasWatching = isWatching
         isWatching = true

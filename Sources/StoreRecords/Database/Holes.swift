@@ -1,11 +1,12 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 internal import UbiquityContainers
 
 /// Logs that have been passed over, for their author was retired at them, and that logs which are here name: `ubiquity_hole`.
 ///
 /// A hole closes when its log is joined, or a baseline that holds it. `followed`: the author's log behind it has been joined, so that it is the head of no branch.
-struct Holes {
+package struct Holes {
     static let statement = """
         CREATE TABLE ubiquity_hole (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, followed INTEGER NOT NULL,
         PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID
@@ -15,9 +16,9 @@ struct Holes {
     /// This store's own number: of its own logs it lacks none.
     private let own: PeerNumber?
     /// Whether there are any, or may come to be: else nobody need look.
-    let arePossible: Bool
+    package let arePossible: Bool
 
-    init(_ db: Database) throws {
+    package init(_ db: Database) throws {
         self.db = db
         own = try Int64.fetchOne(db, sql: "SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer").map(PeerNumber.init)
         arePossible = try Bool.fetchOne(

@@ -12,8 +12,10 @@ public struct ImportNotice: Sendable, Hashable {
     /// Records that are no longer there.
     public internal(set) var deleted: Set<ObjectID> = []
 
+    package init() {}
+
     /// Whether the import changed nothing.
-    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+    package var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
 extension ImportNotice {

@@ -1,9 +1,10 @@
-internal import GRDB
+package import GRDB
+package import StoreFormat
 
 /// The large values of sealed logs, beside the outbox: `ubiquity_value`.
 ///
 /// They are published before any log, and forgotten with the logs that were sealed by then.
-struct LargeValues {
+package struct LargeValues {
     static let statement = "CREATE TABLE ubiquity_value (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL)"
 
     /// Values of more bytes are large.
@@ -22,7 +23,7 @@ struct LargeValues {
     }
 
     /// Writes a value to a log: as it stands, or, where it is large, by its hash.
-    func write(_ value: RecordValue, to writer: inout WireWriter) throws {
+    package func write(_ value: RecordValue, to writer: inout WireWriter) throws {
         let (bytes, isText) =
             switch value {
             case .text(let bytes): (Array(bytes), true)
@@ -36,7 +37,7 @@ struct LargeValues {
     }
 
     /// Puts the bytes of a large value beside those that wait.
-    func insert(_ bytes: [UInt8], _ hash: ContentHash) throws {
+    package func insert(_ bytes: [UInt8], _ hash: ContentHash) throws {
         let insert = try RawStatement("INSERT OR IGNORE INTO ubiquity_value (hash, bytes) VALUES (?,?)", db)
         insert.bind(1, hash.bytes)
         insert.bind(2, bytes)
@@ -44,16 +45,16 @@ struct LargeValues {
     }
 
     /// The value that a log names, of those that wait.
-    func value(_ value: LargeValue) throws -> RecordValue {
+    package func value(_ value: LargeValue) throws -> RecordValue {
         guard let bytes = try Self.bytes(value.hash, db) else { throw LogFault.damaged("it names a large value that is not in the store file") }
         return value.value(bytes)
     }
 
     /// The number of the last that waits, 0 where none does.
-    static func last(_ db: Database) throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM ubiquity_value") ?? 0 }
+    package static func last(_ db: Database) throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM ubiquity_value") ?? 0 }
 
     /// The first behind a number.
-    static func next(after number: Int64, _ db: Database) throws -> (number: Int64, hash: ContentHash, bytes: [UInt8])? {
+    package static func next(after number: Int64, _ db: Database) throws -> (number: Int64, hash: ContentHash, bytes: [UInt8])? {
         let statement = try RawStatement("SELECT number, hash, bytes FROM ubiquity_value WHERE number > ? ORDER BY number LIMIT 1", db)
         statement.bind(1, number)
         defer { statement.reset() }
@@ -65,7 +66,7 @@ struct LargeValues {
     }
 
     /// One that waits, by its hash; nil where none does.
-    static func bytes(_ hash: ContentHash, _ db: Database) throws -> [UInt8]? {
+    package static func bytes(_ hash: ContentHash, _ db: Database) throws -> [UInt8]? {
         let statement = try RawStatement("SELECT bytes FROM ubiquity_value WHERE hash = ?", db)
         statement.bind(1, hash.bytes)
         defer { statement.reset() }
@@ -73,7 +74,7 @@ struct LargeValues {
     }
 
     /// Forgets those up to a number, which are in the container.
-    static func clear(through number: Int64, _ db: Database) throws {
+    package static func clear(through number: Int64, _ db: Database) throws {
         try db.execute(sql: "DELETE FROM ubiquity_value WHERE number <= ?", arguments: [number])
     }
 }

@@ -1,3 +1,5 @@
+public import StoreFormat
+
 /// The name of a record: its table and primary key, alike on every peer.
 public struct ObjectID: Hashable, Sendable, CustomStringConvertible {
     /// The table's name.

@@ -1,21 +1,22 @@
 internal import Foundation
-internal import GRDB
-internal import UbiquityContainers
+package import GRDB
+package import StoreFormat
+package import UbiquityContainers
 
 /// The sealed logs that are not in the container yet: `ubiquity_outbox`.
-enum Outbox {
+package enum Outbox {
     /// A sealed log.
-    struct Entry {
-        var name: LogFileName
-        var bytes: [UInt8]
+    package struct Entry {
+        package var name: LogFileName
+        package var bytes: [UInt8]
         /// Whether its last save goes on in the next.
-        var goesOn: Bool
+        package var goesOn: Bool
     }
 
     /// Puts a log behind those that wait.
     ///
     /// - Returns: the hash of its bytes, which the next log names.
-    static func append(_ header: LogHeader, body: [UInt8], time: HybridTime, isOpen: Bool = false, _ db: Database) throws -> ContentHash {
+    package static func append(_ header: LogHeader, body: [UInt8], time: HybridTime, isOpen: Bool = false, _ db: Database) throws -> ContentHash {
         let bytes = LogFile.encode(header, body: body)
         let hash = ContentHash(of: bytes)
         let statement = try RawStatement("INSERT INTO ubiquity_outbox VALUES (?,?,?,?,?)", db)
@@ -37,7 +38,7 @@ enum Outbox {
     ///   - db: at one moment.
     /// - Returns: the logs; none where there are none.
     /// - Throws: GRDB's errors, or `UbiquitousStoreError` where one is damaged.
-    static func first(_ limit: Int, after last: Int64 = 0, bytes: Int, _ db: Database) throws -> [Entry] {
+    package static func first(_ limit: Int, after last: Int64 = 0, bytes: Int, _ db: Database) throws -> [Entry] {
         // Those that wait for more are the last.
         let rows = try RawStatement(
             """
@@ -63,7 +64,7 @@ enum Outbox {
     }
 
     /// Enters the logs up to a sequence, which are in the container, among the published.
-    static func clear(through sequence: Int64, of peer: PeerIdentifier, _ db: Database) throws {
+    package static func clear(through sequence: Int64, of peer: PeerIdentifier, _ db: Database) throws {
         try db.execute(
             sql: """
                 INSERT OR IGNORE INTO ubiquity_log SELECT ?, sequence, hash, time FROM ubiquity_outbox WHERE sequence <= ?
@@ -71,7 +72,7 @@ enum Outbox {
         try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [sequence])
     }
 
-    static func isEmpty(_ db: Database) throws -> Bool {
+    package static func isEmpty(_ db: Database) throws -> Bool {
         let statement = try RawStatement("SELECT 1 FROM ubiquity_outbox LIMIT 1", db)
         defer { statement.reset() }
         return try !statement.step()
@@ -87,7 +88,7 @@ enum Outbox {
     }
 
     /// This peer's last log that is in the container; nil where none is.
-    static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
+    package static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
         if let first = try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM ubiquity_outbox") {
             // The first log that is not out names the one before it.
             return try log(first, db).log.header.previous
@@ -96,17 +97,17 @@ enum Outbox {
     }
 
     /// The last of some logs, in order, with which a save ends: what of a save lies in the container is nothing without the rest.
-    static func lastWhole(of names: some BidirectionalCollection<LogFileName>, _ db: Database) throws -> LogFileName? {
+    package static func lastWhole(of names: some BidirectionalCollection<LogFileName>, _ db: Database) throws -> LogFileName? {
         try names.reversed().first { try !log($0.sequence, db).log.header.goesOn }
     }
 
     /// The bytes of a sealed log.
-    static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
+    package static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
         [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!)
     }
 
     /// The hash of a sealed log.
-    static func hash(of sequence: Int64, _ db: Database) throws -> ContentHash {
+    package static func hash(of sequence: Int64, _ db: Database) throws -> ContentHash {
         let bytes = try Data.fetchOne(db, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])
         guard let hash = bytes.flatMap({ ContentHash(bytes: $0) }) else {
             throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
@@ -115,7 +116,7 @@ enum Outbox {
     }
 
     /// The names of all, oldest first.
-    static func names(_ db: Database) throws -> [LogFileName] {
+    package static func names(_ db: Database) throws -> [LogFileName] {
         try Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox ORDER BY sequence").compactMap { row in
             ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
         }
@@ -126,7 +127,7 @@ extension Outbox {
     /// Writes the sealed logs anew for a store that has taken a new identifier, one at a time: what they hold keeps its stamps.
     ///
     /// The first says what had been said before by the logs under the old identifier, and names the last of these.
-    static func reissue(from old: PeerIdentifier, as state: inout StoreState, _ db: Database) throws {
+    package static func reissue(from old: PeerIdentifier, as state: inout StoreState, _ db: Database) throws {
         let names = try names(db)
         // Nothing has been said under the new identifier: the next log, or the first of these, says all.
         guard !names.isEmpty else { return try StoreKnowledge.markUntold(db) }
@@ -154,7 +155,7 @@ extension Outbox {
     }
 
     /// A sealed log and the highest stamp in it.
-    static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
+    package static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
         let row = try Row.fetchOne(db, sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!
         return (try LogFile(decoding: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))
     }

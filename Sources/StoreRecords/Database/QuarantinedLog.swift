@@ -1,5 +1,6 @@
 public import Foundation
-internal import GRDB
+package import GRDB
+package import StoreFormat
 public import SystemPackage
 public import UbiquityContainers
 
@@ -29,10 +30,19 @@ public struct QuarantinedLog: Sendable, Hashable, Codable {
     public var record: String?
     /// When that was found first.
     public var since: Date
+
+    package init(peer: String, file: String, kind: Kind, reason: String, record: String? = nil, since: Date) {
+        self.peer = peer
+        self.file = file
+        self.kind = kind
+        self.reason = reason
+        self.record = record
+        self.since = since
+    }
 }
 
 extension QuarantinedLog {
-    init(_ name: String, of peer: PeerIdentifier, _ fault: LogFault, since: Date) {
+    package init(_ name: String, of peer: PeerIdentifier, _ fault: LogFault, since: Date) {
         let kind: Kind = if case .newer = fault { .newer } else { .damaged }
         self.init(peer: peer.description, file: name, kind: kind, reason: fault.description, record: nil, since: since)
     }
@@ -44,18 +54,18 @@ extension QuarantinedLog {
     }
 
     /// The log that another peer could bring, by a baseline that holds it; nil of what is no log, and of one that would be refused again.
-    var awaited: AwaitedFile? {
+    package var awaited: AwaitedFile? {
         guard kind == .damaged, let name = LogFileName(file) else { return nil }
         return AwaitedFile(peer: peer, sequence: name.sequence, hash: name.hash.description, isDamaged: true)
     }
 
     /// The files on a store's list.
-    static func list(_ db: Database) throws -> [QuarantinedLog] {
+    package static func list(_ db: Database) throws -> [QuarantinedLog] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)
     }
 
     /// Puts it on the list; whether it was not on it.
-    func enter(_ db: Database) throws -> Bool {
+    package func enter(_ db: Database) throws -> Bool {
         try db.execute(
             sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
             arguments: [peer, file, kind.rawValue, reason, record, since.timeIntervalSince1970])

@@ -1,4 +1,4 @@
 extension String {
     /// A name as SQL takes it, whatever it holds; GRDB's own quoting leaves quotes within as they are.
-    var quotedIdentifier: String { "\"\(replacing("\"", with: "\"\""))\"" }
+    package var quotedIdentifier: String { "\"\(replacing("\"", with: "\"\""))\"" }
 }

@@ -1,10 +1,11 @@
-internal import GRDB
+package import GRDB
 internal import GRDBSQLite
+package import StoreFormat
 
 /// A statement of GRDB's, stepped by hand: values go between SQLite and a log byte for byte, without a Swift value between.
 ///
 /// Changes made this way are not seen by GRDB's observations; whoever makes them says so with `Database.notifyChanges(in:)`.
-struct RawStatement {
+package struct RawStatement {
     let handle: OpaquePointer
     private let owner: Statement
     private unowned let db: Database
@@ -22,7 +23,7 @@ struct RawStatement {
     ///   - db: the connection.
     ///   - isCached: whether it is one of GRDB's cache, which keeps it for as long as the connection lasts.
     /// - Throws: GRDB's error where SQLite does not take it.
-    init(_ sql: String, _ db: Database, isCached: Bool = true) throws {
+    package init(_ sql: String, _ db: Database, isCached: Bool = true) throws {
         owner = isCached ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql)
         handle = owner.sqliteStatement
         self.db = db
@@ -31,7 +32,7 @@ struct RawStatement {
     }
 
     /// Makes one step; true where there is a row.
-    func step() throws -> Bool {
+    package func step() throws -> Bool {
         guard fault.code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: fault.code), sql: owner.sql) }
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -45,19 +46,19 @@ struct RawStatement {
     }
 
     /// Runs the statement to its end and makes it ready again.
-    func run() throws {
+    package func run() throws {
         while try step() {}
         sqlite3_reset(handle)
     }
 
-    func reset() { sqlite3_reset(handle) }
+    package func reset() { sqlite3_reset(handle) }
 
-    func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
+    package func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
 
     /// Binds a value.
     ///
     /// Text and blobs are copied by SQLite.
-    func bind(_ index: Int, _ value: RecordValue) {
+    package func bind(_ index: Int, _ value: RecordValue) {
         let place = Int32(index)
         var bound = SQLITE_OK
         switch value {
@@ -80,7 +81,7 @@ struct RawStatement {
 
     var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
-    func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+    package func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
 
     func isInteger(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER }
 
@@ -89,7 +90,7 @@ struct RawStatement {
     func isNull(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL }
 
     /// The bytes of a text or blob, valid until the next step.
-    func bytes(_ column: Int) -> UnsafeRawBufferPointer {
+    package func bytes(_ column: Int) -> UnsafeRawBufferPointer {
         // The pointer first: sqlite3_column_bytes counts what the conversion before it left.
         let place = Int32(column)
         let start =
@@ -99,7 +100,7 @@ struct RawStatement {
     }
 
     /// How many bytes a text or blob has; 0 for other types.
-    func size(_ column: Int) -> Int {
+    package func size(_ column: Int) -> Int {
         let type = sqlite3_column_type(handle, Int32(column))
         return type == SQLITE_TEXT || type == SQLITE_BLOB ? Int(sqlite3_column_bytes(handle, Int32(column))) : 0
     }
@@ -107,7 +108,7 @@ struct RawStatement {
     /// A column as text; nil where it is NULL.
     func text(_ column: Int) -> String? { isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self) }
 
-    func value(_ column: Int) -> RecordValue {
+    package func value(_ column: Int) -> RecordValue {
         switch sqlite3_column_type(handle, Int32(column)) {
         case SQLITE_INTEGER: .integer(integer(column))
         case SQLITE_FLOAT: .real(sqlite3_column_double(handle, Int32(column)).bitPattern)

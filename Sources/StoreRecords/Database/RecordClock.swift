@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// The life of a record and the stamps of its columns, packed as they are stored: nearly always all columns share one stamp.
 package struct RecordClock: Hashable, Sendable {
     /// Odd is alive, even is dead.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 
 extension RecordValue {
     /// A value as GRDB has it.

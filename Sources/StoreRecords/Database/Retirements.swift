@@ -1,13 +1,14 @@
-internal import GRDB
-internal import UbiquityContainers
+package import GRDB
+package import StoreFormat
+package import UbiquityContainers
 
 /// The peers that have been retired in this epoch: `ubiquity_retired`, one row a peer.
-enum Retirements {
+package enum Retirements {
     /// `told`: whether a log has said so.
     static let statement =
         "CREATE TABLE ubiquity_retired (peer INTEGER PRIMARY KEY, receipt INTEGER NOT NULL, sequence INTEGER NOT NULL, told INTEGER NOT NULL)"
 
-    static func all(_ db: Database) throws -> [PeerIdentifier: Retirement] { try facts("SELECT * FROM ubiquity_retired", db) }
+    package static func all(_ db: Database) throws -> [PeerIdentifier: Retirement] { try facts("SELECT * FROM ubiquity_retired", db) }
 
     static func facts(_ selection: String, _ db: Database) throws -> [PeerIdentifier: Retirement] {
         let rows = try Row.fetchAll(
@@ -29,7 +30,7 @@ enum Retirements {
         """
 
     /// Retires a peer; the next exchange puts that into a log.
-    static func retire(_ peer: PeerIdentifier, _ fact: Retirement, _ db: Database) throws {
+    package static func retire(_ peer: PeerIdentifier, _ fact: Retirement, _ db: Database) throws {
         try db.execute(
             sql: """
                 INSERT INTO ubiquity_retired VALUES (?,?,?,0)
@@ -39,12 +40,12 @@ enum Retirements {
     }
 
     /// Whether there is something that no log has said.
-    static func areUntold(_ db: Database) throws -> Bool {
+    package static func areUntold(_ db: Database) throws -> Bool {
         try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_retired WHERE NOT told)"))!
     }
 
     /// For each peer the last of its logs that need not be there: as far as a log says so, for the logs that follow are to lie behind that one.
-    static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
+    package static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
         try facts("SELECT * FROM ubiquity_retired WHERE told AND sequence > 0", db).mapValues(\.sequence)
     }
 }

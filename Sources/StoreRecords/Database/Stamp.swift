@@ -1,3 +1,4 @@
+package import StoreFormat
 package import UbiquityContainers
 
 /// A peer's number in one store file; it means nothing elsewhere.
@@ -35,7 +36,7 @@ package struct PeerTable: Sendable {
     package subscript(peer: PeerIdentifier) -> PeerNumber? { numbers[peer] }
 
     /// Every peer with its number, in the order of the numbers.
-    var all: [(number: PeerNumber, peer: PeerIdentifier)] {
+    package var all: [(number: PeerNumber, peer: PeerIdentifier)] {
         names.map { (number: $0.key, peer: $0.value) }.sorted { $0.number.rawValue < $1.number.rawValue }
     }
 

@@ -1,5 +1,5 @@
 /// What a store file is for.
-enum StoreFilePlace: String, Sendable {
+package enum StoreFilePlace: String, Sendable {
     /// An account's records.
     case store
     /// What is saved for an account whose content has not been read yet.

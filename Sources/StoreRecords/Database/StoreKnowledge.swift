@@ -1,10 +1,11 @@
 internal import Foundation
-internal import GRDB
-internal import UbiquityContainers
+package import GRDB
+package import StoreFormat
+package import UbiquityContainers
 
 /// Reads and writes the tables of peers and of knowledge.
-enum StoreKnowledge {
-    static func peers(_ db: Database) throws -> PeerTable {
+package enum StoreKnowledge {
+    package static func peers(_ db: Database) throws -> PeerTable {
         var table = PeerTable()
         for row in try Row.fetchAll(db.cachedStatement(sql: "SELECT number, name FROM ubiquity_peer")) {
             if let peer = PeerIdentifier(row["name"] as String) { table.insert(peer, as: PeerNumber(rawValue: row["number"])) }
@@ -13,7 +14,7 @@ enum StoreKnowledge {
     }
 
     /// A peer's number, given to it now if it has none.
-    static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
+    package static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
         if let number = peers[peer] { return number }
         let number = try number(of: peer, db)
         peers.insert(peer, as: number)
@@ -21,7 +22,7 @@ enum StoreKnowledge {
     }
 
     /// The same without a table of them.
-    static func number(of peer: PeerIdentifier, _ db: Database) throws -> PeerNumber {
+    package static func number(of peer: PeerIdentifier, _ db: Database) throws -> PeerNumber {
         let statement = try RawStatement("SELECT number FROM ubiquity_peer WHERE name = ?", db)
         statement.bind(1, .text(peer.description))
         defer { statement.reset() }
@@ -31,7 +32,7 @@ enum StoreKnowledge {
     }
 
     /// The knowledge of other peers' logs; only what a log of ours has said, or none has, where that is asked for.
-    static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
+    package static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql:
@@ -47,7 +48,7 @@ enum StoreKnowledge {
     }
 
     /// What has been taken in, with this peer's own logs as far as they are in the container.
-    static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
+    package static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
         var knowledge = try others(db)
         if let own = try Outbox.published(state, db) { knowledge.insert(own, of: state.peer) }
         for (peer, position) in try Holes.all(db) { knowledge.insertHole(position, of: peer) }
@@ -124,7 +125,7 @@ enum StoreKnowledge {
         }
     }
 
-    static func setHead(_ position: Knowledge.Position, of peer: PeerNumber, told: Bool, _ db: Database) throws {
+    package static func setHead(_ position: Knowledge.Position, of peer: PeerNumber, told: Bool, _ db: Database) throws {
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO ubiquity_knowledge VALUES (?,?,?,?)")
             .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])
     }
@@ -148,20 +149,20 @@ enum StoreKnowledge {
 }
 
 /// Says of exactly one log whether it is known here, at one moment of the store file.
-struct LogRegister {
+package struct LogRegister {
     /// This store's own identifier, whose sealed logs count as known.
-    let own: PeerIdentifier
+    package let own: PeerIdentifier
     let peers: PeerTable
     private let db: Database
 
-    init(own: PeerIdentifier, _ db: Database) throws {
+    package init(own: PeerIdentifier, _ db: Database) throws {
         self.own = own
         self.db = db
         peers = try StoreKnowledge.peers(db)
     }
 
     /// Whether a log has been taken in, published or sealed.
-    func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
+    package func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
         if let number = peers[peer], try StoreKnowledge.time(of: number, position, db) != nil { return true }
         return try peer == own && Outbox.contains(position, db)
     }
@@ -169,7 +170,7 @@ struct LogRegister {
     /// The logs of a list that are not known, in order.
     ///
     /// The list and the table are gone through side by side: a query for each would cost as much as a listing ten times over.
-    func unknown(among names: [LogFileName], of peer: PeerIdentifier) throws -> [LogFileName] {
+    package func unknown(among names: [LogFileName], of peer: PeerIdentifier) throws -> [LogFileName] {
         var unknown = names.sorted()
         if let number = peers[peer] { unknown = try without(entered: number, unknown) }
         return try peer == own ? unknown.filter { try !Outbox.contains($0.position, db) } : unknown

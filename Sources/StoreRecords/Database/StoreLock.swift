@@ -1,10 +1,11 @@
 internal import Foundation
 internal import Glibc
-internal import SystemPackage
-internal import UbiquityContainers
+internal import StoreFormat
+package import SystemPackage
+package import UbiquityContainers
 
 /// A lock between the processes of a device that share a store, with a way out of every wait.
-enum StoreLock {
+package enum StoreLock {
     /// Takes a lock, and writes this process's number into the file.
     ///
     /// - Parameters:
@@ -14,7 +15,7 @@ enum StoreLock {
     ///   - isCancelled: asked meanwhile; true ends the wait.
     /// - Returns: the lock, or nil where another process has it still.
     /// - Throws: `UbiquitousStoreError` where the file cannot be made or opened.
-    static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> FileLock? {
+    package static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> FileLock? {
         let deadline = ContinuousClock.now + limit
         while true {
             do {
@@ -43,12 +44,12 @@ enum StoreLock {
     }
 
     /// Whether a file beside a store is one of its locks, by the bytes of its path.
-    static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
+    package static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
         ["-exchange", "-open", "-use"].contains { ending in path.suffix(ending.utf8.count).elementsEqual(ending.utf8) }
     }
 
     /// Who has a lock, for a message: “ (process 123)”, or nothing.
-    static func holder(of file: FilePath) -> String {
+    package static func holder(of file: FilePath) -> String {
         guard let text = FileManager.default.contents(atPath: file.string),
             let number = Int32(String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines))
         else { return "" }

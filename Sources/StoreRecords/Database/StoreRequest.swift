@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 internal import UbiquityContainers
 
 /// What is to be done with the app's next exchange: what another program asks for, since the app alone has the store's schema, or what was cut short.
@@ -16,7 +16,7 @@ package enum StoreRequest: String, Sendable {
     ///
     /// - Returns: whether it was there.
     @discardableResult
-    func drop(_ db: Database) throws -> Bool {
+    package func drop(_ db: Database) throws -> Bool {
         try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])
         return db.changesCount > 0
     }

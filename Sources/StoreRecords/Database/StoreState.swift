@@ -1,38 +1,60 @@
 internal import Foundation
-internal import GRDB
-internal import UbiquityContainers
+package import GRDB
+package import StoreFormat
+package import UbiquityContainers
 
 /// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
-struct StoreState {
+package struct StoreState {
     /// The form of our tables in a store file.
     ///
     /// A newer one is refused untouched.
     static let format = 1
 
-    var account: String
-    var container: String
-    var content: String
-    var peer: PeerIdentifier
-    var epoch: Int64
+    package var account: String
+    package var container: String
+    package var content: String
+    package var peer: PeerIdentifier
+    package var epoch: Int64
     /// The last log sealed.
-    var sequence: Int64
-    var predecessor: ContentHash?
+    package var sequence: Int64
+    package var predecessor: ContentHash?
     /// The highest stamp written or seen.
-    var clock: HybridTime
+    package var clock: HybridTime
     /// Whether this store's directory in the content has been made; from then on a missing one is never made again.
-    var attached: Bool
+    package var attached: Bool
     /// The last receipt written.
-    var receipt: Int64
+    package var receipt: Int64
     /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
-    var successor: PeerIdentifier?
+    package var successor: PeerIdentifier?
     /// What the file is for; it never changes.
-    var place = StoreFilePlace.store
+    package var place = StoreFilePlace.store
     /// Whether nothing is to go out or in.
-    var paused = false
+    package var paused = false
     /// What another program has asked for, and has not been done.
-    var request: StoreRequest?
+    package var request: StoreRequest?
 
-    static func read(_ db: Database) throws -> StoreState {
+    package init(
+        account: String, container: String, content: String, peer: PeerIdentifier, epoch: Int64, sequence: Int64, predecessor: ContentHash? = nil,
+        clock: HybridTime, attached: Bool, receipt: Int64, successor: PeerIdentifier? = nil, place: StoreFilePlace = StoreFilePlace.store,
+        paused: Bool = false, request: StoreRequest? = nil
+    ) {
+        self.account = account
+        self.container = container
+        self.content = content
+        self.peer = peer
+        self.epoch = epoch
+        self.sequence = sequence
+        self.predecessor = predecessor
+        self.clock = clock
+        self.attached = attached
+        self.receipt = receipt
+        self.successor = successor
+        self.place = place
+        self.paused = paused
+        self.request = request
+    }
+
+    package static func read(_ db: Database) throws -> StoreState {
         // By hand: every save reads it.
         let row = try RawStatement(
             "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place, paused, request FROM ubiquity_state",
@@ -62,7 +84,7 @@ struct StoreState {
     }
 
     /// Saves what an exchange changes; what others set stays as it is there.
-    func update(_ db: Database) throws {
+    package func update(_ db: Database) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")
         try statement.execute(arguments: [

@@ -1,13 +1,14 @@
 internal import GRDB
 internal import GRDBSQLite
-internal import SystemPackage
+internal import StoreFormat
+package import SystemPackage
 internal import UbiquityContainers
 
 /// Whether anybody has a store file open with a rollback journal.
 ///
 /// With a write-ahead log SQLite itself tells: it leaves the log only where no other connection is open. With a rollback journal a connection that is idle holds no lock of SQLite's; so each of an
 /// app's holds a shared one on a file of ours beside it, and who needs the store file alone takes that exclusively, and SQLite's own against the others.
-enum StoreUse {
+package enum StoreUse {
     private static func lock(of file: FilePath) -> FilePath { FilePath(file.string + "-use") }
 
     /// Says of a connection that it has the file open, until it is closed.
@@ -38,14 +39,14 @@ enum StoreUse {
     /// - Parameter file: the store file, whose `-open` lock the caller has.
     /// - Returns: what is to be kept meanwhile; nil where somebody has the file open so.
     /// - Throws: `Errno` where the lock's file cannot be opened.
-    static func exclude(_ file: FilePath) throws(Errno) -> Exclusion? {
+    package static func exclude(_ file: FilePath) throws(Errno) -> Exclusion? {
         // Where nobody has ever opened it so there is none, and whoever wants to waits for the `-open` lock.
         guard try LinuxFileLayer().kind(of: lock(of: file)) != nil else { return Exclusion(lock: nil) }
         return try FileLock.ifFree(lock(of: file)).map { Exclusion(lock: $0) }
     }
 
     /// Nobody has the file open with a rollback journal, nor opens it.
-    final class Exclusion {
+    package final class Exclusion {
         private let lock: FileLock?
         fileprivate init(lock: FileLock?) { self.lock = lock }
     }

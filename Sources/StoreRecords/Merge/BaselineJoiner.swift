@@ -1,19 +1,27 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+package import StoreFormat
 internal import UbiquityContainers
 
 /// Joins a baseline into the store, in the transaction that it is called in: a first import, a rebuild, a rescue and a return are all this.
 ///
 /// The baseline has been verified, and is attached under ``schema(_:)``. What it brings has the stamps that its writers gave; the order of joining does not matter.
-struct BaselineJoiner {
+package struct BaselineJoiner {
     /// The name under which a baseline is attached, by its place among those that are attached together.
     static func schema(_ place: Int) -> String { place == 0 ? "ubiquity_baseline" : "ubiquity_baseline_\(place)" }
 
-    let shapes: [TableShape]
-    let sealer: Sealer
-    let migrations: [String]
+    package let shapes: [TableShape]
+    package let sealer: Sealer
+    package let migrations: [String]
     /// The place of the baseline among those that are attached.
-    var place = 0
+    package var place = 0
+
+    package init(shapes: [TableShape], sealer: Sealer, migrations: [String], place: Int = 0) {
+        self.shapes = shapes
+        self.sealer = sealer
+        self.migrations = migrations
+        self.place = place
+    }
 
     private var schema: String { Self.schema(place) }
 
@@ -21,7 +29,7 @@ struct BaselineJoiner {
     ///
     /// - Parameter header: the baseline.
     /// - Returns: why not, in words; nil where it can.
-    func obstacle(to header: BaselineHeader) -> String? {
+    package func obstacle(to header: BaselineHeader) -> String? {
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
         return header.tables.lazy.compactMap { table in
             if case .unknown(let obstacle) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) { obstacle } else { nil }
@@ -32,7 +40,7 @@ struct BaselineJoiner {
     ///
     /// - Parameter error: what joining it has thrown.
     /// - Returns: the reason, in words; nil for an error that is not the baseline's.
-    static func refusal(_ error: any Error) -> String? {
+    package static func refusal(_ error: any Error) -> String? {
         switch error {
         case let fault as LogFault: fault.description
         case let error as DatabaseError where error.isOfContent: error.schemaRefusal
@@ -48,7 +56,7 @@ struct BaselineJoiner {
     ///   - db: with foreign keys and CHECKs off.
     /// - Returns: what came of it; of tables that were empty it names no records.
     /// - Throws: `LogFault` where a record cannot be what it says, or GRDB's errors.
-    func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> ImportTransaction.Outcome {
+    package func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> ImportTransaction.Outcome {
         let outcome = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
             try join(header, isRebuilding: isRebuilding, transaction)
         }

@@ -1,14 +1,15 @@
-internal import GRDB
+package import GRDB
+package import StoreFormat
 
 /// Finds out whether the rows of a baseline can be what they say.
 ///
 /// Each is looked at once, and by hand: there may be millions, and SQL that asks for types takes twice as long.
-struct BaselineRows {
+package struct BaselineRows {
     let header: BaselineHeader
     /// How far its records can have lived.
     private let lastLife: Int64
 
-    init(header: BaselineHeader) {
+    package init(header: BaselineHeader) {
         self.header = header
         lastLife = LifeLimit(header.knowledge).last
     }
@@ -19,7 +20,7 @@ struct BaselineRows {
     ///   - table: the table.
     ///   - db: the baseline.
     /// - Throws: `LogFault`, or GRDB's errors.
-    func verify(_ table: BaselineHeader.Table, _ db: Database) throws {
+    package func verify(_ table: BaselineHeader.Table, _ db: Database) throws {
         let (number, keys) = (table.number, table.table.keyColumns.count)
         let columns = ColumnSet(first: table.table.columns.count)
         func list(_ letter: String) -> String { (0..<keys).map { "\(letter)\($0)" }.joined(separator: ", ") }

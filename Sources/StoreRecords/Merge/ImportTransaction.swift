@@ -1,26 +1,27 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// The one way in which records from elsewhere enter a store's tables: logs, baselines, another file's saves, seeds, and what relations show.
 ///
 /// It seals what the app has noted, so that a write of the app never counts as older than what comes in; suspends capture; lets the body apply what
 /// comes in; finds out what the records show; lists the rows that break a CHECK; saves the store's state; and tells observers which tables changed.
 /// All of it happens in the transaction of ``StoreFile/importing(attaching:_:)``.
-final class ImportTransaction {
+package final class ImportTransaction {
     /// What a transaction did.
-    struct Outcome {
-        var notice = ImportNotice()
+    package struct Outcome {
+        package var notice = ImportNotice()
         /// Tables that were empty and have been filled, whose records the notice does not name.
-        var wholeTables: Set<String> = []
+        package var wholeTables: Set<String> = []
         /// How many values lost, and are listed.
-        var conflicts = 0
+        package var conflicts = 0
         /// The records that break a CHECK now, and did not before.
-        var broken: [BrokenRecord] = []
+        package var broken: [BrokenRecord] = []
         /// Whether no record is left for which it must be found out what it shows.
         var isResolved = true
     }
 
     /// What happens to records that are marked: their parents, or records that are equal to them, may have come or gone.
-    enum Relations {
+    package enum Relations {
         /// They are resolved, and equal records become one: so many batches of them.
         case unite(batches: Int)
         /// They are resolved, and equal records wait: they may differ again at the end of the import.
@@ -30,11 +31,11 @@ final class ImportTransaction {
     }
 
     let sealer: Sealer
-    let db: Database
+    package let db: Database
     /// The store's state, which is saved at the end.
-    var state: StoreState
-    var peers: PeerTable
-    let conflicts: ConflictRecorder
+    package var state: StoreState
+    package var peers: PeerTable
+    package let conflicts: ConflictRecorder
     var outcome = Outcome()
     /// Opened by its first user, for it remembers which tables have records aside.
     private(set) lazy var related = RelatedTables(shapes, db)
@@ -60,7 +61,7 @@ final class ImportTransaction {
     ///   - body: applies what comes in, and moves the state on.
     /// - Returns: what the transaction did, with what the earlier ones did.
     /// - Throws: what the body throws, GRDB's errors, and what an election throws. The transaction must be rolled back then.
-    static func perform(
+    package static func perform(
         _ sealer: Sealer, after earlier: Outcome = Outcome(), retention: ConflictRetention? = nil, relations: Relations, _ db: Database,
         _ body: (ImportTransaction) throws -> Void
     ) throws -> Outcome {
@@ -79,7 +80,7 @@ final class ImportTransaction {
     ///
     /// - Parameter relations: whether equal records become one.
     /// - Throws: GRDB's errors, what an election throws, and `UbiquitousStoreError` with `malformed` where a record cannot be shown.
-    func resolve(_ relations: Relations) throws {
+    package func resolve(_ relations: Relations) throws {
         guard let related else { return }
         switch relations {
         case .leave: break

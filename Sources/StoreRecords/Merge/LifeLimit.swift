@@ -1,9 +1,11 @@
+internal import StoreFormat
+
 /// How far a record can have lived, as a history of logs tells: what is beyond has been lived by nobody.
 ///
 /// Each step from one life to the next is a save in some peer's log. So many logs bound the lives of every record, and a forged one leaves room above it: the
 /// save that brings a record back is in a log of its own, with which the limit has grown by more than that save takes. What one store has taken in, and goes on
 /// from, is therefore within the limit of every other, and no honest log or baseline is refused for what a forged one has said.
-struct LifeLimit {
+package struct LifeLimit {
     /// What one log adds: each of its saves ends one life of a record at most, and begins another.
     static let perLog = 2 * LogMerger.mostSaves
 

@@ -1,25 +1,36 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
+package import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
 /// Joins logs into the store, in the transaction that it is called in.
-struct LogImporter {
-    let shapes: [TableShape]
-    let sealer: Sealer
-    let conflictRetention: ConflictRetention
+package struct LogImporter {
+    package let shapes: [TableShape]
+    package let sealer: Sealer
+    package let conflictRetention: ConflictRetention
     /// Reads large values from the container; nil where they lie in the store file.
-    let values: (any LargeValueSource)?
+    package let values: (any LargeValueSource)?
     /// Reads logs again that are not in memory.
-    var reader: (any LogSource)?
+    package var reader: (any LogSource)?
+
+    package init(
+        shapes: [TableShape], sealer: Sealer, conflictRetention: ConflictRetention, values: (any LargeValueSource)?, reader: (any LogSource)? = nil
+    ) {
+        self.shapes = shapes
+        self.sealer = sealer
+        self.conflictRetention = conflictRetention
+        self.values = values
+        self.reader = reader
+    }
 
     /// What a transaction did.
-    struct Outcome {
-        var imported = ImportTransaction.Outcome()
+    package struct Outcome {
+        package var imported = ImportTransaction.Outcome()
         /// How many logs have been joined.
-        var joined = 0
+        package var joined = 0
         /// The log that this store cannot hold, after which none was joined.
-        var refused: (log: ReadyLog, refusal: Refusal)?
+        package var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
     /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all.
@@ -29,7 +40,7 @@ struct LogImporter {
     /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
     /// ``Refusal`` and everything is to be undone. A savepoint a log makes SQLite keep a copy of each page that the log touches, which costs as
     /// much as all the rest, and refusals are rare.
-    func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
+    package func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
         var outcome = Outcome()
         // Of all together: which of two records is in the way of the other may be said by the next log.
         outcome.imported = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .postpone, db) { transaction in
@@ -113,10 +124,10 @@ struct LogImporter {
     }
 
     /// Why a log cannot be held by this store.
-    struct Refusal: Error {
-        var reason: String
+    package struct Refusal: Error {
+        package var reason: String
         /// The record at which it was found.
-        var record: ObjectID?
+        package var record: ObjectID?
     }
 
     /// What the store refuses of what a body does; nil where it takes all.
@@ -142,7 +153,7 @@ struct LogImporter {
     }
 
     /// Joins one log's changes, and nothing of what is known of logs.
-    func join(
+    package func join(
         _ ready: ReadyLog, _ lives: LifeLimit?, _ importers: inout [LogBody.Table: TableImporter], _ transaction: ImportTransaction
     ) throws {
         let (peers, db) = (transaction.peers, transaction.db)

@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// What a change that another peer made does to a record here: the merge rules of the design, without a database.
 ///
 /// The larger life wins whole; within a life each column's larger stamp wins; equal stamps are ordered by value. So the outcome of

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Changes of records whose row is not exactly their registers, or cannot be made before others change.
 extension TableImporter {

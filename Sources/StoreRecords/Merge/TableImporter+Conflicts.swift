@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// What an import's changes take from each other, told to the recorder.
 extension TableImporter {
     /// Columns of an arriving change that lose to what is here.

@@ -1,10 +1,11 @@
 internal import GRDB
 internal import GRDBSQLite
+internal import StoreFormat
 
 /// Joins changes of one table of one log into the store.
 ///
 /// The outcome of each comes from `RecordJoin`; here it is carried out on the row and its clock.
-final class TableImporter {
+package final class TableImporter {
     let shape: TableShape
     let conflicts: ConflictRecorder
     /// For each column of the log's list, its number here; nil where it is gone.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 
 /// A table that is copied row by row, in the order in which its rows lie.
 struct CopiedTable {

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 internal import SystemPackage
 
 /// Rows that a uniqueness rule of the app's new schema forbids beside others, in the copy in which a store is migrated.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Compares a store with its migrated copy, which is attached as `migrated`, and lists what a migration may not do, with the remedy.
 ///

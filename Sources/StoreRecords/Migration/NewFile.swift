@@ -1,14 +1,15 @@
 internal import Foundation
-internal import SystemPackage
+internal import StoreFormat
+package import SystemPackage
 internal import UbiquityContainers
 
 /// A file, or a directory of files, that is made beside its place and put there once it is whole; nothing that is there is overwritten.
 ///
 /// A process that is killed leaves the draft, which may be deleted, or the whole file in its place.
-struct NewFile: Sendable {
+package struct NewFile: Sendable {
     let target: FilePath
     /// Where it is made.
-    let draft: FilePath
+    package let draft: FilePath
     let files: any FileLayer = LinuxFileLayer()
 
     /// A file to be.
@@ -16,14 +17,14 @@ struct NewFile: Sendable {
     /// - Parameters:
     ///   - target: its place.
     ///   - draftSuffix: what the draft's name has behind the file's; one of its own each time, unless given, so that two makers do not write one.
-    init(_ target: FilePath, draftSuffix: String = "-draft-\(UUID().uuidString)") {
+    package init(_ target: FilePath, draftSuffix: String = "-draft-\(UUID().uuidString)") {
         // A name alone has no directory that could be made durable.
         self.target = PathFacts.absolute(target)
         draft = FilePath(self.target.string + draftSuffix)
     }
 
     /// Sees that the place is free, before any work is done for it.
-    func checkPlace() throws {
+    package func checkPlace() throws {
         let kind: FileKind?
         do {
             kind = try files.kind(of: target)
@@ -37,7 +38,7 @@ struct NewFile: Sendable {
     ///
     /// - Parameter replacesExisting: whether a database takes the place of what is there.
     /// - Throws: `UbiquitousStoreError`.
-    func place(replacesExisting: Bool = false) throws {
+    package func place(replacesExisting: Bool = false) throws {
         Waypoint.fileDrafted.pass()
         do {
             switch try files.kind(of: draft) {
@@ -67,7 +68,7 @@ struct NewFile: Sendable {
     }
 
     /// Removes the draft, and what SQLite may have left beside it.
-    func remove() {
+    package func remove() {
         for suffix in [""] + Self.companions { try? FileManager.default.removeItem(atPath: draft.string + suffix) }
     }
 
@@ -76,7 +77,7 @@ struct NewFile: Sendable {
     /// - Parameter body: makes the draft; an `Errno` that it throws is explained.
     /// - Returns: what the body returns.
     /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled; what else the body throws.
-    func drafting<Result>(_ body: () throws -> Result) throws -> Result {
+    package func drafting<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch {

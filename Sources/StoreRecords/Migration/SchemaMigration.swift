@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 internal import SystemPackage
 
 /// Takes a store that has content to another version of the app's schema: whole, or not at all.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Puts our tables and triggers beside an app's tables, and puts right what somebody has changed there.
 enum StoreInstaller {

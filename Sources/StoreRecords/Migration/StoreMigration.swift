@@ -14,4 +14,6 @@ public struct StoreMigration: Sendable, Hashable {
     public internal(set) var kept = 0
     /// The rows of each table that is done: copy and table were compared, by their number and a hash of their content.
     public internal(set) var tables: [String: Int] = [:]
+
+    package init() {}
 }

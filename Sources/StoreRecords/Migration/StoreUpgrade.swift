@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 
 /// Brings our own tables after the app's, in the migrated copy: numbers, names, notes, and what is to be told of new columns.
 struct StoreUpgrade {

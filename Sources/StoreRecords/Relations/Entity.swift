@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// Records that are one, and what is to be shown of them: nearly always a record alone.
 final class Entity {
     /// What is to be shown.

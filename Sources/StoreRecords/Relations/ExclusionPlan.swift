@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// Which of several records keep what only one of them can hold, and in which order the others are given something else: pure.
 ///
 /// Of records that hold the same, that in which it was written last keeps it, and of records that were written at once, that with the smallest key.

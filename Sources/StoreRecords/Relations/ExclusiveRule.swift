@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// A rule by which two records of a table may not hold the same, in one transaction: what records hold by it, and which rows hold that.
 final class ExclusiveRule {

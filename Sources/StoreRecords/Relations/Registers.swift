@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// A living record as it was written: the truth from which rows are computed (DESIGN §5).
 package struct Registers: Hashable, Sendable {
     package var key: [RecordValue]
@@ -45,13 +47,13 @@ extension Registers {
 }
 
 /// A record whose row is not exactly its registers, and what is shown of it.
-struct AsideRecord {
+package struct AsideRecord {
     var registers: Registers
     /// The key under which it is shown, alone or with others that are one with it.
-    var shown: [RecordValue]
-    var state: State
+    package var shown: [RecordValue]
+    package var state: State
 
-    enum State: Equatable {
+    package enum State: Equatable {
         case shown
         /// It is not shown, for a reason.
         case held(String)

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// A row that shows another value than was written, since another record holds that.
 struct MovedRow: Hashable {

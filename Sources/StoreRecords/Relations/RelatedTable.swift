@@ -1,9 +1,10 @@
-internal import GRDB
+package import GRDB
+package import StoreFormat
 
 /// A synced table with what is kept aside of it, in one transaction: reads and writes by key, and nothing decided.
-final class RelatedTable {
+package final class RelatedTable {
     let shape: TableShape
-    let clocks: ClockTable
+    package let clocks: ClockTable
     let db: Database
     private let names: RelationTables
     /// Whether anything is aside; may be true for longer than it is.
@@ -17,7 +18,7 @@ final class RelatedTable {
     /// These rules.
     private(set) lazy var exclusives = shape.exclusives.compactMap { ExclusiveRule($0, shape, db) }
 
-    init(_ shape: TableShape, _ db: Database) throws {
+    package init(_ shape: TableShape, _ db: Database) throws {
         self.shape = shape
         self.db = db
         names = RelationTables(shape: shape)
@@ -155,13 +156,13 @@ extension RelatedTable {
 
 extension RelatedTable {
     /// An app's row.
-    struct Row {
-        var place: Place
-        var values: [RecordValue]
+    package struct Row {
+        package var place: Place
+        package var values: [RecordValue]
         var local: [RecordValue]
     }
 
-    func row(_ key: [RecordValue]) throws -> Row? {
+    package func row(_ key: [RecordValue]) throws -> Row? {
         let find = try statement(.row, rowQuery)
         bind(key, to: find)
         defer { find.reset() }
@@ -189,16 +190,16 @@ extension RelatedTable {
     var isInsideTransaction: Bool { db.isInsideTransaction }
 
     /// What there is of a key.
-    struct Found {
+    package struct Found {
         /// Where the record is alive.
-        var registers: Registers?
+        package var registers: Registers?
         /// Where it is aside.
-        var aside: AsideRecord?
+        package var aside: AsideRecord?
         /// The life that it is in, or was in last; 0 where it never lived.
         var life: Int64
     }
 
-    func find(_ key: [RecordValue]) throws -> Found {
+    package func find(_ key: [RecordValue]) throws -> Found {
         if let aside = try aside(key) { return Found(registers: aside.registers, aside: aside, life: aside.registers.clock.life) }
         if let row = try row(key), try !isDerived(key) {
             let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])

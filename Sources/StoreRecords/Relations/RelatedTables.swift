@@ -1,9 +1,10 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// The synced tables and what is kept aside of them, in one transaction.
 ///
 /// What is saved or imported is written as if it were alone; here is marked of which records it has to be found out what they show.
-final class RelatedTables {
+package final class RelatedTables {
     let shapes: [TableShape]
     /// For each table, the references to it.
     let references: [[(child: Int, key: ForeignKey)]]
@@ -13,7 +14,7 @@ final class RelatedTables {
     private let db: Database
 
     /// The tables of a store; nil where none relates to another and no records can be one.
-    init?(_ shapes: [TableShape], _ db: Database) {
+    package init?(_ shapes: [TableShape], _ db: Database) {
         guard shapes.contains(where: \.isRelated) else { return nil }
         self.shapes = shapes
         self.db = db
@@ -58,12 +59,12 @@ final class RelatedTables {
     }
 
     /// How many records are not shown.
-    static func heldCount(_ shapes: [TableShape], _ db: Database) throws -> Int {
+    package static func heldCount(_ shapes: [TableShape], _ db: Database) throws -> Int {
         try shapes.filter(\.isRelated).reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.asideTable) WHERE held > ''")! }
     }
 
     /// Whether records are marked.
-    static func hasUnresolved(_ shapes: [TableShape], _ db: Database) throws -> Bool {
+    package static func hasUnresolved(_ shapes: [TableShape], _ db: Database) throws -> Bool {
         guard shapes.contains(where: \.isRelated) else { return false }
         return try shapes.contains { shape in
             let statement = try RawStatement("SELECT 1 FROM \(shape.unresolvedTable) LIMIT 1", db)

@@ -1,5 +1,6 @@
 public import Foundation
 public import GRDB
+public import StoreFormat
 
 /// A record that is alive and not shown, for what it refers to is not shown.
 ///

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// The statements that make our tables for a synced table's relations, and the indexes of rules that have none.
 ///
@@ -7,8 +8,10 @@ internal import GRDB
 /// - `ubiquity_same_n`: the pairs of records that are one, each both ways round.
 /// - `ubiquity_unresolved_n`: records of which has to be found out what is to be shown.
 /// - `ubiquity_moved_n`: the rows that show another value in a column than was written, since another record holds that.
-struct RelationTables {
-    let shape: TableShape
+package struct RelationTables {
+    package let shape: TableShape
+
+    package init(shape: TableShape) { self.shape = shape }
 
     var statements: [String] {
         let keys = shape.ownKeyColumns
@@ -118,5 +121,5 @@ struct RelationTables {
     }
 
     /// `a0, a1`: as many columns as the key has.
-    func list(_ letter: String) -> String { shape.keyColumns.indices.map { "\(letter)\($0)" }.joined(separator: ", ") }
+    package func list(_ letter: String) -> String { shape.keyColumns.indices.map { "\(letter)\($0)" }.joined(separator: ", ") }
 }

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 // MARK: What is shown
 

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Finds out what is to be shown of records that relate to others, and shows it, in the transaction that it is called in.
 ///

@@ -1,9 +1,10 @@
-internal import GRDB
+package import GRDB
+package import StoreFormat
 
 /// The lives and stamps of one table's records: of the living by place, of the dead by key.
 ///
 /// A rowid costs a third of what the record's own key would: rows and clocks grow at the same end.
-struct ClockTable {
+package struct ClockTable {
     private let keyCount: Int
     private let placeCount: Int
     private let get: RawStatement
@@ -13,7 +14,7 @@ struct ClockTable {
     private let deadPut: RawStatement
     private let deadDrop: RawStatement
 
-    init(shape: TableShape, _ db: Database) throws {
+    package init(shape: TableShape, _ db: Database) throws {
         keyCount = shape.keyColumns.count
         let condition = shape.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
         let places = Array(repeating: "?", count: keyCount + 1).joined(separator: ",")
@@ -27,7 +28,7 @@ struct ClockTable {
         deadDrop = try RawStatement("DELETE FROM \(shape.deadTable) WHERE \(condition)", db)
     }
 
-    func clock(at place: Place) throws -> RecordClock? {
+    package func clock(at place: Place) throws -> RecordClock? {
         place.bind(to: get)
         defer { get.reset() }
         return try get.step() ? Self.clock(get, from: 0) : nil
@@ -70,7 +71,7 @@ struct ClockTable {
     }
 
     /// The life at which a key died, 0 for none.
-    func death(_ key: [RecordValue]) throws -> Int64 {
+    package func death(_ key: [RecordValue]) throws -> Int64 {
         bind(key, to: dead)
         defer { dead.reset() }
         return try dead.step() ? dead.integer(0) : 0

@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// The numbers that a table's columns had, and those that they have: pure.
 package struct ColumnRenumbering: Hashable, Sendable {
     /// For each former number the number now; nil for a column that is gone.

@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// Reads the rules that a table declares, and lists what is wrong with them.
 struct ColumnRulesReader {
     let table: SyncedTable

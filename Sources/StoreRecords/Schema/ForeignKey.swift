@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// A reference of a synced table to another's primary key, and what a record shows while its parent does not.
 package struct ForeignKey: Sendable, Hashable {
     /// Where a column of a reference stands in its table.

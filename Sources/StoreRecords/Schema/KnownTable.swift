@@ -1,17 +1,17 @@
-internal import GRDB
+package import GRDB
 
 /// A synced table as the store file last had it: the names that go with the numbers in clocks and notes.
-struct KnownTable {
+package struct KnownTable {
     var number: Int64
-    var name: String
-    var keyColumns: [String]
+    package var name: String
+    package var keyColumns: [String]
     /// In the order of their numbers.
-    var columns: [String]
+    package var columns: [String]
     /// Columns that stay on the device, as long as the table has the name that it had.
     var localColumns: [String]
 
     /// All of them; none where the file is no store yet.
-    static func all(_ db: Database) throws -> [KnownTable] {
+    package static func all(_ db: Database) throws -> [KnownTable] {
         guard try db.tableExists("ubiquity_table") else { return [] }
         return try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY number").map { row in
             let (keyColumns, columns) = (lines(row["key"]), lines(row["columns"]))

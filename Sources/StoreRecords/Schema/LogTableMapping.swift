@@ -1,15 +1,17 @@
+package import StoreFormat
+
 /// Where what a log says of one table belongs here: the table, and for each of the log's columns its number.
 ///
 /// A log is of its author's schema. What it names and is unknown here is new, where the author's schema is newer than this app's, and the log waits; it
 /// is gone, where the author's is older, and the log is applied without it.
-struct LogTableMapping {
+package struct LogTableMapping {
     /// The table here, whatever the log calls it.
     let shape: TableShape
     /// For each column of the log's list its number here; nil for one that is gone.
     let columns: [Int?]
 
     /// What becomes of a log's table.
-    enum Outcome {
+    package enum Outcome {
         case mapped(LogTableMapping)
         /// It no longer syncs: its changes are passed over.
         case gone
@@ -24,7 +26,7 @@ struct LogTableMapping {
     ///   - isOlder: whether the author's schema is one that this store has left behind.
     ///   - shapes: the tables here.
     /// - Returns: where it belongs.
-    static func find(_ table: LogBody.Table, isOlder: Bool, among shapes: [TableShape]) -> Outcome {
+    package static func find(_ table: LogBody.Table, isOlder: Bool, among shapes: [TableShape]) -> Outcome {
         guard let shape = shapes.first(where: { $0.name == table.name }) ?? shapes.first(where: { $0.formerNames.contains(table.name) }) else {
             return isOlder ? .gone : .unknown("it names the table “\(table.name)”, which is unknown here")
         }
@@ -44,7 +46,7 @@ struct LogTableMapping {
     ///   - schema: an author's last migration, empty before the first.
     ///   - migrations: those of the store, in order.
     /// - Returns: false too for a schema that is not known here, which is a newer one.
-    static func isOlder(_ schema: String, than migrations: [String]) -> Bool {
+    package static func isOlder(_ schema: String, than migrations: [String]) -> Bool {
         guard let last = migrations.last, schema != last else { return false }
         return schema.isEmpty || migrations.contains(schema)
     }

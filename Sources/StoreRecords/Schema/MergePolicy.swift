@@ -1,3 +1,5 @@
+package import StoreFormat
+
 /// Which of several values of one column stays, within one life of a record (DESIGN §5).
 ///
 /// All devices must declare the same; a policy is part of the app's schema, like a column's type.

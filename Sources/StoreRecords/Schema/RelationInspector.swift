@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Reads how the synced tables relate, and lists what in that cannot sync, with the remedy.
 struct RelationInspector {

@@ -1,9 +1,10 @@
 internal import Foundation
-internal import GRDB
+package import GRDB
 internal import GRDBSQLite
+internal import StoreFormat
 
 /// Reads the synced tables' shapes from a database, and lists everything in them that cannot sync, with the remedy.
-struct SchemaInspector {
+package struct SchemaInspector {
     let db: Database
     var violations: [String] = []
     /// The tables as they were when the store was opened last: their columns keep the numbers that they had.
@@ -17,7 +18,7 @@ struct SchemaInspector {
     /// The shapes of the declared tables, numbered from 1 in their order, and that of the metadata, which every store has.
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
-    static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
+    package static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
         var inspector = try SchemaInspector(db)
         var shapes: [TableShape] = []
         for (index, table) in schema.tables.enumerated() {

@@ -1,4 +1,5 @@
 public import GRDB
+internal import StoreFormat
 
 /// A small table of keys and values that every store has and syncs, for what an app notes about its store as a whole.
 ///

@@ -53,7 +53,7 @@ extension SyncedTable {
     }
 
     /// What the app chooses, by the column that is moved.
-    var choices: [String: Exclusive.Choice] {
+    package var choices: [String: Exclusive.Choice] {
         exclusive.reduce(into: [:]) { if case .chosen(let choice) = $1.move { $0[$1.moved.lowercased()] = choice } }
     }
 }

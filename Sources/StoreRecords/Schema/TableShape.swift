@@ -1,4 +1,5 @@
 internal import GRDB
+package import StoreFormat
 
 /// A synced table as the database has it, and the numbers that stand for its columns in stamps and logs.
 package struct TableShape: Sendable, Hashable {
@@ -133,13 +134,13 @@ package struct TableShape: Sendable, Hashable {
         }
     }
 
-    var asideTable: String { "ubiquity_aside_\(number)" }
-    var sameTable: String { "ubiquity_same_\(number)" }
+    package var asideTable: String { "ubiquity_aside_\(number)" }
+    package var sameTable: String { "ubiquity_same_\(number)" }
     var unresolvedTable: String { "ubiquity_unresolved_\(number)" }
     var movedTable: String { "ubiquity_moved_\(number)" }
 
-    var clockTable: String { "ubiquity_clock_\(number)" }
-    var deadTable: String { "ubiquity_dead_\(number)" }
+    package var clockTable: String { "ubiquity_clock_\(number)" }
+    package var deadTable: String { "ubiquity_dead_\(number)" }
     package var captureTable: String { "ubiquity_capture_\(number)" }
 
     /// Every column that syncs.
@@ -159,10 +160,10 @@ package struct TableShape: Sendable, Hashable {
     }
 
     /// `k0, k1`: the key's columns in our own tables.
-    var ownKeyColumns: String { keyColumns.indices.map { "k\($0)" }.joined(separator: ", ") }
+    package var ownKeyColumns: String { keyColumns.indices.map { "k\($0)" }.joined(separator: ", ") }
 
     /// `v0, v1`: the other columns in the table of notes, where they hold values from before.
-    var ownValueColumns: String { columns.indices.map { "v\($0)" }.joined(separator: ", ") }
+    package var ownValueColumns: String { columns.indices.map { "v\($0)" }.joined(separator: ", ") }
 
     /// A condition on the table for one place: its rowid, or its key.
     var placeCondition: String { hasRowid ? "rowid = ?" : keyCondition { _, _ in "?" } }

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Reads the uniqueness rules of a table: its UNIQUE constraints and indexes, with what the app says of each, and those that it declares beside them.
 struct UniquenessInspector {

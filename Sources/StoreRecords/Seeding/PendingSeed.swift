@@ -1,18 +1,19 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// How far a seeding has come: a row of `ubiquity_seed`, which is there only while one is under way.
-struct PendingSeed: Sendable {
+package struct PendingSeed: Sendable {
     let token: String
     /// What tells a source from another, so that a changed one is begun anew; nil for one that is always begun anew.
     let source: String?
     /// How many records of the source have been taken in or passed over.
-    var position = 0
-    var seeding = Seeding()
+    package var position = 0
+    package var seeding = Seeding()
     /// The epoch in which it began: its records go with that.
     var epoch: Int64 = 1
 
     /// Where a seeding is to go on; nil where it is complete, here or on another device.
-    static func read(_ token: String, source: String?, _ db: Database) throws -> PendingSeed? {
+    package static func read(_ token: String, source: String?, _ db: Database) throws -> PendingSeed? {
         guard try !isComplete(token, db) else { return nil }
         var pending = PendingSeed(token: token, source: source)
         pending.epoch = try StoreState.read(db).epoch
@@ -45,7 +46,7 @@ struct PendingSeed: Sendable {
     }
 
     /// Whether a token is among the metadata.
-    static func isComplete(_ token: String, _ db: Database) throws -> Bool {
+    package static func isComplete(_ token: String, _ db: Database) throws -> Bool {
         try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(StoreMetadata.table) WHERE key = ?)", arguments: [key(token)])!
     }
 

@@ -1,6 +1,7 @@
 public import GRDB
+internal import StoreFormat
 public import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// An SQLite database that a store is filled from; it is only ever read.
 ///
@@ -73,7 +74,7 @@ public struct SeedFile: Sendable, Hashable {
     }
 
     /// Removes the file and what SQLite keeps beside it, which must not be found by another that takes its place.
-    func remove(_ files: any FileLayer) throws {
+    package func remove(_ files: any FileLayer) throws {
         do {
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try files.remove(FilePath(path.string + suffix))

@@ -1,9 +1,10 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
 internal import SystemPackage
 
 /// Reads a seed file by the batch, table after table, in the order in which rows lie.
-struct SeedReader: Sendable {
+package struct SeedReader: Sendable {
     private struct Table: Sendable {
         let name: String
         let columns: [String]
@@ -13,14 +14,14 @@ struct SeedReader: Sendable {
     }
 
     /// Tells the file from another, as far as its size and time do.
-    let identity: String
+    package let identity: String
     private let file: SeedFile
     private let queue: DatabaseQueue
     private let tables: [Table]
     private var place: (table: Int, last: [RecordValue]?, position: Int)?
 
     /// How many records it has.
-    var total: Int { tables.reduce(0) { $0 + $1.rows } }
+    package var total: Int { tables.reduce(0) { $0 + $1.rows } }
 
     /// Opens a file and sees that it fits.
     ///
@@ -30,7 +31,7 @@ struct SeedReader: Sendable {
     ///   - columns: all columns of each.
     ///   - migrations: the migrations of the app that the store has.
     /// - Throws: `UbiquitousStoreError` with all that does not fit.
-    init(_ file: SeedFile, shapes: [TableShape], columns: [String: Set<String>], migrations: [String]) throws {
+    package init(_ file: SeedFile, shapes: [TableShape], columns: [String: Set<String>], migrations: [String]) throws {
         self.file = file
         // A connection makes a file that is not there only where it may write; this says it better.
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path.string),
@@ -53,10 +54,10 @@ struct SeedReader: Sendable {
         }
     }
 
-    func close() throws { try queue.close() }
+    package func close() throws { try queue.close() }
 
     /// The records from a place on, which is mostly where the last batch ended.
-    mutating func batch(at position: Int) throws -> SeedBatch {
+    package mutating func batch(at position: Int) throws -> SeedBatch {
         let start = place.map { $0.position == position ? $0 : nil } ?? nil
         var (table, last, _) = try start ?? (file.explaining { [queue] in try queue.unsafeRead { db in try find(position, db) } })
         var batch = SeedBatch()

@@ -1,4 +1,5 @@
 public import GRDB
+internal import StoreFormat
 
 /// A record that an app seeds.
 ///
@@ -30,7 +31,7 @@ public struct SeedRecord: Sendable, Hashable {
 }
 
 /// Records that are seeded in one transaction.
-struct SeedBatch: Sendable {
+package struct SeedBatch: Sendable {
     struct Row: Sendable {
         var table: String
         var columns: [String]
@@ -42,10 +43,12 @@ struct SeedBatch: Sendable {
     private(set) var rows: [Row] = []
     private var bytes = 0
     /// Whether the source has no more.
-    var isLast = false
+    package var isLast = false
+
+    package init() {}
 
     /// Whether it is to be taken in before another row.
-    var isFull: Bool { rows.count >= BatchSize.rows || bytes >= Self.byteLimit }
+    package var isFull: Bool { rows.count >= BatchSize.rows || bytes >= Self.byteLimit }
 
     mutating func append(_ row: Row) {
         rows.append(row)
@@ -57,7 +60,7 @@ struct SeedBatch: Sendable {
         }
     }
 
-    mutating func append(_ record: SeedRecord) {
+    package mutating func append(_ record: SeedRecord) {
         let columns = record.values.keys.sorted()
         append(Row(table: record.table, columns: columns, values: columns.map { record.values[$0]! }))
     }

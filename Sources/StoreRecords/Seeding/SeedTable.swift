@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Inserts seeded records into one table, in the transaction of an import.
 ///

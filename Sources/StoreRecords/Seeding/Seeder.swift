@@ -1,11 +1,14 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 
 /// Takes in batches of seeded records as insertions with the least stamp: they never beat an edit (DESIGN §5).
 ///
 /// Rows, clocks, log and how far it has come are one transaction, the mark that it is complete with the last. A store that has no place in a
 /// container yet cannot write logs; there the rows are listed for the ``Adopter``, which takes them over when it has one.
-struct Seeder {
-    let sealer: Sealer
+package struct Seeder {
+    package let sealer: Sealer
+
+    package init(sealer: Sealer) { self.sealer = sealer }
 
     /// Takes in a batch, in the transaction that it is called in, with CHECKs on and foreign keys off: what refers to a record that is still to
     /// come, or never does, is held (DESIGN §5).
@@ -16,7 +19,7 @@ struct Seeder {
     ///   - db: the store.
     /// - Returns: how far it has come; nil where it has been completed meanwhile, by another device.
     /// - Throws: `UbiquitousStoreError`, GRDB's errors.
-    func take(_ batch: SeedBatch, after before: PendingSeed, _ db: Database) throws -> PendingSeed? {
+    package func take(_ batch: SeedBatch, after before: PendingSeed, _ db: Database) throws -> PendingSeed? {
         guard try !PendingSeed.isComplete(before.token, db) else {
             try before.remove(db)
             return nil

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// Gives values the types in which a table stores them, for its columns' affinities may change what they are given (sqlite.org/datatype3.html).
 ///

@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// A field of a CSV file, and how it stands for a value (<doc:Export>).
 ///
 /// RFC 4180 says nothing of types: here quotes make a text, and a field without them is what it is spelled as.

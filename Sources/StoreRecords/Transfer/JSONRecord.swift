@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreFormat
 
 /// A record as a line of JSON: `{"table":"note","values":{"id":"a","age":3}}` (<doc:Export>).
 ///

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreFormat
 
 /// Reads a line of JSON that is a record, strictly: nothing but what <doc:Export> says, each name once.
 ///

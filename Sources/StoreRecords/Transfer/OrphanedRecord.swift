@@ -1,15 +1,15 @@
-internal import GRDB
+package import GRDB
 internal import GRDBSQLite
 
 /// A record that refers to one that is not there.
-struct OrphanedRecord {
+package struct OrphanedRecord {
     /// Nil where the table does not sync.
     var record: ObjectID?
     var table: String
     var parent: String
 
     /// What is wrong, without a full stop.
-    var text: String {
+    package var text: String {
         "\(record.map { "the record \($0.text)" } ?? "a row of “\(table)”") refers to a record of “\(parent)” that is not there"
     }
 
@@ -20,7 +20,7 @@ struct OrphanedRecord {
     ///   - keys: the key columns of its synced tables.
     /// - Returns: the first one; nil where all refer to what is there.
     /// - Throws: GRDB's errors.
-    static func first(_ db: Database, keys: [String: [String]]) throws -> OrphanedRecord? {
+    package static func first(_ db: Database, keys: [String: [String]]) throws -> OrphanedRecord? {
         var (unresolved, highest): (CInt, CInt) = (0, 0)
         sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &unresolved, &highest, 0)
         guard unresolved != 0, let row = try Row.fetchOne(db, sql: "PRAGMA main.foreign_key_check") else { return nil }

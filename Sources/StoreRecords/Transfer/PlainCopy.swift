@@ -1,10 +1,12 @@
-internal import GRDB
+package import GRDB
 public import SystemPackage
 
 /// A store's copy without anything of this package: an ordinary SQLite database of the app's tables.
 public struct PlainCopy: Sendable, Hashable, Codable {
     /// How many rows each of the app's tables has; copy and store were compared row by row.
     public var rows: [String: Int] = [:]
+
+    package init(rows: [String: Int] = [:]) { self.rows = rows }
 }
 
 extension StoreInspection {
@@ -22,9 +24,14 @@ extension StoreInspection {
 }
 
 /// Copies a store's tables without those of this package, and puts the copy in its place.
-struct PlainCopyWriter {
-    let target: FilePath
-    var replacesExisting = false
+package struct PlainCopyWriter {
+    package let target: FilePath
+    package var replacesExisting = false
+
+    package init(target: FilePath, replacesExisting: Bool = false) {
+        self.target = target
+        self.replacesExisting = replacesExisting
+    }
 
     /// Writes the copy.
     ///
@@ -33,7 +40,7 @@ struct PlainCopyWriter {
     ///   - progress: called after each batch.
     /// - Returns: what was copied.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
-    func write(_ db: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
+    package func write(_ db: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
         // Of one name always, so that the next call finds what one that was killed has left.
         let place = NewFile(target, draftSuffix: "-draft")
         if !replacesExisting { try place.checkPlace() }

@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 public import SystemPackage
 internal import UbiquityContainers
 
@@ -48,7 +48,7 @@ package struct RecordExporter {
     private let progress: ((Double) -> Void)?
     private let total: Int
 
-    init(_ names: [String]?, _ db: Database, _ progress: ((Double) -> Void)?) throws {
+    package init(_ names: [String]?, _ db: Database, _ progress: ((Double) -> Void)?) throws {
         self.db = db
         self.progress = progress
         tables = try RecordTable.named(names, db)
@@ -56,7 +56,7 @@ package struct RecordExporter {
         total = try progress == nil ? 0 : tables.reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.quotedName)")! }
     }
 
-    func write(_ format: RecordFormat, to draft: FilePath) throws -> RecordExport {
+    package func write(_ format: RecordFormat, to draft: FilePath) throws -> RecordExport {
         switch format {
         case .jsonLines: return try withNewFile(draft) { try writeLines(to: $0) }
         case .csv:

@@ -1,3 +1,5 @@
+internal import StoreFormat
+
 /// How records are written for other programs (<doc:Export>).
 public enum RecordFormat: String, Sendable, Hashable, Codable, CaseIterable {
     /// JSON Lines: an object a line, for all tables in one file.

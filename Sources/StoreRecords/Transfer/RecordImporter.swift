@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// What an import came to.
 package struct RecordImport: Sendable, Hashable, Codable {

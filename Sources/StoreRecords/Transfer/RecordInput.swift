@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,3 +1,4 @@
+internal import StoreFormat
 internal import SystemPackage
 
 /// Reads the records of an input one after the other; at no time it holds more than one and a piece of the file.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFormat
 
 /// A synced table as its records are exported and imported: every column of it that can be written, in the table's order.
 ///

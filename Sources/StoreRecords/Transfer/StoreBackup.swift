@@ -1,4 +1,5 @@
-internal import GRDB
+package import GRDB
+internal import StoreFormat
 public import SystemPackage
 internal import UbiquityContainers
 
@@ -28,7 +29,9 @@ extension StoreInspection {
 
 /// Copies a database page by page.
 package struct BackupWriter {
-    let place: NewFile
+    package let place: NewFile
+
+    package init(place: NewFile) { self.place = place }
 
     /// One step; between two of them a cancellation is noticed.
     private static let pagesPerStep: CInt = 256
@@ -40,7 +43,7 @@ package struct BackupWriter {
     ///   - progress: called after each step.
     /// - Returns: what was written; the draft is closed, and not synced.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
-    func draft(_ db: Database, _ progress: ((Double) -> Void)?) throws -> StoreBackup {
+    package func draft(_ db: Database, _ progress: ((Double) -> Void)?) throws -> StoreBackup {
         place.remove()
         return try place.drafting {
             do {

@@ -1,4 +1,6 @@
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 
 /// Saves what was saved in another file of this device once more, where what this file holds only seems to be later.
 ///

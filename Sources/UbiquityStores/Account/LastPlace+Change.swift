@@ -1,3 +1,4 @@
+internal import StoreExchange
 internal import UbiquityContainers
 
 extension LastPlace.Note {

@@ -1,5 +1,7 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import UbiquityContainers
 
 /// Gives records that are joined from another file of the store later lives, where they would lose to a greater one whole.

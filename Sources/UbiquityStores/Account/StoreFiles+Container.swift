@@ -1,6 +1,8 @@
 internal import Foundation
 internal import GRDB
 internal import Logging
+internal import StoreExchange
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,5 +1,8 @@
 internal import Foundation
 internal import GRDB
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 internal import UbiquityContainers
 
 /// Joins what was saved in one file of a store into another of its files, save by save: each becomes a log of the other, at the time at which it was saved (DESIGN §6).

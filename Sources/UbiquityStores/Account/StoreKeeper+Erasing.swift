@@ -1,4 +1,5 @@
 internal import Logging
+internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 

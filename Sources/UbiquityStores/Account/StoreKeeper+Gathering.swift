@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import Logging
+internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 

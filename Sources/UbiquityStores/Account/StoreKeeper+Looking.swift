@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Logging
+internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 

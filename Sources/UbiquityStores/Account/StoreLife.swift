@@ -1,3 +1,4 @@
+internal import StoreExchange
 internal import UbiquityContainers
 
 /// Which file a store uses, and how it comes to another: a pure state machine (DESIGN §6; its table stands in <doc:StoreLife>).

@@ -1,4 +1,5 @@
 internal import Logging
+internal import StoreFormat
 internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers

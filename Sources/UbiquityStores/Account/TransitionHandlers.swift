@@ -1,3 +1,4 @@
+internal import StoreExchange
 internal import Synchronization
 
 /// A handler of transitions; it is called until this is cancelled or let go.

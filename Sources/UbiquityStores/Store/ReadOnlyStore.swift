@@ -1,5 +1,8 @@
 internal import Foundation
 internal import GRDB
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 public import SystemPackage
 public import UbiquityContainers
 

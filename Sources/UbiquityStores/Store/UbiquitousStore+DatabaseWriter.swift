@@ -1,4 +1,5 @@
 public import GRDB
+internal import StoreExchange
 internal import UbiquityContainers
 
 /// A store goes wherever GRDB takes a `DatabaseWriter` or `DatabaseReader`, as in `observation.start(in: store)`.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreRecords
 public import SystemPackage
 internal import UbiquityContainers
 

@@ -1,6 +1,9 @@
 package import Foundation
 internal import GRDB
 package import Logging
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 public import SystemPackage
 internal import TreeWatching
 public import UbiquityContainers

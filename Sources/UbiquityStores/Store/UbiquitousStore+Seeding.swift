@@ -1,4 +1,7 @@
 internal import GRDB
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -1,3 +1,4 @@
+internal import StoreExchange
 public import UbiquityContainers
 
 extension UbiquitousStore {

@@ -1,6 +1,9 @@
 package import Foundation
 public import GRDB
 package import Logging
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreRecords
 internal import Synchronization
 public import SystemPackage
 internal import TreeWatching

@@ -1,4 +1,5 @@
 import Foundation
+internal import StoreInspection
 import SystemPackage
 import TreeWatching
 import UbiquityStores

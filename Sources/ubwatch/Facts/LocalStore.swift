@@ -1,3 +1,4 @@
+import StoreInspection
 import UbiquityStores
 
 /// A store of this device that belongs to a container: the path that an app gave it, and the files beneath.

@@ -1,3 +1,4 @@
+internal import StoreInspection
 import UbiquityContainers
 import UbiquityStores
 

@@ -1,5 +1,6 @@
 import Foundation
 import Rainbow
+import StoreInspection
 import ToolSupport
 import UbiquityContainers
 import UbiquityStores

@@ -1,4 +1,5 @@
 import Foundation
+import StoreInspection
 import UbiquityContainers
 import UbiquityStores
 

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+internal import StoreInspection
 import SyncthingStatus
 import SystemPackage
 import TreeWatching

@@ -1,5 +1,6 @@
 import Foundation
 import Rainbow
+import StoreInspection
 import SystemPackage
 import UbiquityContainers
 import UbiquityStores

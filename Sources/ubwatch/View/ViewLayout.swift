@@ -1,4 +1,5 @@
 import Foundation
+internal import StoreInspection
 import UbiquityStores
 
 /// Puts a state on a screen.

@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import StoreInspection
 import UbiquityStores
 
 /// What `ubwatch wait` waits for.

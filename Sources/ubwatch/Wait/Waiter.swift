@@ -1,3 +1,4 @@
+internal import StoreInspection
 import Synchronization
 import SystemPackage
 import TreeWatching

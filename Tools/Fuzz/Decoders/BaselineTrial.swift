@@ -1,5 +1,9 @@
 internal import Foundation
 package import GRDB
+internal import StoreExchange
+internal import StoreFormat
+internal import StoreInspection
+package import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
