@@ -1,6 +1,5 @@
 internal import Foundation
 package import GRDB
-internal import UbiquityContainers
 
 /// The store's own tables, their version, and the one row of state.
 package enum StoreTables {

@@ -1,7 +1,6 @@
 internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
-internal import UbiquityContainers
 
 extension StoreRequest {
     /// What it says of content that is gone; nil where that is another matter.

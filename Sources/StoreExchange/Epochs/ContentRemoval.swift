@@ -1,4 +1,3 @@
-internal import GRDB
 public import SystemPackage
 public import UbiquityContainers
 

@@ -1,4 +1,3 @@
-internal import SystemPackage
 package import UbiquityContainers
 
 /// A log that has been read and checked.

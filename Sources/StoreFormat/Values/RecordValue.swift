@@ -1,5 +1,4 @@
 internal import Foundation
-internal import GRDB
 
 /// A value of one of SQLite's five storage classes, byte for byte as SQLite holds it.
 ///

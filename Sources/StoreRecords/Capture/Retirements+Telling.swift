@@ -1,6 +1,5 @@
 package import GRDB
 internal import StoreFormat
-internal import UbiquityContainers
 
 extension Retirements {
     /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.

@@ -3,7 +3,6 @@ public import GRDB
 internal import StoreFormat
 internal import Synchronization
 public import SystemPackage
-internal import UbiquityContainers
 
 /// A database file beside the store's, whose tables the store's connections join with the synced ones, and which never syncs.
 ///

@@ -1,5 +1,4 @@
 public import Foundation
-internal import GRDB
 public import SystemPackage
 public import UbiquityContainers
 

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import GRDB
 internal import StoreFormat
-internal import UbiquityContainers
 
 /// The numbers that a baseline's peers have here.
 struct PeerNumbers {

@@ -1,5 +1,4 @@
 package import GRDB
-internal import UbiquityContainers
 
 /// What is to be done with the app's next exchange: what another program asks for, since the app alone has the store's schema, or what was cut short.
 package enum StoreRequest: String, Sendable {

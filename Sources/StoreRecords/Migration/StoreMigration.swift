@@ -1,6 +1,4 @@
 internal import Foundation
-internal import GRDB
-internal import Synchronization
 public import SystemPackage
 public import UbiquityContainers
 

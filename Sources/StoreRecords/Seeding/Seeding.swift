@@ -1,7 +1,3 @@
-internal import GRDB
-internal import SystemPackage
-internal import UbiquityContainers
-
 /// How far a seeding has come, and what it came to.
 public struct Seeding: Sendable, Hashable {
     /// How many records were inserted.

@@ -5,7 +5,6 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 public import SystemPackage
-internal import TreeWatching
 public import UbiquityContainers
 
 extension StoreFiles {

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import GRDB
-internal import Logging
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
