@@ -88,7 +88,8 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Ubiquity",
-            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system], swiftSettings: settings),
+            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", "StoreInspection", system],
+            swiftSettings: settings),
         .target(
             name: "UbiquityTesting",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system],
@@ -200,8 +201,7 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange",
-                "StoreInspection", "UbiquityStores", "UbiquityTesting", "ubwatch",
+                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting", "ubwatch",
                 "ubcontrol", "ubiquityd", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,

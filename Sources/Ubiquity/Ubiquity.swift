@@ -1,5 +1,6 @@
 // The umbrella that an app imports.
 @_exported public import FileCoordination
+@_exported public import StoreInspection
 @_exported public import TreeWatching
 @_exported public import UbiquityContainers
 @_exported public import UbiquityStores

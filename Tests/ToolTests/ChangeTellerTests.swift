@@ -1,11 +1,7 @@
 import Foundation
 import Testing
 
-@testable import StoreExchange
-@testable import StoreFormat
 @testable import StoreInspection
-@testable import StoreRecords
-@testable import UbiquityStores
 @testable import ubwatch
 
 @Suite struct ChangeTellerTests {

@@ -94,23 +94,4 @@ struct DocumentationTests {
             #expect(try await Tool.run("/usr/bin/python3", [reader, log.string]).status == 1)
         }
     }
-
-    @Test("every row of the import table is kept, and a forbidden import is found")
-    func imports() async throws {
-        let script = Self.package.appending("Tools/check-imports").string
-        let outcome = try await Tool.run("/bin/bash", [script])
-        #expect(outcome.status == 0, "\(outcome.errors)")
-        let copy = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-imports-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(atPath: copy.string) }
-        let folders = ["Tools", "Sources/TreeWatching", "Sources/UbiquityContainers"]
-        for folder in folders { try FileManager.default.createDirectory(atPath: copy.appending(folder).string, withIntermediateDirectories: true) }
-        try FileManager.default.copyItem(atPath: script, toPath: copy.appending("Tools/check-imports").string)
-        try Data("@testable internal import UbiquityContainers\n".utf8).write(
-            to: URL(filePath: copy.appending("Sources/TreeWatching/A.swift").string))
-        try Data("public import class GRDB.Row\n".utf8).write(to: URL(filePath: copy.appending("Sources/UbiquityContainers/B.swift").string))
-        let refused = try await Tool.run("/bin/bash", [copy.appending("Tools/check-imports").string])
-        #expect(refused.status == 1)
-        #expect(refused.errors.contains("A.swift:1: TreeWatching must not import UbiquityContainers"))
-        #expect(refused.errors.contains("B.swift:1: UbiquityContainers must not import GRDB"))
-    }
 }

@@ -1,12 +1,8 @@
 import Foundation
 import Testing
 
-@testable import StoreExchange
-@testable import StoreFormat
 @testable import StoreInspection
-@testable import StoreRecords
 @testable import UbiquityContainers
-@testable import UbiquityStores
 @testable import ubwatch
 
 /// The view's machine, without a terminal, files or a clock.

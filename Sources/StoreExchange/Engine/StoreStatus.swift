@@ -34,7 +34,7 @@ public struct StoreStatus: Sendable {
     /// Why the last exchange failed, such as a full disk; nil where it did not.
     ///
     /// It is tried again at every change. Where none failed, it says why the account's file was not made anew at opening, though
-    /// ``UbiquitousStore/Options/rebuildsFromUbiquitousContent`` asked for that.
+    /// ``StoreOptions/rebuildsFromUbiquitousContent`` asked for that.
     public var failure: String?
 
     /// The files that logs wait for, as far as anything names them.

@@ -1,5 +1,5 @@
-public import SystemPackage
-public import UbiquityContainers
+internal import SystemPackage
+internal import UbiquityContainers
 
 /// That a store's content has been removed, by this device or another, and the store is empty.
 public struct ContentRemoval: Sendable, Hashable {

@@ -1,4 +1,4 @@
-package import UbiquityContainers
+internal import UbiquityContainers
 
 /// The outcome of a comparison.
 package enum Ordering: Sendable {

@@ -3,7 +3,7 @@ internal import GRDB
 internal import StoreExchange
 internal import StoreFormat
 package import StoreRecords
-package import SystemPackage
+internal import SystemPackage
 package import UbiquityContainers
 
 /// How a store file stands, for tools: what its own tables say.

@@ -1,6 +1,6 @@
-public import Foundation
-public import SystemPackage
-public import UbiquityContainers
+internal import Foundation
+internal import SystemPackage
+internal import UbiquityContainers
 
 /// The records that an import touched, never empty: reading these again brings an observer up to date.
 public struct ImportNotice: Sendable, Hashable {

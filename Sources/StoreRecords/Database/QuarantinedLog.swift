@@ -1,8 +1,8 @@
 public import Foundation
 package import GRDB
 package import StoreFormat
-public import SystemPackage
-public import UbiquityContainers
+internal import SystemPackage
+package import UbiquityContainers
 
 /// A log, a baseline or a directory of another peer that could not be used, and why.
 public struct QuarantinedLog: Sendable, Hashable, Codable {

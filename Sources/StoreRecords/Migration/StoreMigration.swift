@@ -1,6 +1,6 @@
 internal import Foundation
-public import SystemPackage
-public import UbiquityContainers
+internal import SystemPackage
+internal import UbiquityContainers
 
 /// How far the copy of a store has come, and what it came to.
 public struct StoreMigration: Sendable, Hashable {

@@ -1,5 +1,5 @@
 package import GRDB
-public import SystemPackage
+package import SystemPackage
 
 /// A store's copy without anything of this package: an ordinary SQLite database of the app's tables.
 public struct PlainCopy: Sendable, Hashable, Codable {

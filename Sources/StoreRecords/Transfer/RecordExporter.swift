@@ -1,5 +1,5 @@
 package import GRDB
-public import SystemPackage
+package import SystemPackage
 internal import UbiquityContainers
 
 /// What was exported.

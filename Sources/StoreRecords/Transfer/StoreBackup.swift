@@ -1,6 +1,6 @@
 package import GRDB
 internal import StoreFormat
-public import SystemPackage
+package import SystemPackage
 internal import UbiquityContainers
 
 /// A copy of a store's SQLite file as it was at one moment, with all that this package keeps in it.

@@ -1,11 +1,11 @@
-package import Foundation
+internal import Foundation
 internal import GRDB
-package import Logging
+internal import Logging
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
-public import SystemPackage
-public import UbiquityContainers
+internal import SystemPackage
+internal import UbiquityContainers
 
 extension StoreFiles {
     /// Opens the file with which a store begins.

@@ -9,13 +9,13 @@ public import UbiquityContainers
 extension UbiquitousStore {
     /// Opens what an account has on this device for reading alone, whoever is signed in.
     ///
-    /// Nothing is written, sealed, migrated or exchanged, no container is looked at, and the store stays with that file. Of ``Options/attachedDatabases`` those are attached that are only read.
+    /// Nothing is written, sealed, migrated or exchanged, no container is looked at, and the store stays with that file. Of ``StoreOptions/attachedDatabases`` those are attached that are only read.
     ///
     /// - Parameters:
     ///   - path: where the app has its store.
     ///   - account: an account that has been signed in to on this device.
     ///   - options: the content's name.
-    ///   - container: the container's identifier; nil for that of ``Options/containerIdentifier``, else the first that is declared.
+    ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store. Writing to it, and all that exchanges, throws `UbiquitousStoreError` with `readOnly`, or GRDB's `SQLITE_READONLY`.

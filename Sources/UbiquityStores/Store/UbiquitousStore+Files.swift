@@ -9,7 +9,7 @@ extension UbiquitousStore {
     /// The copy is made beside its place by SQLite's online backup (sqlite.org/backup.html), looked through with `quick_check`, made durable, and put
     /// there; it is one file, in journal mode DELETE. An error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at
     /// the place, and perhaps a file beside it with `-draft-` in its name, which may be deleted. Files that are attached
-    /// (``Options/attachedDatabases``) are not in it.
+    /// (``StoreOptions/attachedDatabases``) are not in it.
     ///
     /// To restore it, end every program that uses the store, remove the file that ``file`` names and those beside it that end in `-wal` and `-shm`,
     /// put a copy of the backup in the file's place, and open the store. Nothing is lost by that: the backup has the peer identifier of the

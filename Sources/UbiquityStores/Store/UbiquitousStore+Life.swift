@@ -14,13 +14,13 @@ extension UbiquitousStore {
     /// Opens a store that follows the account: whoever is signed in, it keeps reading and writing, from and to a file of theirs.
     ///
     /// It returns at once, also where the container's file system does not answer: with the account's file, where its content has been read before; with a fallback file, until it has been; with a
-    /// file of this device, while nobody is signed in. What is saved to the fallback file goes out with the account's, and so does what was saved while nobody was signed in, by ``Options/joiningPolicy``. The
+    /// file of this device, while nobody is signed in. What is saved to the fallback file goes out with the account's, and so does what was saved while nobody was signed in, by ``StoreOptions/joiningPolicy``. The
     /// states and how one follows another stand in <doc:StoreLife>.
     ///
     /// - Parameters:
     ///   - path: where the app wants its store, outside of containers. The files themselves lie beside it, below `CoreDataUbiquitySupport`.
     ///   - options: the content's name, and how it is exchanged.
-    ///   - container: the container's identifier, such as `org.example.notes`; nil for that of ``Options/containerIdentifier``, else the first that is declared.
+    ///   - container: the container's identifier, such as `org.example.notes`; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
@@ -65,7 +65,7 @@ extension UbiquitousStore {
 
     /// Copies what an account has on this device into the file of this device, while nobody is signed in.
     ///
-    /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``Options/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
+    /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``StoreOptions/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
     /// is there, is left out; where another refers to one that is left out, nothing is copied. Columns and tables that never leave the device do not go along.
     ///
     /// - Parameter account: an account that has been signed in to on this device.
@@ -93,7 +93,7 @@ extension UbiquitousStore {
         throw UbiquitousStoreError(.unsupported, "There is no file of \(account) on this device.", path: file)
     }
 
-    /// Tells a handler before the store changes files, and waits for it up to ``Options/transitionDeadline``.
+    /// Tells a handler before the store changes files, and waits for it up to ``StoreOptions/transitionDeadline``.
     ///
     /// It may read and save to the old file: what it saves is of the old account. Each runs in a task of its own, on the global concurrent executor unless the closure has an actor of its own, beside the others. What one that was not waited for any longer saves is refused once the file has changed.
     ///

@@ -42,7 +42,7 @@ extension UbiquitousStore {
     /// Copies a plain database to a new store, takes over its rows, and opens the store.
     ///
     /// The plain database is only read, and stays as it is. A process that is killed leaves the beginning, with which the next call goes on: the
-    /// copy by batches of rows, as ``migrate(to:options:progress:)`` does, and then the taking over. ``Options/existingDatabase`` does
+    /// copy by batches of rows, as ``migrate(to:options:progress:)`` does, and then the taking over. ``StoreOptions/existingDatabase`` does
     /// the same behind an ordinary opening.
     ///
     /// - Parameters:

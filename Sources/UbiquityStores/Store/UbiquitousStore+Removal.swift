@@ -51,13 +51,13 @@ extension UbiquitousStore {
     ///
     /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the files of the content
     /// are gone, but for what another device has to set aside first; the store can be opened again, and is empty; the app's own tables, which never
-    /// leave the device, have gone with the file. Where another process has the store open, or ``Options/existingDatabase`` is set, its file stays, empty but for these.
+    /// leave the device, have gone with the file. Where another process has the store open, or ``StoreOptions/existingDatabase`` is set, its file stays, empty but for these.
     ///
     /// - Parameters:
     ///   - path: where the app has its store.
     ///   - options: the content's name.
     ///   - confirmation: names the content.
-    ///   - container: the container's identifier; nil for that of ``Options/containerIdentifier``, else the first that is declared.
+    ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
     ///   - home: the user's own unless given.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: what was done on this device.

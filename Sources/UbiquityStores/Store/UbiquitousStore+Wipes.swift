@@ -1,8 +1,8 @@
 internal import StoreExchange
-public import UbiquityContainers
+internal import UbiquityContainers
 
 extension UbiquitousStore {
-    /// Says what becomes of the store now that its content is gone, whatever ``Options/wipePolicy`` says.
+    /// Says what becomes of the store now that its content is gone, whatever ``StoreOptions/wipePolicy`` says.
     ///
     /// To republish attaches this device anew and writes a baseline of all that the store holds, which every other device can join; what had not gone out goes out. To follow attaches it and begins the next epoch, as
     /// ``removeUbiquitousContent(_:)`` does: what this device had not sent is set aside. Where a crash cuts it short, the store is suspended still, or has it noted that a baseline is due, which the next

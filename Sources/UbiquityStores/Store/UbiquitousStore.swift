@@ -60,7 +60,7 @@ public final class UbiquitousStore: Sendable {
     /// Opens a store of one account's container, and creates it if it is new.
     ///
     /// The app's migrator runs first: on a store that has content as <doc:SchemaVersions> says, whole or not at all. Rows that are in the synced tables before these are synced, by a migration or in
-    /// ``Options/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
+    /// ``StoreOptions/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
     /// keeps everything.
     ///
     /// - Parameters:
@@ -236,7 +236,7 @@ public final class UbiquitousStore: Sendable {
         try await engine.rebuild()
     }
 
-    /// Writes down all that the store holds as a baseline, whatever ``Options/baselines`` says.
+    /// Writes down all that the store holds as a baseline, whatever ``StoreOptions/baselines`` says.
     ///
     /// - Returns: the baseline's number, or nil where saves came in between.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
