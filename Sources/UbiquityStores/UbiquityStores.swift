@@ -1,5 +1,4 @@
+// An app that imports this module imports what the modules below declare as public.
 @_exported public import StoreExchange
 @_exported public import StoreFormat
 @_exported public import StoreRecords
-
-// An app that imports this module imports what the modules below declare as public.
