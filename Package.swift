@@ -201,7 +201,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting", "ubwatch",
+                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting",
+                "ubwatch",
                 "ubcontrol", "ubiquityd", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,

@@ -9,8 +9,9 @@ struct ImportTableTests {
 
     /// Runs the check on a copy of the sources in which files have been changed or added.
     ///
-    /// - Parameter changes: text that is put at the beginning of a file, by the file's path below `Sources`; `Foundation` is imported where the file is new.
+    /// - Parameter changes: text that is put at the beginning of a file, by the file's path below `Sources`; the file may be new.
     /// - Returns: what the check said.
+    /// - Throws: what copying or running throws.
     private func check(_ changes: [String: String]) async throws -> Tool.Outcome {
         let copy = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-imports-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(atPath: copy.string) }
