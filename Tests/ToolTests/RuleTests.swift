@@ -23,7 +23,7 @@ struct RuleTests {
             let files = try FileManager.default.subpathsOfDirectory(atPath: package.appending(folder).string)
             for file in files where file.hasSuffix(".swift") {
                 for title in try text("\(folder)/\(file)").matches(of: /@(?:Test|Suite)\(\s*"([A-Z]-\d+(?:, [A-Z]-\d+)*):/) {
-                    codes.formUnion(title.1.matches(of: /[A-Z]-\d+/).map { Substring(String($0.output)) })
+                    codes.formUnion(title.1.matches(of: /[A-Z]-\d+/).map(\.output))
                 }
             }
         }
