@@ -49,7 +49,7 @@ struct EndedEpochs {
         let logs = names.compactMap { LogFileName($0) }
         let unread = knowledge?.unread(among: logs, of: peer) { log in
             let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
-            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
+            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.previous }
         }
         // Of several branches those that are known stay with the others, for by them it is told which is which.
         let isForked = Set(logs.map(\.sequence)).count < logs.count

@@ -87,7 +87,7 @@ struct LogImporter {
         state.clock = max(state.clock, ready.time)
         try holes.note(ready.log.header, peers)
         try StoreKnowledge.take(
-            ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+            ready.name.position, after: ready.log.header.previous, of: peers[ready.peer]!, time: ready.time, holes, db)
         for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
         try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
             .execute(arguments: [ready.peer.description, ready.name.description])
