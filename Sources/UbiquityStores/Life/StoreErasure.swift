@@ -18,7 +18,7 @@ struct StoreErasure {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func run(if isRemovable: (Database) throws -> Bool) throws -> Bool {
         guard FileManager.default.fileExists(atPath: file.string) else { return true }
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
+        guard let lock = try StoreLock.take(StoreLock.Name.open.file(of: file), within: .zero, unless: { false }) else { return false }
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { return false }
         defer { withExtendedLifetime(exclusion) {} }

@@ -81,9 +81,7 @@ extension StoreFiles {
     /// Runs a body while no other process has a store file open.
     private func alone(with file: FilePath, _ body: () throws -> Void) throws {
         // Whoever opens it waits, and finds it there or not.
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
-        }
+        let lock = try StoreLock.opening(file)
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
         defer { withExtendedLifetime(exclusion) {} }

@@ -55,11 +55,7 @@ struct StoreFile {
                 path: path.removingLastComponent(), cause: error)
         }
         // Two processes may open a new store at once; the second finds it made.
-        guard let lock = try StoreLock.take(FilePath(path.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            let holder = StoreLock.holder(of: FilePath(path.string + "-open"))
-            throw UbiquitousStoreError(
-                .timedOut, "Another process\(holder) has been opening \(path) for a minute; see whether it is stopped.", path: path)
-        }
+        let lock = try StoreLock.opening(path)
         defer { withExtendedLifetime(lock) {} }
         do {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
