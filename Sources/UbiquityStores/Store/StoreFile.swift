@@ -298,7 +298,7 @@ extension StoreFile {
             try db.inTransaction(.immediate) {
                 result = try body(db)
                 // Whatever the body did or found nothing to do: from here on what is written is noted again.
-                try db.execute(sql: "UPDATE ubiquity_import SET active = 0 WHERE active <> 0")
+                try db.execute(sql: "\(Capture.statement(.noting)) WHERE active <> \(Capture.Mode.noting.rawValue)")
                 return .commit
             }
             return result!
