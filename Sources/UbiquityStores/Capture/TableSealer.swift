@@ -280,7 +280,7 @@ extension TableSealer {
         place.bind(to: update, from: 2)
         do {
             try update.run()
-        } catch let error as DatabaseError where error.isOfContent && related != nil && db.isInsideTransaction {
+        } catch let error as DatabaseError where error.fault.isContent && related != nil && db.isInsideTransaction {
             // Another row of the same save has it, say.
             try hide(value, column, of: key, clock)
         }

@@ -35,7 +35,7 @@ struct StoreErasure {
                 try remove()
                 return true
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             return false
         }
     }
