@@ -79,7 +79,7 @@ struct ImportFaultTests {
             let importing = #expect(throws: UbiquitousStoreError.self) {
                 _ = try inspection.importRecords(from: RecordInput.inputs(of: file.string), limit: 100)
             }
-            #expect(importing?.message.contains("place/b cannot be written: malformed JSON") == true, "\(String(describing: importing))")
+            #expect(importing?.message.contains("place/t:b cannot be written: malformed JSON") == true, "\(String(describing: importing))")
             #expect(importing?.message.contains("line 2") == true, "\(String(describing: importing))")
             #expect(try await store.rows("SELECT id FROM place").isEmpty)
         }

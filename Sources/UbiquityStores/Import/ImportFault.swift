@@ -99,7 +99,6 @@ extension DatabaseError {
         case .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID: return .content(.key)
         case .SQLITE_CONSTRAINT_NOTNULL: return .content(.absence)
         case .SQLITE_CORRUPT_VTAB: return .virtualTable
-        case .SQLITE_READONLY: return .access(.readOnly)
         default: break
         }
         switch resultCode {
@@ -113,7 +112,8 @@ extension DatabaseError {
         case .SQLITE_NOMEM: return .memory
         case .SQLITE_CANTOPEN: return .access(.opening)
         case .SQLITE_PERM, .SQLITE_AUTH: return .access(.permission)
-        case .SQLITE_READONLY: return .access(.writing)
+        // A pattern takes every code that extends it.
+        case .SQLITE_READONLY: return .access(extendedResultCode == .SQLITE_READONLY ? .readOnly : .writing)
         case .SQLITE_NOTADB, .SQLITE_CORRUPT: return .file
         case .SQLITE_INTERRUPT, .SQLITE_ABORT: return .interruption
         default: return .program
