@@ -1,13 +1,23 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// An object as JSON on one line.
-package func jsonLine(_ object: some Encodable) throws -> String {
+/// An object as JSON, as every tool writes it: keys sorted, times as in ISO 8601.
+///
+/// - Parameters:
+///   - object: the object.
+///   - isIndented: whether it takes a line a value, for people; else it is one line.
+/// - Returns: the JSON, without a line end.
+/// - Throws: what encoding the object throws.
+package func jsonText(_ object: some Encodable, isIndented: Bool) throws -> String {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if isIndented { encoder.outputFormatting.insert(.prettyPrinted) }
     return String(decoding: try encoder.encode(object), as: UTF8.self)
 }
+
+/// An object as JSON on one line.
+package func jsonLine(_ object: some Encodable) throws -> String { try jsonText(object, isIndented: false) }
 
 /// Prints an object on a line of its own.
 package func printJSON(_ object: some Encodable) throws { print(try jsonLine(object)) }
@@ -30,11 +40,22 @@ package func printError(_ text: String) { writeError("\(text)\n") }
 /// A number with what is counted, such as “2 files”.
 package func counted(_ number: Int, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }
 
-extension String {
-    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
-    package var printable: String {
-        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
+extension Unicode.Scalar {
+    /// Whether a terminal could do more with it than show it: a control character, or one that begins another line.
+    package var isTerminalControl: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
+
+    /// Its number, in the place of what must not go to a terminal.
+    package var escape: String { "\\u{\(String(value, radix: 16))}" }
+}
+
+extension String {
+    /// Text as a terminal can show it, on one line: what could do more than show, by its number.
+    package var printable: String { unicodeScalars.map { $0.isTerminalControl ? $0.escape : String($0) }.joined() }
 
     /// Text of several lines, each of them ``printable``.
     package var printableLines: String {

@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -46,10 +47,7 @@ final class ReportArchive {
 
     /// Adds an object as JSON.
     func add(_ path: String, _ object: some Encodable) throws {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let bytes = try [UInt8](encoder.encode(object)) + [UInt8(ascii: "\n")]
+        let bytes = Array("\(try jsonText(object, isIndented: true))\n".utf8)
         let file = try place(path)
         do { try layer.writeNew(file, bytes) } catch { throw failure(error) }
     }

@@ -25,15 +25,8 @@ struct WireWriter {
 
     mutating func byte(_ value: UInt8) { bytes.append(value) }
 
-    /// Seven bits a byte, the lowest first, the eighth set on all but the last.
-    mutating func number(_ value: UInt64) {
-        var rest = value
-        while rest > 0x7f {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(rest))
-    }
+    /// As a ``Varint``.
+    mutating func number(_ value: UInt64) { Varint(value).append(to: &bytes) }
 
     /// Eight bytes, the lowest first, for what is random.
     mutating func fixed(_ value: UInt64) {
@@ -68,14 +61,13 @@ struct WireReader {
     }
 
     mutating func number() throws(WireError) -> UInt64 {
-        var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while true {
-            let next = try byte()
-            guard shift < 63 || (shift == 63 && next <= 1) else { throw WireError("a number has more than 64 bits") }
-            value |= UInt64(next & 0x7f) << shift
-            if next & 0x80 == 0 { return value }
-            shift += 7
+        do {
+            return try Varint(decoding: bytes, at: &position).value
+        } catch {
+            switch error {
+            case .truncated: throw WireError("the frame ends too early")
+            case .tooLarge: throw WireError("a number has more than 64 bits")
+            }
         }
     }
 

@@ -3,10 +3,12 @@ package import SystemPackage
 
 /// The file operations that containers and stores need, so that a test can drop, delay or break them.
 ///
-/// All of them block; none follows a symbolic link in the last component.
+/// All of them block; none but ``names(in:)`` follows a symbolic link in the last component.
 package protocol FileLayer: Sendable {
     /// The names in a directory, without `.` and `..`, in no order.
     func names(in directory: FilePath) throws(Errno) -> [String]
+    /// The names in a directory, without `.` and `..`, in no order; nil where there is no directory: nothing is there, a file, or a link, wherever it leads.
+    func directoryNames(in directory: FilePath) throws(Errno) -> [String]?
     /// A file's whole content. A file of more than `limit` bytes fails with `EFBIG`.
     func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8]
     /// A file's size in bytes.
@@ -35,6 +37,17 @@ package protocol FileLayer: Sendable {
 
 extension FileLayer {
     package func newIdentifier() -> UUID { UUID() }
+
+    package func directoryNames(in directory: FilePath) throws(Errno) -> [String]? {
+        guard try kind(of: directory) == .directory else { return nil }
+        do {
+            return try names(in: directory)
+        } catch .noSuchFileOrDirectory {
+            return nil
+        } catch .notDirectory {
+            return nil
+        }
+    }
 }
 
 /// What a directory entry is.

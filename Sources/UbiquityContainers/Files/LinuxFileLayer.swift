@@ -7,7 +7,22 @@ package struct LinuxFileLayer: FileLayer {
     package init() {}
 
     package func names(in directory: FilePath) throws(Errno) -> [String] {
-        let descriptor = open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try list(directory, flags: 0)
+    }
+
+    package func directoryNames(in directory: FilePath) throws(Errno) -> [String]? {
+        do {
+            // A link in the last component is ENOTDIR, as is anything else that is no directory (open(2), O_DIRECTORY).
+            return try list(directory, flags: O_NOFOLLOW)
+        } catch .noSuchFileOrDirectory {
+            return nil
+        } catch .notDirectory {
+            return nil
+        }
+    }
+
+    private func list(_ directory: FilePath, flags: Int32) throws(Errno) -> [String] {
+        let descriptor = open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         guard let stream = fdopendir(descriptor) else {
             let error = Errno(rawValue: errno)

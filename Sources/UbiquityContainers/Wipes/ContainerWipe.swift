@@ -77,8 +77,7 @@ private struct Wiping {
     /// What is deleted as one each: the entries of the container, and those of `Documents` before it itself.
     func items() throws -> [FilePath] {
         func entries(of directory: FilePath) throws -> [FilePath] {
-            guard try files.kind(of: directory) == .directory else { return [] }
-            return try files.names(in: directory).sorted().map { directory.appending($0) }
+            try (files.directoryNames(in: directory) ?? []).sorted().map { directory.appending($0) }
         }
         do {
             let marks = container.markDirectory

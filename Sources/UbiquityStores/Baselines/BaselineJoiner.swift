@@ -32,13 +32,7 @@ struct BaselineJoiner {
     ///
     /// - Parameter error: what joining it has thrown.
     /// - Returns: the reason, in words; nil for an error that is not the baseline's.
-    static func refusal(_ error: any Error) -> String? {
-        switch error {
-        case let fault as LogFault: fault.description
-        case let error as DatabaseError where error.isOfContent: error.schemaRefusal
-        default: nil
-        }
-    }
+    static func refusal(_ error: any Error) -> String? { ImportFault.refusal(error) }
 
     /// Joins it; records that are equal then stay marked, see ``StoreFile/resolve(by:)``.
     ///
@@ -176,7 +170,7 @@ struct BaselineJoiner {
                         try Self.empty(shape, db)
                         return false
                     }
-                } catch let error as DatabaseError where error.isOfContent {
+                } catch let error as DatabaseError where error.fault.isContent {
                     // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
                     try Self.empty(shape, db)
                     return false

@@ -161,12 +161,18 @@ struct BaselineReader {
             defer { try? queue.close() }
             return try queue.unsafeRead(body)
         } catch let error as DatabaseError {
-            switch error.resultCode {
-            case .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: throw Errno.ioError
-            default: throw LogFault.damaged("it is no whole SQLite image of a baseline (\(error.message ?? "damaged"))")
-            }
+            throw Self.explained(error)
         } catch is RowDecodingError {
             throw LogFault.damaged("what it says of itself is malformed")
+        }
+    }
+
+    /// What an error that SQLite gives while a baseline is read says of it: a device that is short of something has not found it damaged.
+    static func explained(_ error: DatabaseError) -> any Error {
+        switch error.fault {
+        case .disk, .memory, .connection, .interruption, .access(.opening), .access(.permission): Errno.ioError
+        case .content, .file, .virtualTable, .program, .access(.readOnly), .access(.writing):
+            LogFault.damaged("it is no whole SQLite image of a baseline (\(error.message ?? "damaged"))")
         }
     }
 

@@ -144,7 +144,7 @@ package final class BaselineTrial {
             }
             return nil
         } catch {
-            if let refusal = BaselineJoiner.refusal(error) { return refusal }
+            if let refusal = ImportFault.refusal(error) { return refusal }
             throw error
         }
     }

@@ -99,7 +99,7 @@ package struct CaptureTriggers {
 
 extension CaptureTriggers {
     /// No import or correction of ours is under way.
-    private var idle: String { "(SELECT active FROM ubiquity_import) = 0" }
+    private var idle: String { "(SELECT active FROM ubiquity_import) = \(Capture.Mode.noting.rawValue)" }
 
     private var capture: String { "INSERT INTO \(shape.captureTable)" }
 
@@ -246,9 +246,9 @@ extension CaptureTriggers {
         let place = shape.hasRowid ? "rowid = NEW.rowid" : shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }
         return """
             AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(rekeyed)) AND (\(columns.map { "(\($1))" }.joined(separator: " OR "))) BEGIN
-            UPDATE ubiquity_import SET active = 2;
+            \(Capture.statement(.puttingBack));
             UPDATE \(table) SET \(sets) WHERE \(place);
-            UPDATE ubiquity_import SET active = 0;
+            \(Capture.statement(.noting));
             END
             """
     }

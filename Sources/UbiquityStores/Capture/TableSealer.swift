@@ -272,7 +272,7 @@ extension TableSealer {
     private mutating func putBack(_ value: RecordValue, _ column: Int, _ place: Place, _ clock: RecordClock) throws {
         let key = key
         row.reset()
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 2")
+        try Capture.set(.puttingBack, db)
         let update = try RawStatement(
             "UPDATE \(shape.name.quotedIdentifier) SET \(shape.columns[column].quotedIdentifier) = ? WHERE \(shape.placeCondition)",
             db)
@@ -280,11 +280,11 @@ extension TableSealer {
         place.bind(to: update, from: 2)
         do {
             try update.run()
-        } catch let error as DatabaseError where error.isOfContent && related != nil && db.isInsideTransaction {
+        } catch let error as DatabaseError where error.fault.isContent && related != nil && db.isInsideTransaction {
             // Another row of the same save has it, say.
             try hide(value, column, of: key, clock)
         }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        try Capture.set(.noting, db)
         place.bind(to: row)
         guard try row.step() else { throw UbiquitousStoreError(.malformed, "\(shape.name) lost a row while it was being sealed.") }
     }

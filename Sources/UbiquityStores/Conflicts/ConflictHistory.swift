@@ -38,7 +38,8 @@ public struct ConflictHistory {
     /// A record that is no longer there is inserted anew, with all that is known of it.
     ///
     /// - Parameter conflict: what is to be restored.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value; GRDB's errors where the
+    ///   disk, or another connection, is at fault.
     public func restore(_ conflict: Conflict) throws {
         let table = conflict.record.table.quotedIdentifier
         let keys = try keyColumns(of: conflict.record.table)
@@ -47,7 +48,7 @@ public struct ConflictHistory {
         do {
             if try !isThere(table, condition, conflict.record.key) { try insert(conflict, table, keys) }
             for field in conflict.lost { try set(field, table, condition, conflict) }
-        } catch let error as DatabaseError {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw Self.refusal(conflict, error.message ?? "the schema does not take it")
         }
         try db.execute(sql: "DELETE FROM ubiquity_conflict WHERE number = ?", arguments: [conflict.id])

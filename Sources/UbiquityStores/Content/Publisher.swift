@@ -148,7 +148,6 @@ struct Publisher {
     func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
         let temporary = layout.temporary(of: peer, epoch: epoch)
         // What lies behind a link is somebody else's.
-        guard (try? files.kind(of: temporary)) == .directory else { return }
-        for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
+        for name in (try? files.directoryNames(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
     }
 }

@@ -45,11 +45,11 @@ struct EndedEpochs {
     /// Removes one peer's directory of an epoch, but for the logs that are not known, where that is asked, and what these need.
     private func remove(of peer: PeerIdentifier, epoch: Int64, knownBy knowledge: Knowledge?) throws(Errno) {
         let directory = layout.logs(of: peer, epoch: epoch)
-        guard try files.kind(of: directory) == .directory else { return }
-        let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+        guard let names = try files.directoryNames(in: directory) else { return }
+        let logs = names.compactMap { LogFileName($0) }
         let unread = knowledge?.unread(among: logs, of: peer) { log in
             let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
-            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
+            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.previous }
         }
         // Of several branches those that are known stay with the others, for by them it is told which is which.
         let isForked = Set(logs.map(\.sequence)).count < logs.count
@@ -70,8 +70,12 @@ struct EndedEpochs {
     ]
 
     private func removeFolder(_ folder: FilePath, _ isOurs: (String) -> Bool) {
-        guard (try? files.kind(of: folder)) == .directory else { return }
-        for name in (try? files.names(in: folder)) ?? [] where isOurs(name) { removeFile(folder.appending(name)) }
+        do {
+            guard let names = try files.directoryNames(in: folder) else { return }
+            for name in names where isOurs(name) { removeFile(folder.appending(name)) }
+        } catch {
+            // One that cannot be listed may be empty.
+        }
         try? files.removeDirectory(folder)
     }
 

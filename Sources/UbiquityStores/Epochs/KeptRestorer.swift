@@ -60,7 +60,7 @@ struct KeptRestorer {
                 try run("INSERT INTO \(name) (\(columns)) VALUES (\(places))", change.key + change.values)
                 count.written += 1
             }
-        } catch let error as DatabaseError {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(table, error.message ?? "SQLite refuses it", ObjectID(table: table.name, key: change.key))
         }
     }

@@ -113,7 +113,7 @@ struct UnsentLogs {
             guard peer != state.peer, fact.isInForce(receipts.compactMap(Receipt.number(ofFile:)).max() ?? 0) else { return [] }
             let names = try published(by: peer)
             let unread = known.unread(among: names, of: peer) { name in
-                bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0).header.predecessor }
+                bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0, named: name).header.previous }
             }
             return names.filter(unread.contains).map { (peer, $0) }
         }

@@ -37,7 +37,7 @@ struct CheckInspector {
         if try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = ?)", arguments: [mirror])! {
             do {
                 try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
-            } catch let error as DatabaseError where error.isOfContent {
+            } catch let error as DatabaseError where error.fault.isContent {
                 return nil
             }
         }
@@ -106,7 +106,7 @@ struct CheckInspector {
         for (index, value) in values.enumerated() { copy.bind(index + 1, value) }
         do {
             try copy.run()
-        } catch let error as DatabaseError where error.isOfContent {
+        } catch let error as DatabaseError where error.fault.isContent {
             // Or it cannot be told, such as `json_extract()` of what is no JSON: the app's own write would fail alike.
             return error.message ?? "a CHECK fails"
         }

@@ -103,7 +103,7 @@ private struct Planning {
     private mutating func add(_ log: ReadyLog) {
         bytes += log.size
         clock = max(clock, log.time)
-        known.take(log.name.position, after: log.log.header.predecessor, of: log.peer)
+        known.take(log.name.position, after: log.log.header.previous, of: log.peer)
         planned[log.peer, default: []].insert(log.name.position)
         plan.ready.append(log)
         if plan.ready.count >= ImportPlanner.batchLogs { plan.isFull = true }

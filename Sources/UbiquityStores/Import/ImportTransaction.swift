@@ -122,13 +122,29 @@ final class ImportTransaction {
 
 /// The triggers that note what the app writes.
 enum Capture {
+    /// What `ubiquity_import.active` says of the writes of a connection.
+    enum Mode: Int {
+        /// The app writes: the triggers note it.
+        case noting = 0
+        /// An import or a seeding writes: nothing is noted.
+        case importing = 1
+        /// A column's policy puts a value back into a row that the app has written: nothing is noted.
+        case puttingBack = 2
+    }
+
+    /// Says what is written from here on.
+    static func set(_ mode: Mode, _ db: Database) throws { try db.execute(sql: statement(mode)) }
+
+    /// The statement that says what is written from here on, for a trigger too.
+    static func statement(_ mode: Mode) -> String { "UPDATE ubiquity_import SET active = \(mode.rawValue)" }
+
     /// Does something of which they note nothing.
     ///
     /// After an error the transaction must be rolled back.
     static func suspended<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 1")
+        try set(.importing, db)
         let result = try body()
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        try set(.noting, db)
         return result
     }
 }

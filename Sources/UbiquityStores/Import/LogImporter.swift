@@ -87,7 +87,7 @@ struct LogImporter {
         state.clock = max(state.clock, ready.time)
         try holes.note(ready.log.header, peers)
         try StoreKnowledge.take(
-            ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+            ready.name.position, after: ready.log.header.previous, of: peers[ready.peer]!, time: ready.time, holes, db)
         for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
         try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
             .execute(arguments: [ready.peer.description, ready.name.description])
@@ -133,12 +133,8 @@ struct LogImporter {
 
     /// What an error at a record comes to: a refusal that names it, if it is one.
     private func named(_ error: any Error, _ table: String, _ key: [RecordValue]) -> any Error {
-        let record = ObjectID(table: table, key: key.map(\.detached))
-        switch error {
-        case let fault as LogFault: return Refusal(reason: fault.description, record: record)
-        case let error as DatabaseError where error.isOfContent: return Refusal(reason: error.schemaRefusal, record: record)
-        default: return error
-        }
+        guard let reason = ImportFault.refusal(error) else { return error }
+        return Refusal(reason: reason, record: ObjectID(table: table, key: key.map(\.detached)))
     }
 
     /// Joins one log's changes, and nothing of what is known of logs.
@@ -193,16 +189,6 @@ struct LogImporter {
             for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }
         }
     }
-}
-
-extension DatabaseError {
-    /// Whether it is about what was to be written, and not about the file, the disk or another connection: the next attempt would end alike.
-    ///
-    /// An index on an expression and a trigger may fail with any error of their own, such as `json_extract()` of what is no JSON (sqlite.org/rescode.html).
-    var isOfContent: Bool { [.SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(resultCode) }
-
-    /// Why this store cannot hold what another has written.
-    var schemaRefusal: String { "this store's schema refuses it: \(message ?? "a constraint fails")" }
 }
 
 extension ImportNotice {

@@ -50,7 +50,7 @@ extension TableImporter {
     func unlessTaken<Result>(_ body: () throws -> Result) throws -> Result? {
         do {
             return try body()
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE && related != nil {
+        } catch let error as DatabaseError where error.fault == .content(.unique) && related != nil {
             return nil
         }
     }

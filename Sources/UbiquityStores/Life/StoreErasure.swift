@@ -18,7 +18,7 @@ struct StoreErasure {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func run(if isRemovable: (Database) throws -> Bool) throws -> Bool {
         guard FileManager.default.fileExists(atPath: file.string) else { return true }
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
+        guard let lock = try StoreLock.take(StoreLock.Name.open.file(of: file), within: .zero, unless: { false }) else { return false }
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { return false }
         defer { withExtendedLifetime(exclusion) {} }
@@ -35,7 +35,7 @@ struct StoreErasure {
                 try remove()
                 return true
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             return false
         }
     }

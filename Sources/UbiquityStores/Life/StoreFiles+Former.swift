@@ -33,7 +33,7 @@ extension StoreFiles {
                     return false
                 }
                 if isLeft { return false }
-            } catch let error as DatabaseError where error.isDamage {
+            } catch let error as DatabaseError where error.fault == .file {
                 // A new one is what it needs.
             }
             try base.pool.close()
@@ -67,7 +67,7 @@ extension StoreFiles {
                     "\(base.file.path) is not made anew: the content is gone, or does not hold all that it does. It is used as it is; `ubwatch verify` lists what is wrong with the content.",
                     path: base.file.path)
             }
-        } catch let error as DatabaseError where error.isDamage {
+        } catch let error as DatabaseError where error.fault == .file {
             // What it holds cannot be told: it is set aside where it cannot be read in the end either.
         }
         try await blocking {
@@ -81,9 +81,7 @@ extension StoreFiles {
     /// Runs a body while no other process has a store file open.
     private func alone(with file: FilePath, _ body: () throws -> Void) throws {
         // Whoever opens it waits, and finds it there or not.
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
-        }
+        let lock = try StoreLock.opening(file)
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
         defer { withExtendedLifetime(exclusion) {} }
@@ -98,9 +96,9 @@ extension StoreFiles {
                 defer { try? db.execute(sql: "ROLLBACK") }
                 try body()
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             throw Self.isOpenElsewhere(file, error)
-        } catch let error as DatabaseError where error.isDamage {
+        } catch let error as DatabaseError where error.fault == .file {
             // It is looked at again where it lies.
             try body()
         }
@@ -150,7 +148,7 @@ extension StoreFiles {
             try source.pool.close()
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             return try await setAside("it cannot be read")
-        } catch let error as DatabaseError where error.isDamage {
+        } catch let error as DatabaseError where error.fault == .file {
             return try await setAside("it is damaged")
         }
         try await blocking { try FileManager.default.removeItem(atPath: former.string) }
@@ -175,11 +173,4 @@ extension StoreFiles {
             }
         }
     }
-}
-
-extension DatabaseError {
-    /// Whether it says that a file is no database, or no whole one.
-    ///
-    /// What is malformed in an app's virtual table is no damage of the file.
-    fileprivate var isDamage: Bool { [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(resultCode) && extendedResultCode != .SQLITE_CORRUPT_VTAB }
 }

@@ -80,9 +80,9 @@ public struct Knowledge: Hashable, Sendable {
     /// - Parameters:
     ///   - names: the logs.
     ///   - peer: whose they are.
-    ///   - predecessor: the hash of the log before one; nil where it is the first, or cannot be read.
+    ///   - previous: the log before one; nil where it is the first, or cannot be read.
     /// - Returns: those.
-    func unread(among names: [LogFileName], of peer: PeerIdentifier, predecessor: (LogFileName) -> ContentHash?) -> Set<LogFileName> {
+    func unread(among names: [LogFileName], of peer: PeerIdentifier, previous: (LogFileName) -> Knowledge.Position?) -> Set<LogFileName> {
         var seen: Set<Int64> = []
         guard let fork = names.lazy.map(\.sequence).filter({ !seen.insert($0).inserted }).min() else {
             let last = sequence(of: peer)
@@ -90,13 +90,13 @@ public struct Knowledge: Hashable, Sendable {
         }
         var (read, uncertain): (Set<LogFileName>, Int64) = ([], fork - 1)
         for head in heads[peer] ?? [] {
-            var name = LogFileName(sequence: head.sequence, hash: head.hash)
+            var name = LogFileName(head)
             while name.sequence >= fork, read.insert(name).inserted {
-                guard let hash = predecessor(name) else {
+                guard let before = previous(name) else {
                     uncertain = max(uncertain, name.sequence - 1)
                     break
                 }
-                name = LogFileName(sequence: name.sequence - 1, hash: hash)
+                name = LogFileName(before)
             }
         }
         return Set(names.filter { $0.sequence > uncertain && !read.contains($0) })
@@ -109,9 +109,9 @@ public struct Knowledge: Hashable, Sendable {
         } ?? false
     }
 
-    /// Takes in a log, which goes on from its predecessor where that is a head, and branches off where it is not.
-    mutating func take(_ position: Position, after predecessor: ContentHash?, of peer: PeerIdentifier) {
-        if let predecessor { heads[peer]?.remove(Position(sequence: position.sequence - 1, hash: predecessor)) }
+    /// Takes in a log, which goes on from the one before it where that is a head, and branches off where it is not.
+    mutating func take(_ position: Position, after previous: Position?, of peer: PeerIdentifier) {
+        if let previous { heads[peer]?.remove(previous) }
         insert(position, of: peer)
     }
 

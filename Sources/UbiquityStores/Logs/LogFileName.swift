@@ -13,16 +13,19 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
         self.hash = hash
     }
 
+    /// Names the log at a position of its author.
+    init(_ position: Knowledge.Position) { self.init(sequence: position.sequence, hash: position.hash) }
+
     /// Reads a file's name; nil for anything but the one spelling of a log's.
     package init?(_ name: some StringProtocol) {
         guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
-        self.init(sequence: position.sequence, hash: position.hash)
+        self.init(position)
     }
 
     /// The same of a name's bytes, which may be any.
     init?(bytes: UnsafeRawBufferPointer) {
         guard let position = Knowledge.Position(fileBytes: bytes, suffix: Self.suffix) else { return nil }
-        self.init(sequence: position.sequence, hash: position.hash)
+        self.init(position)
     }
 
     /// As the names sort.

@@ -1,3 +1,5 @@
+internal import FileCoordination
+
 /// Reads what `WireWriter` writes, from bytes that may be anything: it meets them with an error, never with a trap.
 package struct WireReader {
     /// Why bytes could not be read.
@@ -48,14 +50,14 @@ package struct WireReader {
     }
 
     package mutating func varint() throws(Fault) -> UInt64 {
-        var value: UInt64 = 0
-        for shift in stride(from: 0, to: 64, by: 7) {
-            let next = try byte()
-            if shift == 63, next > 1 { throw .malformed("a varint of more than 64 bits") }
-            value |= UInt64(next & 0x7F) << UInt64(shift)
-            if next & 0x80 == 0 { return value }
+        do {
+            return try Varint(decoding: bytes, at: &position).value
+        } catch {
+            switch error {
+            case .truncated: throw .truncated
+            case .tooLarge: throw .malformed("a varint of more than 64 bits")
+            }
         }
-        throw .malformed("a varint of more than ten bytes")
     }
 
     package mutating func length() throws(Fault) -> Int {

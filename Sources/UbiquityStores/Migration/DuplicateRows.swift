@@ -58,7 +58,7 @@ struct DuplicateRows {
                     FROM \(table) t WHERE \(terms.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")))
                     WHERE place > 1 AND NOT noted
                     """)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+        } catch let error as DatabaseError where error.fault == .content(.expression) {
             // A term that the migrations bring: of that nothing can be said before they have run.
             return 0
         }
@@ -102,7 +102,7 @@ extension DuplicateRows {
     private static let examples = 5
 
     /// Whether an error says that rows are there which a uniqueness rule forbids beside each other.
-    static func isCause(of error: DatabaseError) -> Bool { error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE }
+    static func isCause(of error: DatabaseError) -> Bool { error.fault == .content(.unique) }
 
     /// Says which records stand in the way of a migration that makes a uniqueness rule, and what to do.
     ///

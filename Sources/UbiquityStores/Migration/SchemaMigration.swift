@@ -76,7 +76,7 @@ struct SchemaMigration {
                 // With a rollback journal only a write takes it.
                 try queue.writeWithoutTransaction { db in try db.execute(sql: "BEGIN EXCLUSIVE; COMMIT") }
                 return (queue, exclusion)
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            } catch let error as DatabaseError where error.fault == .connection {
                 guard ContinuousClock.now < deadline else {
                     throw UbiquitousStoreError(
                         .timedOut,

@@ -122,7 +122,7 @@ private struct RecordImporter {
                 guard db.changesCount > 0 else { throw refusal(table, key, "a trigger of the app's passes it over. Leave it out") }
                 count.inserted += 1
             }
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(table, key, "\(error.message ?? "SQLite refuses it"). \(Self.remedy(error))")
         }
         result.tables[table.name] = count
@@ -165,10 +165,10 @@ private struct RecordImporter {
     }
 
     private static func remedy(_ error: DatabaseError) -> String {
-        switch error.extendedResultCode {
-        case .SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID:
+        switch error.fault {
+        case .content(.unique), .content(.key):
             "Another record, of the store or of the import, has these values: change one of the two, or leave one out"
-        case .SQLITE_CONSTRAINT_NOTNULL: "Give the column a value"
+        case .content(.absence): "Give the column a value"
         default: "Change what the table does not allow, or leave the record out"
         }
     }

@@ -45,7 +45,7 @@ final class ExclusiveRule {
         defer { evaluation.reset() }
         do {
             guard try evaluation.step() else { return nil }
-        } catch let error as DatabaseError where error.isOfContent {
+        } catch let error as DatabaseError where error.fault.isContent {
             // The index cannot be computed: the schema refuses the row itself.
             return nil
         }

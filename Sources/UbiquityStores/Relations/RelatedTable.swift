@@ -254,7 +254,7 @@ extension RelatedTable {
         do {
             try statement.run()
             return true
-        } catch let error as DatabaseError where error.isOfContent && db.isInsideTransaction {
+        } catch let error as DatabaseError where error.fault.isContent && db.isInsideTransaction {
             return false
         }
     }

@@ -245,7 +245,7 @@ extension Resolver {
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
             note(.insert, entity.table, entity.shownKey)
-        } catch let error as DatabaseError where error.isOfContent && table.isInsideTransaction {
+        } catch let error as DatabaseError where error.fault.isContent && table.isInsideTransaction {
             // A row that this schema does not take at all.
             try hold(entity, error.message ?? "the schema refuses it")
         }

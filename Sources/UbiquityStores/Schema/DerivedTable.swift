@@ -71,7 +71,7 @@ struct DerivedTable {
         }
         do {
             try db.execute(sql: "DELETE FROM main.\(table)")
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && kind == .virtual {
+        } catch let error as DatabaseError where error.fault.isDamage && kind == .virtual {
             // It takes a row out by what it finds in its index, which is what is wrong.
             try db.execute(sql: "INSERT INTO main.\(table) (\(table)) VALUES ('rebuild'); DELETE FROM main.\(table)")
         }

@@ -139,7 +139,7 @@ extension UniquenessInspector {
 
     private func affinity(of column: String) -> ColumnAffinity {
         let type = try? String.fetchOne(db, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?", arguments: [table.name, column])
-        return ColumnAffinity((type ?? nil) ?? "")
+        return ColumnAffinity(type ?? "")
     }
 
     private func mentions(_ sql: String, _ column: String) -> Bool {

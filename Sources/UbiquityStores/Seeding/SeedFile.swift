@@ -56,13 +56,13 @@ public struct SeedFile: Sendable, Hashable {
         do {
             return try body()
         } catch let error as DatabaseError {
-            switch error.resultCode {
-            case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY:
+            switch error.fault {
+            case .access(.readOnly):
                 throw UbiquitousStoreError(.unsupported, "\(path) is a seed, which is only read: write to the store.", path: path, cause: error)
-            case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+            case .file, .virtualTable:
                 throw UbiquitousStoreError(
                     .notADatabase, "The seed \(path) is not a whole SQLite database: put it in place anew.", path: path, cause: error)
-            case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR, .SQLITE_PERM, .SQLITE_AUTH:
+            case .access, .disk(.operation):
                 throw UbiquitousStoreError(
                     .fileSystem,
                     "The seed \(path) cannot be read; see whether it is there, its owner and mode, and that it was closed in journal mode DELETE.",

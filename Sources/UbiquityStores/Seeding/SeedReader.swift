@@ -57,7 +57,7 @@ struct SeedReader: Sendable {
 
     /// The records from a place on, which is mostly where the last batch ended.
     mutating func batch(at position: Int) throws -> SeedBatch {
-        let start = place.map { $0.position == position ? $0 : nil } ?? nil
+        let start = place.flatMap { $0.position == position ? $0 : nil }
         var (table, last, _) = try start ?? (file.explaining { [queue] in try queue.unsafeRead { db in try find(position, db) } })
         var batch = SeedBatch()
         try file.explaining { [queue] in

@@ -133,7 +133,7 @@ final class SeedTable {
         }
         do {
             try insert!.run()
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(error.message ?? "a constraint fails")
         }
         guard db.changesCount > 0 else { return false }

@@ -69,7 +69,7 @@ extension AttachedDatabase {
                 try checkPlain(queue)
                 try queue.close()
             }
-        } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_READONLY].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isAccess || error.fault.isDamage {
             throw UbiquitousStoreError(
                 .database, "The database “\(name)” at \(path) cannot be attached; see whether it is there, whole, and can be opened.", path: path,
                 cause: error)

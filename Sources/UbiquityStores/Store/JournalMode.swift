@@ -44,7 +44,7 @@ extension JournalMode {
                     throw DatabaseError(resultCode: .SQLITE_BUSY)
                 }
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             throw UbiquitousStoreError(
                 .timedOut,
                 "Another program has \(path) open with a write-ahead log, and this one wants a rollback journal: close it there, and open it with the same journalMode everywhere.",

@@ -12,7 +12,7 @@ extension StoreFile {
     func mendingDerived<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CORRUPT_VTAB {
+        } catch let error as DatabaseError where error.fault == .virtualTable {
             guard shapes.contains(where: { !$0.derived.isEmpty }) else {
                 throw UbiquitousStoreError(
                     .database,

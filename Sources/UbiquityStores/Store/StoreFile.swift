@@ -55,11 +55,7 @@ struct StoreFile {
                 path: path.removingLastComponent(), cause: error)
         }
         // Two processes may open a new store at once; the second finds it made.
-        guard let lock = try StoreLock.take(FilePath(path.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            let holder = StoreLock.holder(of: FilePath(path.string + "-open"))
-            throw UbiquitousStoreError(
-                .timedOut, "Another process\(holder) has been opening \(path) for a minute; see whether it is stopped.", path: path)
-        }
+        let lock = try StoreLock.opening(path)
         defer { withExtendedLifetime(lock) {} }
         do {
             // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
@@ -110,7 +106,7 @@ struct StoreFile {
             }
             do {
                 if let file = try open(at: path.string) { return file }
-            } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) && isUnwritten(path) {
+            } catch let error as DatabaseError where error.fault.isAccess && isUnwritten(path) {
                 if let file = try open(at: AttachedDatabase.readOnly(path, isImmutable: true)) { return file }
             }
         } catch let error as DatabaseError {
@@ -213,7 +209,7 @@ struct StoreFile {
             var readOnly = configuration
             readOnly.readonly = true
             return try standing(of: path, schema, expected: expected, readOnly)
-        } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isAccess {
             // A transaction was cut off, at the file's making: only who can write can undo it.
             return try standing(of: path, schema, expected: expected, configuration)
         }
@@ -253,17 +249,16 @@ struct StoreFile {
     }
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {
-        switch error.resultCode {
-        case .SQLITE_NOTADB,
-            .SQLITE_CORRUPT where error.extendedResultCode != .SQLITE_CORRUPT_VTAB:
+        switch error.fault {
+        case .file:
             UbiquitousStoreError(
                 .notADatabase,
                 "\(path) is not a whole SQLite database. Move it aside and open again: the store is filled anew from the container, with all that had been published.",
                 path: path)
-        case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+        case .access:
             UbiquitousStoreError(
                 .fileSystem, "\(path) cannot be opened for writing; check its owner and mode, and those of its directory.", path: path)
-        case .SQLITE_FULL, .SQLITE_IOERR:
+        case .disk:
             UbiquitousStoreError(.fileSystem, "\(path) cannot be read or written; check the disk and its free space.", path: path)
         default: UbiquitousStoreError(.database, "\(path) could not be prepared.", path: path, cause: error)
         }
@@ -302,7 +297,7 @@ extension StoreFile {
             try db.inTransaction(.immediate) {
                 result = try body(db)
                 // Whatever the body did or found nothing to do: from here on what is written is noted again.
-                try db.execute(sql: "UPDATE ubiquity_import SET active = 0 WHERE active <> 0")
+                try db.execute(sql: "\(Capture.statement(.noting)) WHERE active <> \(Capture.Mode.noting.rawValue)")
                 return .commit
             }
             return result!

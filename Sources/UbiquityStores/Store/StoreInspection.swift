@@ -84,7 +84,7 @@ package struct StoreInspection: Sendable {
     /// - Returns: the conflict that was restored.
     /// - Throws: `UbiquitousStoreError` where there is no such conflict, or it cannot be restored.
     package func restore(_ id: Int64) throws -> Conflict {
-        try queue.write { db in
+        try write { db in
             let history = ConflictHistory(db)
             guard let conflict = try history[id] else {
                 throw UbiquitousStoreError(.notFound, "\(file) lists no conflict \(id); see: ubcontrol store conflicts \(file)", path: file)

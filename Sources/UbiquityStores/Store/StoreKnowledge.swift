@@ -56,11 +56,11 @@ enum StoreKnowledge {
 
     /// Takes in a log in this transaction; `Knowledge.take` in the store file.
     static func take(
-        _ position: Knowledge.Position, after predecessor: ContentHash?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
+        _ position: Knowledge.Position, after previous: Knowledge.Position?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
     ) throws {
-        if let predecessor {
+        if let previous {
             try db.cachedStatement(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?")
-                .execute(arguments: [peer.rawValue, position.sequence - 1, Data(predecessor.bytes)])
+                .execute(arguments: [peer.rawValue, previous.sequence, Data(previous.hash.bytes)])
         }
         if try !holes.close(position, of: peer) { try setHead(position, of: peer, told: false, db) }
         let statement = try RawStatement("INSERT OR IGNORE INTO ubiquity_log VALUES (?,?,?,?)", db)

@@ -1,10 +1,31 @@
 internal import Foundation
 internal import Glibc
-internal import SystemPackage
+package import SystemPackage
 internal import UbiquityContainers
 
-/// A lock between the processes of a device that share a store, with a way out of every wait.
-enum StoreLock {
+/// The lock on something of a store that one process of a device has at a time.
+///
+/// It is let go with this object, and ends with its process. Every exclusive lock on the files of a store is one of these.
+package final class StoreLock {
+    private let lock: FileLock
+
+    private init(_ lock: FileLock) { self.lock = lock }
+
+    /// The locks of a store file, which lie beside it.
+    enum Name: String, CaseIterable {
+        /// Opening the file, and removing or replacing it.
+        case open = "-open"
+        /// Exchanging for the store.
+        case exchange = "-exchange"
+        /// Being the next to exchange.
+        case turn = "-turn-exchange"
+        /// Having the file open with a rollback journal: many may hold it together, see ``StoreUse``.
+        case use = "-use"
+
+        /// The lock file of a store file.
+        func file(of store: FilePath) -> FilePath { FilePath(store.string + rawValue) }
+    }
+
     /// Takes a lock, and writes this process's number into the file.
     ///
     /// - Parameters:
@@ -14,13 +35,13 @@ enum StoreLock {
     ///   - isCancelled: asked meanwhile; true ends the wait.
     /// - Returns: the lock, or nil where another process has it still.
     /// - Throws: `UbiquitousStoreError` where the file cannot be made or opened.
-    static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> FileLock? {
+    package static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> StoreLock? {
         let deadline = ContinuousClock.now + limit
         while true {
             do {
                 if let lock = try FileLock.ifFree(file) {
                     try? name(file)
-                    return lock
+                    return StoreLock(lock)
                 }
             } catch {
                 throw UbiquitousStoreError(.fileSystem, "\(file) cannot be locked; check its owner and mode.", path: file, cause: error)
@@ -28,6 +49,25 @@ enum StoreLock {
             guard ContinuousClock.now < deadline, !isCancelled() else { return nil }
             usleep(2000)
         }
+    }
+
+    /// Takes the lock that belongs to opening a store file, and waits up to a minute for another process.
+    ///
+    /// - Parameter store: the store file.
+    /// - Returns: the lock.
+    /// - Throws: `UbiquitousStoreError` with `timedOut` where another process has it still, or this task is cancelled; with `fileSystem` where it cannot be taken.
+    static func opening(_ store: FilePath) throws -> StoreLock {
+        let file = Name.open.file(of: store)
+        guard let lock = try take(file, within: .seconds(60), unless: { Task.isCancelled }) else {
+            throw UbiquitousStoreError(
+                .timedOut, "Another process\(holder(of: file)) has been opening \(store) for a minute; see whether it is stopped.", path: store)
+        }
+        return lock
+    }
+
+    /// Whether another process, or another part of this one, has a lock; false where that cannot be found out.
+    static func isTaken(_ file: FilePath) -> Bool {
+        do { return try FileLock.ifFree(file) == nil } catch { return false }
     }
 
     /// Writes this process's number into a lock file, unless it stands there: a lock is taken for every exchange.
@@ -43,12 +83,12 @@ enum StoreLock {
     }
 
     /// Whether a file beside a store is one of its locks, by the bytes of its path.
-    static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
-        ["-exchange", "-open", "-use"].contains { ending in path.suffix(ending.utf8.count).elementsEqual(ending.utf8) }
+    package static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
+        Name.allCases.contains { name in path.suffix(name.rawValue.utf8.count).elementsEqual(name.rawValue.utf8) }
     }
 
-    /// Who has a lock, for a message: “ (process 123)”, or nothing.
-    static func holder(of file: FilePath) -> String {
+    /// The process that has a lock, for a message: “ (process 123)”, or nothing.
+    package static func holder(of file: FilePath) -> String {
         guard let text = FileManager.default.contents(atPath: file.string),
             let number = Int32(String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines))
         else { return "" }

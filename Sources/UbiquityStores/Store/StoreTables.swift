@@ -13,7 +13,7 @@ enum StoreTables {
         "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
         // Set only inside an import's transaction: an app's triggers may ask it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
-        "INSERT INTO ubiquity_import VALUES (0)",
+        "INSERT INTO ubiquity_import VALUES (\(Capture.Mode.noting.rawValue))",
         "CREATE TABLE ubiquity_table (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, columns TEXT NOT NULL)",
         "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
         // The last log of each branch of each other peer; `told`: whether a log of ours has said so.

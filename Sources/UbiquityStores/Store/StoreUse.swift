@@ -8,7 +8,7 @@ internal import UbiquityContainers
 /// With a write-ahead log SQLite itself tells: it leaves the log only where no other connection is open. With a rollback journal a connection that is idle holds no lock of SQLite's; so each of an
 /// app's holds a shared one on a file of ours beside it, and who needs the store file alone takes that exclusively, and SQLite's own against the others.
 enum StoreUse {
-    private static func lock(of file: FilePath) -> FilePath { FilePath(file.string + "-use") }
+    private static func lock(of file: FilePath) -> FilePath { StoreLock.Name.use.file(of: file) }
 
     /// Says of a connection that it has the file open, until it is closed.
     ///

@@ -16,7 +16,7 @@ extension ContainerSurvey {
                 .notFound, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
         }
         guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
-            try Self.kind(of: full.appending(UbiquityContainer.markDirectoryName), files) == .directory
+            let marks = try Self.directoryNames(in: full.appending(UbiquityContainer.markDirectoryName), files)
         else {
             throw UbiquitousStoreError(
                 .notFound, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
@@ -25,10 +25,9 @@ extension ContainerSurvey {
         self.account = account.string
         container = identifier.string
         self.path = full.string
-        attached = try Self.names(in: full.appending(UbiquityContainer.markDirectoryName), files).filter { PeerIdentifier($0) != nil }.sorted()
+        attached = marks.filter { PeerIdentifier($0) != nil }.sorted()
         // Contents that nobody may list are none.
-        let parent = full.appending(UbiquityContainer.storesName)
-        if try Self.kind(of: parent, files) == .directory { _ = try Self.names(in: parent, files) }
+        _ = try Self.directoryNames(in: full.appending(UbiquityContainer.storesName), files)
         stores = UbiquityContainer.storeContents(of: full, files).compactMap { name in
             let layout = ContentLayout(container: full, content: name)
             do {
@@ -44,8 +43,8 @@ extension ContainerSurvey {
         do { return try files.kind(of: path) } catch { throw UbiquitousStoreError(unlisted: path, error) }
     }
 
-    private static func names(in directory: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> [String] {
-        do { return try files.names(in: directory) } catch { throw UbiquitousStoreError(unlisted: directory, error) }
+    private static func directoryNames(in directory: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> [String]? {
+        do { return try files.directoryNames(in: directory) } catch { throw UbiquitousStoreError(unlisted: directory, error) }
     }
 
     static func store(_ name: String, _ layout: ContentLayout) throws -> Store {

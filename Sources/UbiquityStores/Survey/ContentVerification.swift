@@ -72,8 +72,7 @@ extension [ContentVerification.Finding] {
         var entries: [String] = []
         do {
             // What lies in its place has been reported where it is listed, and no link is followed.
-            guard try files.kind(of: directory) == .directory else { return [] }
-            for name in try files.namesIfThere(in: directory).sorted() {
+            for name in try (files.directoryNames(in: directory) ?? []).sorted() {
                 let path = directory.appending(name)
                 if let expected = kind(name) {
                     if check(path, expected, files) { entries.append(name) }

@@ -10,8 +10,10 @@ struct SurveyedPeer {
     private(set) var stated = Knowledge()
     /// Its logs, in order.
     private var logs: [LogFileName] = []
-    /// Of a forked identifier, each whole log and the one before it.
-    private var predecessors: [LogFileName: LogFileName?] = [:]
+    /// Of a forked identifier, each whole log.
+    private var whole: Set<LogFileName> = []
+    /// Of a forked identifier, the log before each whole one that has one.
+    private var predecessors: [LogFileName: LogFileName] = [:]
 
     /// Looks at its directory.
     ///
@@ -37,7 +39,7 @@ struct SurveyedPeer {
         peer.logs = logs.count
         peer.last = logs.last?.sequence ?? 0
         peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
-        if peer.isForked { predecessors = Self.predecessors(of: logs, in: directory) }
+        if peer.isForked { readPredecessors(in: directory) }
         readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
     }
 
@@ -96,16 +98,15 @@ struct SurveyedPeer {
         }
     }
 
-    /// For each whole log the one before it.
-    private static func predecessors(of logs: [LogFileName], in directory: FilePath) -> [LogFileName: LogFileName?] {
-        var predecessors: [LogFileName: LogFileName?] = [:]
+    /// Finds the whole logs, and the one before each.
+    private mutating func readPredecessors(in directory: FilePath) {
         for name in logs {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(name.description), limit: LogFile.limit),
                 let header = try? LogFile(decoding: bytes, named: name).header
             else { continue }
-            predecessors[name] = .some(header.previous.map { LogFileName(sequence: $0.sequence, hash: $0.hash) })
+            whole.insert(name)
+            predecessors[name] = header.previous.map(LogFileName.init)
         }
-        return predecessors
     }
 
     /// How many of its logs somebody has not read who has read up to these, and the first of them that is there.
@@ -114,10 +115,10 @@ struct SurveyedPeer {
             let read = heads.lazy.map(\.sequence).max() ?? 0
             return read < peer.last ? (peer.last - read, logs[firstIndex(after: read)]) : (0, nil)
         }
-        var unread = Set(predecessors.keys)
+        var unread = whole
         for head in heads {
-            var next: LogFileName? = LogFileName(sequence: head.sequence, hash: head.hash)
-            while let name = next, unread.remove(name) != nil { next = predecessors[name] ?? nil }
+            var next: LogFileName? = LogFileName(head)
+            while let name = next, unread.remove(name) != nil { next = predecessors[name] }
         }
         return (Int64(unread.count), unread.min())
     }

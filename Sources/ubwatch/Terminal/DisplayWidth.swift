@@ -21,8 +21,10 @@ enum DisplayWidth {
         if (0xFE00...0xFE0F).contains(scalar.value) { return .selector }
         // The vowels and finals of Hangul syllables that are written in parts.
         if (0x1160...0x11FF).contains(scalar.value) { return .mark }
+        if scalar.isTerminalControl { return .escaped }
         switch scalar.properties.generalCategory {
-        case .control, .format, .surrogate, .unassigned, .lineSeparator, .paragraphSeparator: return .escaped
+        // What terminals take no room for, or disagree about.
+        case .format, .surrogate, .unassigned: return .escaped
         case .nonspacingMark, .enclosingMark: return .mark
         default: return .cells(isWide(scalar.value) || scalar.properties.isEmojiPresentation ? 2 : 1)
         }
@@ -40,9 +42,6 @@ enum DisplayWidth {
         }
     }
 
-    /// A scalar by its number, as `.printable` shows control characters.
-    static func escape(_ scalar: Unicode.Scalar) -> String { "\\u{\(String(scalar.value, radix: 16))}" }
-
     /// The cells that a text takes on a ``Screen``.
     static func width(of text: some StringProtocol) -> Int {
         // Nearly all text is this.
@@ -51,7 +50,7 @@ enum DisplayWidth {
             switch kind(of: scalar) {
             case .cells(let count): width + count
             case .mark, .selector: width
-            case .escaped: width + escape(scalar).utf8.count
+            case .escaped: width + scalar.escape.utf8.count
             }
         }
     }

@@ -1,3 +1,5 @@
+import ToolSupport
+
 /// What a terminal is to show: a grid of styled cells.
 struct Screen: Equatable, Sendable {
     /// Rows and columns.
@@ -67,7 +69,7 @@ struct Screen: Equatable, Sendable {
                 (last, marks) = (column, 0)
                 column += width
             case .escaped:
-                for digit in DisplayWidth.escape(scalar) {
+                for digit in scalar.escape {
                     guard column < end else { return column }
                     set(Cell(text: String(digit), style: style, width: 1), row: row, column: column)
                     column += 1
