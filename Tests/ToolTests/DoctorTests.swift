@@ -134,7 +134,7 @@ struct DoctorTests {
             let name = try #require(try FileManager.default.contentsOfDirectory(atPath: marks.string).first)
             let mark = marks.appending(name)
             let content = try String(contentsOfFile: mark.string, encoding: .utf8)
-            for (text, words) in [("x", "does not hold"), (#"{"format":9}"#, "newer version (format 9)")] {
+            for (text, words) in [("x", "is not a valid"), (#"{"format":9}"#, "newer version (format 9)")] {
                 try write(text, to: mark)
                 let found = try await examine(device).report.about("container")
                 #expect(found.count == 1 && found.first?.path == mark.string && found.first?.what.contains(words) == true, "\(found)")

@@ -143,7 +143,7 @@ struct DiagnosisTests {
         expect(container { $0.place.isWritable = false }, .fault, "cannot be written")
         expect(container(.unused, .newer(2)), .warning, "newer version (format 2)")
         expect(container(.unused, .garbage), .fault, "this device's own")
-        expect(container(.unused, .garbage, name: other), .warning, "does not hold")
+        expect(container(.unused, .garbage, name: other), .warning, "is not a valid")
         expect(container(.unused, .unreadable(.permissionDenied)), .fault, "cannot be read")
         expect(container(.unused, name: "bob~00000000-0000-0000-0000-000000000003"), .fault, "another account, bob")
         expect(container(.unused, name: "notes.txt"), .remark, "no attachment mark")
