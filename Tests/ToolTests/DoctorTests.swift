@@ -214,7 +214,7 @@ struct DoctorTests {
             #expect(lines.filter { $0.hasPrefix("warning: item: ") }.count == 21, "\(lines)")
             #expect(lines.contains("warning: item: 12 more like these (rename it); --json lists all"), "\(lines)")
             #expect(
-                lines.first?.hasPrefix("fault: syncthing: \(device.home)/config.json: \"nowhere\" is no address of Syncthing's; give one") == true)
+                lines.first?.hasPrefix("fault: syncthing: \(device.home)/config.json: \"nowhere\" is not an address of Syncthing; give one") == true)
             #expect(
                 lines.contains { $0.hasPrefix("warning: home: \(device.home)/config.json: holds Syncthing's key, and others can read it; chmod") })
             #expect(lines.last == "something is in the way (1 fault, 33 warnings, 0 remarks)")
