@@ -134,7 +134,7 @@ struct DeviceStatusTests {
             for (device, told) in zip(devices, [wipe, try await devices[1].run("ubcontrol", "container", "resume", "org.example.notes")]) {
                 let store = try device.storeFile().string
                 for command in ["republish", "follow"] { #expect(told.output.contains("ubcontrol store \(command) \(store)\n"), "\(told)") }
-                #expect(told.output.contains("On each other device do one or the other"), "\(told)")
+                #expect(told.output.contains("Choose one of them on each other device"), "\(told)")
             }
             #expect(wipe.status == 0, "\(wipe)")
             let resumed = try await devices[1].run("ubcontrol", "container", "resume", "org.example.notes")

@@ -220,7 +220,7 @@ struct DoctorTests {
             #expect(lines.last == "something is in the way (1 fault, 33 warnings, 0 remarks)")
             #expect(try await device.run("ubcontrol", "doctor", "--frobnicate").status == 64)
             let help = try await Tool.run("ubcontrol", ["doctor", "--help"])
-            #expect(help.status == 0 && help.output.contains("Exit status 0 where there is no fault"))
+            #expect(help.status == 0 && help.output.contains("Exit status 0 if there is no fault"))
         }
     }
 
