@@ -6,7 +6,7 @@ import Ubiquity
 import UbiquityTesting
 import Waiting
 
-/// What becomes of people whose container is taken away.
+/// Tests the effects on people of the loss of their container.
 @Suite(.timeLimit(.minutes(40)))
 struct WipeTests {
     @Test("A container that is deleted while people are entered and carried to and fro costs nobody a person")
@@ -113,7 +113,7 @@ struct WipeTests {
 }
 
 extension UbiquitousStore {
-    /// Saves people, one after the other; each that has been saved when this returns was acknowledged.
+    /// Saves people, one after the other; each save is acknowledged when this returns.
     fileprivate func enter(_ device: String, _ numbers: ClosedRange<Int>) async throws {
         for number in numbers {
             try await write { db in try Person(name: "\(device) \(number)", email: "\(number)@\(device)").insert(db) }
@@ -129,9 +129,9 @@ extension StoreNotice {
 }
 
 extension AsyncStream<StoreNotice>.Iterator {
-    /// Returns when a notice of a kind has been told; those before it are passed over.
+    /// Returns when a notice of a kind has arrived; skips earlier notices.
     fileprivate mutating func wait(for isIt: @escaping @Sendable (StoreNotice) -> Bool) async {
-        // A copy reads from the same stream, and nobody else reads meanwhile.
+        // A copy reads from the stream too, and nothing else reads meanwhile.
         nonisolated(unsafe) let reader = self
         do {
             try await within("a notice of the kind that is waited for") {
