@@ -120,13 +120,13 @@ struct Line: Encodable {
         case .didChangeInAnotherProcess: event = "changed"
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
-            reason = "this store goes on as \(peer), for another copy of it is in use"
+            reason = "this store continues as \(peer), because another copy of it is in use"
         case .didAdopt(let count, let total, let isDone):
             event = isDone ? "adopted" : "adopting"
             reason = "\(count) of \(total) records that were here before"
         case .didRemoveContent(let removal):
             event = "removed"
-            reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that nobody had read are kept aside"
+            reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that no device had read are set aside"
         case .willChange, .didChange, .didSetAside:
             // The event cannot occur, because this store stays with one account.
             event = "moved"

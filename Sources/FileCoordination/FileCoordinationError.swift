@@ -28,7 +28,7 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, for which path, and what to do.
+    /// The failure, its path, and the remedy.
     public let message: String
     /// The item that the error concerns.
     public let path: FilePath?

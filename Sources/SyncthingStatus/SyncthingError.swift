@@ -27,7 +27,7 @@ public struct SyncthingError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, at which address, and what to do.
+    /// The failure, its address, and the remedy.
     public let message: String
     /// The underlying error.
     public let cause: (any Error)?

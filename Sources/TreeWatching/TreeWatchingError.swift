@@ -32,7 +32,7 @@ public struct TreeWatchingError: Error, Sendable, Equatable, CustomStringConvert
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, for which path, and what to do.
+    /// The failure, its path, and the remedy.
     public let message: String
     /// The system's error, if there is one.
     public let cause: Errno?
@@ -42,7 +42,7 @@ public struct TreeWatchingError: Error, Sendable, Equatable, CustomStringConvert
     /// Makes an error from its parts.
     /// - Parameters:
     ///   - code: The kind of failure.
-    ///   - message: What failed, for which path, and what to do.
+    ///   - message: The failure, its path, and the remedy.
     ///   - cause: The system's error, if there is one.
     ///   - path: The path that the error concerns.
     public init(_ code: Code, _ message: String, cause: Errno? = nil, path: FilePath? = nil) {
@@ -81,7 +81,7 @@ extension TreeWatchingError {
         case .noSpace:
             .init(
                 .watchLimit,
-                "cannot watch \(path) and what lies below it: the limit of inotify watches is reached; it is swept for changes instead; raise it: sysctl fs.inotify.max_user_watches=524288",
+                "cannot watch \(path) and everything below it: the limit of inotify watches is reached; the watcher sweeps it for changes instead; raise it: sysctl fs.inotify.max_user_watches=524288",
                 cause: errno, path: path)
         case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
             .init(

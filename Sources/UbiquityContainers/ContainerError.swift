@@ -35,7 +35,7 @@ public struct ContainerError: Error, CustomStringConvertible, Sendable {
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, for which path, and what to do.
+    /// The failure, its path, and the remedy.
     public let message: String
     /// The file or directory that the error concerns.
     public let path: FilePath?

@@ -28,7 +28,7 @@ struct ClaimsCommand: ParsableCommand {
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
         guard !options.json else { return try printJSON(["claims": listing.claims]) }
-        if listing.claims.isEmpty { print("Nobody accesses anything.") }
+        if listing.claims.isEmpty { print("No process accesses a file.") }
         for claim in listing.claims { print(claim.text) }
     }
 }
@@ -49,7 +49,7 @@ struct PresentersCommand: ParsableCommand {
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
         guard !options.json else { return try printJSON(["presenters": listing.presenters]) }
-        if listing.presenters.isEmpty { print("Nobody presents anything.") }
+        if listing.presenters.isEmpty { print("No process presents a file.") }
         for presenter in listing.presenters { print(presenter.text) }
     }
 }
@@ -183,7 +183,8 @@ extension Listing.Presenter {
     var text: String {
         var text = "\(path ?? "nothing yet"), by process \(process) (\(program))\(stopped ? ", which is stopped" : "")"
         for message in unanswered {
-            text += "\n    has not answered \(message.message) for \(seconds(message.age))\(message.awaited ? ", which somebody waits for" : "")"
+            text +=
+                "\n    has not answered \(message.message) for \(seconds(message.age))\(message.awaited ? ", and another access waits for it" : "")"
         }
         return text
     }

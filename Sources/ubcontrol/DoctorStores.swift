@@ -25,7 +25,7 @@ enum StoreDiagnosis {
                     Finding(finding.kind == .remark ? .remark : .fault, .store, FilePath(finding.path), finding.detail, finding.remedy)
                 }
             } catch {
-                found.append(Finding(.fault, .store, path, "the stores' contents cannot be looked at: \(error)", "check owners and modes below it"))
+                found.append(Finding(.fault, .store, path, "the stores' contents cannot be inspected: \(error)", "check owners and modes below it"))
             }
         }
         return found
@@ -34,7 +34,7 @@ enum StoreDiagnosis {
     private static func findings(of store: ContainerSurvey.Store, in container: FilePath) -> [Finding] {
         let content = container.appending(UbiquityContainer.storesName).pushing(FilePath(store.name))
         let remedy = "check owners and modes below it"
-        if let fault = store.fault { return [Finding(.fault, .store, content, "the content cannot be looked at: \(fault)", remedy)] }
+        if let fault = store.fault { return [Finding(.fault, .store, content, "the content cannot be inspected: \(fault)", remedy)] }
         var found: [Finding] = []
         if store.epoch == 0, !store.peers.isEmpty {
             found.append(
@@ -45,7 +45,7 @@ enum StoreDiagnosis {
         for peer in store.peers {
             let directory = content.appending(peer.peer)
             if let fault = peer.fault {
-                found.append(Finding(.fault, .store, directory, "not all of this peer's files can be looked at: \(fault)", remedy))
+                found.append(Finding(.fault, .store, directory, "not all of this peer's files can be inspected: \(fault)", remedy))
             }
             if peer.isForked {
                 found.append(

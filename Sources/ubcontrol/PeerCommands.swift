@@ -81,7 +81,7 @@ struct PeersListCommand: AsyncParsableCommand {
         parts.append(peer.behind == 0 ? "has read everything" : "\(peer.behind) \(peer.behind == 1 ? "log" : "logs") behind")
         if let since = peer.waitsSince { parts.append("the oldest of \(since.formatted(.iso8601))") }
         if peer.isRetired { parts.append("retired") }
-        if peer.passable > 0 { parts.append("nobody waits for its logs up to \(peer.passable)") }
+        if peer.passable > 0 { parts.append("no device waits for its logs up to \(peer.passable)") }
         return "\(peer.peer)  \(parts.filter { !$0.isEmpty }.joined(separator: "; "))"
     }
 }

@@ -41,7 +41,7 @@ final class ReportArchive {
 
     private func refuseExisting() throws(ContainerError) {
         guard (try? layer.kind(of: target)) != .some(nil) else { return }
-        throw ContainerError(.fileExists, "\(target) is there already, or its place cannot be looked at; name another file.", path: target)
+        throw ContainerError(.fileExists, "\(target) is there already, or its place cannot be inspected; name another file.", path: target)
     }
 
     /// Adds an object as JSON.

@@ -90,7 +90,7 @@ struct DoctorTests {
             #expect(try await device.run("ubcontrol", "sign-out").status == 0)
             let out = try await examine(device)
             #expect(out.status == 0 && out.report.account == nil)
-            #expect(out.report.about("account").map(\.what) == ["nobody is signed in, so that there are no containers"])
+            #expect(out.report.about("account").map(\.what) == ["nobody is signed in, so there are no containers"])
         }
     }
 

@@ -134,7 +134,7 @@ struct Story {
         try await first.run("notes", ["add", "Written while the container is gone"])
         let written = try await first.list().count
         checks.check(
-            "saves go on locally, and nobody makes the container again",
+            "saves continue locally, and no device makes the container again",
             written == after.0 + 1 && !FileManager.default.fileExists(atPath: container.string), "\(first.name): \(written) notes; no \(container)")
     }
 

@@ -20,14 +20,14 @@ struct WipeTests {
             var onDesk = desk.notices.makeAsyncIterator(), inPocket = pocket.notices.makeAsyncIterator()
             let carrying = Task { try await devices.run() }
 
-            // Both save all the time, and in the middle of it one container is deleted.
+            // Both save continuously, and one container is deleted meanwhile.
             async let entered: Void = pocket.enter("phone", 1...40)
             try await desk.enter("mac", 1...20)
             try mac.deleteContainer(PeopleStore.container)
             try await desk.enter("mac", 21...40)
             try await entered
 
-            // Both stores say so, and go on: what is saved is there, and waits.
+            // Both stores report it and continue: saves are stored, and wait.
             await onDesk.wait(for: \.isSuspension)
             await inPocket.wait(for: \.isSuspension)
             for (store, device) in [(desk, "mac"), (pocket, "phone")] {

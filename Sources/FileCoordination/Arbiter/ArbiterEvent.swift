@@ -74,7 +74,7 @@ package struct Grant: Hashable, Sendable {
     }
 }
 
-/// Why a claim was not granted.
+/// The reasons for the failure of a claim.
 package enum ClaimFailure: Hashable, Sendable {
     case cancelled
     /// The deadline passed while the claim waited for these steps.

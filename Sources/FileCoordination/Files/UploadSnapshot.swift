@@ -59,7 +59,7 @@ struct UploadSnapshot: Sendable {
     }
 }
 
-/// Runs blocking work on a thread of its own, because the cooperative pool shares the threads of the global queues.
+/// Runs blocking work on a separate thread, because the cooperative pool shares the threads of the global queues.
 ///
 /// - Returns: the result of the work.
 /// - Throws: the error of the work.

@@ -7,7 +7,7 @@ import Dispatch
 final class TurnExecutor: TaskExecutor {
     private let queue: DispatchQueue
 
-    /// Makes an executor with a queue of its own.
+    /// Makes an executor with a separate queue.
     ///
     /// - Parameter label: names the queue in a debugger.
     init(_ label: String) { queue = DispatchQueue(label: label) }

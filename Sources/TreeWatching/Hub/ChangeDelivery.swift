@@ -28,7 +28,7 @@ struct ChangeDelivery {
     ///   - changes: The changes; empty afterwards.
     ///   - nextTick: The tick of the next change; a held change may get a later tick than it had.
     ///   - meetsBarriers: Whether to deliver held changes too and then tell the callers that wait.
-    ///   - lookAt: Returns whether a close is to be expected for a file that was just created.
+    ///   - lookAt: Returns whether a close is expected for a file that was just created.
     mutating func deliver(_ changes: inout TreeChangeBuffer, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
         if reduction != nil {
             let now = Clock.monotonic()

@@ -51,7 +51,7 @@ struct ChangeReduction {
     /// - Parameters:
     ///   - batch: The changes.
     ///   - now: The current instant in monotonic nanoseconds.
-    ///   - lookAt: Returns whether a close is to be expected for a file that was just created.
+    ///   - lookAt: Returns whether a close is expected for a file that was just created.
     mutating func take(_ batch: TreeChangeBatch, at now: Int64, lookAt: ([UInt8]) -> Bool) {
         for record in batch.records {
             let path = batch.relativePath(of: record)

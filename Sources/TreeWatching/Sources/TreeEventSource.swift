@@ -79,7 +79,7 @@ public struct EntryStatus: Sendable, Hashable {
     public var isDirectory: Bool
     /// The stamp that distinguishes its contents.
     public var stamp: FileStamp
-    /// Whether a close after writing is to be expected after its creation: a regular file with one link.
+    /// Whether a close after writing is expected after its creation: a regular file with one link.
     public var closesAfterWriting: Bool
     /// Distinguishes file system objects: a digest of device and inode.
     public var identity: UInt64

@@ -17,7 +17,7 @@ public struct ContainerIdentifier: Hashable, Sendable, CustomStringConvertible {
             }
         }
         let fault =
-            PathComponentRule.fault(in: name) ?? (isPlain ? nil : "holds other characters than letters, digits, dots, hyphens and underscores")
+            PathComponentRule.fault(in: name) ?? (isPlain ? nil : "contains characters other than letters, digits, dots, hyphens and underscores")
         if let fault {
             throw ContainerError(.invalidName, "The container identifier \(name.debugDescription) \(fault); use one like org.example.notes.")
         }

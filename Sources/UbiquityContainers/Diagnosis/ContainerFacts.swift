@@ -125,7 +125,7 @@ extension ContainerFacts {
             let path = place.path.appending(UbiquityContainer.markDirectoryName).appending(mark.name)
             let isOwn = mark.name == peer
             guard let other = PeerIdentifier(mark.name) else {
-                report(.remark, "is no attachment mark", "remove it", at: path)
+                report(.remark, "is not an attachment mark", "remove it", at: path)
                 continue
             }
             if other.account != account {

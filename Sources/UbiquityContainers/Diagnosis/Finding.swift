@@ -48,7 +48,7 @@ package struct Finding: Sendable, Hashable, Codable {
         if let path, sentence.hasPrefix("\(path) ") { sentence = sentence.dropFirst(path.string.count + 1) }
         let parts = sentence.split(separator: "; ", maxSplits: 1)
         let reason = cause.map { " (\($0))" } ?? ""
-        self.init(severity, area, path, parts[0] + reason, parts.count > 1 ? String(parts[1]) : "mend that")
+        self.init(severity, area, path, parts[0] + reason, parts.count > 1 ? String(parts[1]) : "correct that")
     }
 }
 

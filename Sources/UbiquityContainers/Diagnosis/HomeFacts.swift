@@ -111,7 +111,7 @@ extension HomeFacts {
         } else if files.allSatisfy({ $0.role != .account || $0.fault == nil }) {
             found.append(
                 Finding(
-                    .warning, .account, home.path, "nobody is signed in, so that there are no containers", "sign in with: ubcontrol sign-in ACCOUNT"))
+                    .warning, .account, home.path, "nobody is signed in, so there are no containers", "sign in with: ubcontrol sign-in ACCOUNT"))
         }
         return found
     }
@@ -127,7 +127,7 @@ extension HomeFacts {
         case .hidden(let error):
             return [
                 Finding(
-                    .fault, .home, home.path, "the device home cannot be looked at (\(error))", "check the owner and mode of its parent directory")
+                    .fault, .home, home.path, "the device home cannot be inspected (\(error))", "check the owner and mode of its parent directory")
             ]
         case .directory: break
         case .link, .file, .other:

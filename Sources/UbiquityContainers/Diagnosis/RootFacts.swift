@@ -57,7 +57,7 @@ extension RootFacts {
         // The first container creates it.
         case .nothing: isUsable = false
         case .hidden(let error):
-            report(.fault, "the containers root cannot be looked at (\(error))", "check the owner and mode of its parent directory")
+            report(.fault, "the containers root cannot be inspected (\(error))", "check the owner and mode of its parent directory")
             isUsable = false
         case .directory: break
         case .link(let target) where real != nil:
@@ -116,7 +116,7 @@ extension RootFacts {
                     "put the directory itself there, or choose another root with: ubcontrol sign-in ACCOUNT --containers DIR")
             ]
         case .hidden, .file, .other:
-            return [Finding(.fault, .root, account.path, "the account's directory cannot be used as one", "move what is there aside")]
+            return [Finding(.fault, .root, account.path, "the account's directory cannot be used as one", "move the existing entry aside")]
         }
     }
 

@@ -110,7 +110,7 @@ extension FileVersion {
     ///
     /// The previous content is lost; it does not become a version. The item gets the current time as its modification
     /// time, so that it counts as changed. A crash leaves the old or the new content. The version survives it too,
-    /// unless it was to be moved and the move was done.
+    /// unless `byMoving` was given and the move was done.
     ///
     /// - Parameters:
     ///   - url: the item to replace; its directory must exist, the item need not, and a directory is not replaced.

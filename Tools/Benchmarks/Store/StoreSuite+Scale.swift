@@ -84,7 +84,7 @@ extension StoreSuite {
             report.line(
                 "logs_100k", variant: "opening", unit: "ms", ours: opened * 1000, reference: listed * 1000, referenceName: "listing the directory")
             report.line(
-                "logs_100k", variant: "an exchange that lists anew", unit: "ms", ours: try await settledSeconds(store) * 1000,
+                "logs_100k", variant: "an exchange that lists again", unit: "ms", ours: try await settledSeconds(store) * 1000,
                 reference: listed * 1000, referenceName: "listing the directory")
             try await store.close()
             var before = cpuSeconds()
