@@ -20,7 +20,7 @@ extension ClientState {
             guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
-        // The authority over the place knows whether a claim writes there.
+        // Only the authority over the place knows whether a claim writes there.
         case .noticed(let id, let message) where !delegated.covers(message.subitems + [path(of: id)].compactMap { $0 }): return handleBeside(event)
         case .addPresenter, .removePresenter: _ = handleBeside(event)
         default: break

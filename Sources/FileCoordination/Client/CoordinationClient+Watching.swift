@@ -161,8 +161,8 @@ extension Arbiter {
     mutating func notice(_ message: PresenterMessage, by id: PresenterID, _ actions: inout [ArbiterAction]) {
         guard let presenter = presenters[id] else { return }
         if case .didMove(let path) = message, path == presenter.path { return }
-        // The presenter's process does not know the accesses of other processes. No other source may have reported
-        // versions.
+        // A change of a path that another client is writing is dropped: the presenter's process does not know the
+        // accesses of other processes. Versions pass, because possibly no other source has reported them.
         let paths = message.subitems.isEmpty ? presenter.path.map { [$0] } ?? [] : message.subitems
         if !message.isOfVersion, paths.contains(where: { isBeingWritten($0, byOthersThan: id.client) }) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))

@@ -8,7 +8,7 @@ public import SystemPackage
 public struct FilePackages: Sendable {
     /// Path extensions, without the dot, in lower case.
     public var extensions: Set<String>
-    /// Recognizes further packages by their path; nil if there are none.
+    /// Recognises further packages by their path; nil if there are none.
     ///
     /// It is called for every directory above each claimed item, so it must be quick, and always return the same result
     /// for a path.
@@ -18,7 +18,7 @@ public struct FilePackages: Sendable {
     ///
     /// - Parameters:
     ///   - extensions: path extensions without the dot; case does not matter.
-    ///   - predicate: recognizes further packages by their path.
+    ///   - predicate: recognises further packages by their path.
     public init(extensions: Set<String> = FilePackages.standardExtensions, predicate: (@Sendable (FilePath) -> Bool)? = nil) {
         self.extensions = Set(extensions.map { $0.lowercased() })
         self.predicate = predicate

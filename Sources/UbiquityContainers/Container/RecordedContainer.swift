@@ -75,7 +75,7 @@ extension DeviceHome {
 extension UbiquityContainer {
     /// Makes the value of an account's container from the records of the device home.
     ///
-    /// The container may never have been created; other initializers create it.
+    /// The container may never have been created; another initialiser creates it.
     ///
     /// - Parameters:
     ///   - identifier: the container's identifier.

@@ -33,7 +33,7 @@ struct ContainerReading: Sendable {
                 facts.presence = .unmarked
             }
         } catch let error as UbiquitousStoreError where isKnown && error.code == .notFound {
-            // A container that exists and cannot be listed is neither.
+            // The directory is gone, or exists without the parts of a container.
             facts.presence = identity == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)

@@ -33,7 +33,7 @@ extension WatchFacts {
                 if let request = file.summary.request { reasons.append("the store \(store.content) is to \(request) with the app's next exchange") }
             }
         }
-        // Only stores without another obstacle are reported as unreadable here.
+        // These are the failures that no reason above has reported.
         for failure in troubles.failures
         where !reasons.contains(failure.text) && !localStores.contains(where: { $0.path == failure.path && ($0.isGone || $0.failure != nil) }) {
             reasons.append(failure.text)
