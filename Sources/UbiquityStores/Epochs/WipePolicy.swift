@@ -20,11 +20,11 @@ public enum WipePolicy: Sendable {
 
     /// An answer.
     public enum Answer: String, Sendable {
-        /// As ``WipePolicy/wait``.
+        /// See ``WipePolicy/wait``.
         case wait
-        /// As ``WipePolicy/republish``.
+        /// See ``WipePolicy/republish``.
         case republish
-        /// As ``WipePolicy/follow``.
+        /// See ``WipePolicy/follow``.
         case follow
     }
 }

@@ -223,7 +223,7 @@ final class TableImporter {
             index += 1
         }
         if stamp == .least, !shape.rules.groups.isEmpty {
-            // Of two groups with the least stamp, one stays whole, with a value in each column.
+            // When two groups have the least stamp, one stays whole, so each column needs a value.
             let present = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
             for column in shape.rules.completed(present).subtracting(present).numbers where !columns.contains(column) {
                 pairs.append((column, shape.unwritten(column)))

@@ -12,7 +12,7 @@ public import GRDB
 /// A position is a fraction between 0 and 1, with the digits `0`–`9`, `A`–`Z`, `a`–`z`, in the order of their bytes.
 /// Sort by the column in its BINARY collation, and then by the key. Each device moves a record by writing this one
 /// column, and the later write stays, so that all devices arrive at one order. Four digits at the end are random:
-/// records that two devices insert in one gap at the same time stay in two groups.
+/// records that two devices insert at one place at the same time get different positions side by side.
 ///
 /// A position at the ends of a list has 10 digits, however many records have been added there. If records are inserted
 /// at one place again and again, a position grows by a digit for about every five of them. ``respacing(_:)`` shortens
@@ -106,7 +106,7 @@ extension FractionalPosition {
         private let start: [Int]
         /// The number of steps to the first digits of the upper fraction.
         ///
-        /// Fewer steps than this, plus less than a step, stay in the gap.
+        /// Positions in the gap are at least one step, and fewer steps than this, above the start.
         let size: Int
 
         /// Creates a gap with as many digits as needed for some positions.
