@@ -1,9 +1,9 @@
 internal import Foundation
 internal import UbiquityContainers
 
-/// What a baseline says of itself.
+/// The description of a baseline, as the file states it.
 struct BaselineHeader: Sendable {
-    /// A synced table as the writer had it, and the number that stands for it in the baseline.
+    /// A synced table as the writer had it, and its number in the baseline.
     struct Table: Sendable {
         var number: Int64
         var table: LogBody.Table
@@ -16,21 +16,23 @@ struct BaselineHeader: Sendable {
     /// The writer's last migration.
     var schema: String
     var created: Date
-    /// The highest stamp in it, or before it.
+    /// The clock of the writer.
+    ///
+    /// No stamp in the baseline is later.
     var clock: HybridTime
     /// The peers by their numbers in the baseline.
     var peers: [Int64: PeerIdentifier]
-    /// What it holds.
+    /// The knowledge that the baseline holds.
     var knowledge: Knowledge
     /// The peers that are retired.
     var retired: [PeerIdentifier: Retirement]
-    /// How many logs it holds.
+    /// The number of logs that the baseline holds.
     var logs: Int64
     var tables: [Table]
 }
 
 extension Knowledge {
-    /// How many logs this names that another does not, as far as sequences tell.
+    /// Returns how many logs this knowledge names and another does not, computed from the sequences.
     func count(beyond other: Knowledge) -> Int64 {
         heads.keys.reduce(0) { $0 + max(0, sequence(of: $1) - other.sequence(of: $1)) }
     }

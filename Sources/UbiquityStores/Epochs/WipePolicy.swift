@@ -1,52 +1,62 @@
 public import UbiquityContainers
 
-/// What becomes of a store when its container, or its content in it, is gone from its place, and nobody has said that it was removed.
+/// The behaviour of a store when its container, or its content in it, is gone from its place without a stated removal.
 ///
-/// Absence proves nothing: it may be a disk that is lost, a synchroniser that obeys somebody's `rm -rf`, or a folder that is moved about. Until it is answered the store is suspended: it reads and writes
-/// on this device, nothing goes out, and nothing is deleted. A containers root that is gone, and one that cannot be read, are waited for in any case.
+/// Absence proves nothing: a disk may be lost, a synchroniser may carry out somebody's `rm -rf`, or a folder may be
+/// moved. Until an answer is given, the store is suspended: it reads and writes on this device, nothing goes out, and
+/// nothing is deleted. The policy does not apply to a containers root that is gone or cannot be read: the store waits
+/// for it in any case.
 public enum WipePolicy: Sendable {
-    /// It is waited for, until it is back, or somebody calls ``UbiquitousStore/answerWipe(_:)``.
+    /// Waits until the content is back, or until ``UbiquitousStore/answerWipe(_:)`` is called.
     case wait
-    /// All that the store holds is put there again.
+    /// Publishes everything that the store holds again.
     case republish
-    /// It counts as a removal: the content begins anew, empty, for all devices of the account.
+    /// Treats it as a removal: the content starts again, empty, on all devices of the account.
     case follow
-    /// The app is asked, once for each time that it is gone. The task of a question that has become void, for what was gone is back, is cancelled.
+    /// Asks the app, once for each time the content is gone.
+    ///
+    /// If the content comes back, the task of the question is cancelled.
     case ask(@Sendable (ContainerAttachment.Reason) async -> Answer)
 
     /// An answer.
     public enum Answer: String, Sendable {
-        /// As ``WipePolicy/wait``.
+        /// See ``WipePolicy/wait``.
         case wait
-        /// As ``WipePolicy/republish``.
+        /// See ``WipePolicy/republish``.
         case republish
-        /// As ``WipePolicy/follow``.
+        /// See ``WipePolicy/follow``.
         case follow
     }
 }
 
 extension UbiquitousStore {
-    /// Says what becomes of the store now that its content is gone, whatever ``Options/wipePolicy`` says.
+    /// Decides the store's behaviour now that its content is gone, whatever ``Options/wipePolicy`` says.
     ///
-    /// To republish attaches this device anew and writes a baseline of all that the store holds, which every other device can join; what had not gone out goes out. To follow attaches it and begins the next epoch, as
-    /// ``removeUbiquitousContent(_:)`` does: what this device had not sent is set aside. Where a crash cuts it short, the store is suspended still, or has it noted that a baseline is due, which the next
-    /// exchange writes.
+    /// To republish attaches this device again and writes a baseline of everything that the store holds, which every
+    /// other device can join. Unsent saves go out too. To follow attaches this device again and begins the next epoch,
+    /// as ``removeUbiquitousContent(_:)`` does: saves that this device had not sent are set aside. After a crash in
+    /// between, the store is still suspended, or has noted that a baseline is due, which the next exchange writes.
     ///
-    /// - Parameter answer: what is to be done. Where the content is there, to republish writes a baseline, and to follow does nothing.
-    /// - Throws: `UbiquitousStoreError`: `suspended` where it cannot be made in its place, for the containers root is gone; `paused`, or `fileSystem`.
+    /// - Parameter answer: the answer. If the content is there, to republish writes a baseline, and to follow does
+    ///   nothing.
+    /// - Throws: `UbiquitousStoreError`: `suspended` if the content cannot be created because the containers root is
+    ///   gone; `paused`; or `fileSystem`.
     public func answerWipe(_ answer: WipePolicy.Answer) async throws {
         try await exchanging.answerWipe(answer)
         current.runner?.wake()
     }
 
-    /// Lets nothing go out or in from now on, in whichever process, and over restarts; reads and writes go on, and nothing is discarded.
+    /// Pauses the exchange in every process, until ``resume()``, also after restarts.
     ///
-    /// It is of the file of the account that is signed in: another account's is not paused by it. What is under way ends first.
+    /// Reads and writes continue, and nothing is discarded. The pause applies to the file of the signed-in account, not
+    /// to other accounts. An exchange that is running ends first.
     ///
     /// - Throws: `UbiquitousStoreError` with `unsupported` while nobody is signed in, or GRDB's errors.
     public func pause() async throws { try await setPaused(true) }
 
-    /// Lets everything go out and in again that has waited since ``pause()``.
+    /// Resumes the exchange after ``pause()``.
+    ///
+    /// Everything that has waited goes out and comes in.
     ///
     /// - Throws: `UbiquitousStoreError` with `unsupported` while nobody is signed in, or GRDB's errors.
     public func resume() async throws { try await setPaused(false) }

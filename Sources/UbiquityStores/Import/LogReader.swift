@@ -1,24 +1,24 @@
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Reads the logs of a content, and finds out all that can be wrong with one by itself.
+/// Reads the logs of a content, and checks everything that can be wrong with a single log.
 struct LogReader {
     let layout: ContentLayout
     let contentName: String
     let epoch: Int64
     let shapes: [TableShape]
     let files: any FileLayer
-    /// The migrations that this store has been through.
+    /// The migrations that this store has applied.
     var migrations: [String] = []
 
-    /// Reads a log whole and checks it.
+    /// Reads and checks a whole log.
     ///
     /// - Parameters:
-    ///   - name: the file's name.
-    ///   - peer: in whose directory it lies.
+    ///   - name: the name of the file.
+    ///   - peer: the peer in whose directory the file lies.
     ///   - clock: the highest stamp seen so far.
     /// - Returns: the log.
-    /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
+    /// - Throws: `LogFault` if the file can never be used in this state; `Errno` if it cannot be read now.
     func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
         let log = try LogFile(decoding: try bytes(name, of: peer), named: name)
         let header = log.header
@@ -30,7 +30,8 @@ struct LogReader {
             throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
         }
         var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents, isOlder: LogTableMapping.isOlder(header.schema, than: migrations))
-        // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
+        // Every change is checked before the first is joined, because a fault found later would undo the other logs
+        // too.
         for group in contents.groups {
             for rows in group.rows {
                 do {
@@ -43,9 +44,9 @@ struct LogReader {
         return ready
     }
 
-    /// Why this schema cannot take a log, in words; nil where it can.
+    /// Returns why this schema cannot take a log, in words, or nil if it can.
     func obstacle(to log: ReadyLog) -> String? {
-        // A fact that is passed over would be missing once this app has the rule.
+        // If the fact were skipped, it would be missing once this app has the rule.
         if !log.isOlder, !shapes.contains(where: \.isRelated), log.contents.groups.contains(where: { !$0.same.isEmpty }) {
             return "it says which records are one by a uniqueness rule that is unknown here"
         }
@@ -61,7 +62,7 @@ struct LogReader {
             return try files.read(layout.logs(of: peer, epoch: epoch).appending(name.description), limit: LogFile.limit)
         } catch {
             switch error {
-            case .invalidArgument, .isDirectory, .tooManySymbolicLinkLevels: throw LogFault.damaged("it is a pipe, a link, a directory or the like")
+            case .invalidArgument, .isDirectory, .tooManySymbolicLinkLevels: throw LogFault.damaged("it is not a regular file")
             case .fileTooLarge: throw LogFault.damaged("it is larger than \(LogFile.limit >> 20) MiB")
             default: throw error
             }
@@ -75,15 +76,15 @@ struct ReadyLog {
     var name: LogFileName
     private(set) var log: LogFile
     private(set) var contents: LogBody.Contents
-    /// Whether its author's schema is one that this store has left behind.
+    /// Whether this store has left the author's schema behind.
     var isOlder: Bool
-    /// The large values that it names, and the peers under whose identifiers they may lie.
+    /// The large values that the log names, and the peers in whose directories they may lie.
     var values: [LargeValue: [PeerIdentifier]] = [:]
-    /// The highest stamp in it.
+    /// The highest stamp in the log.
     let time: HybridTime
-    /// The peers whose changes it holds, or that it retires, beside its author.
+    /// The peers other than the author whose changes the log holds, or that it retires.
     let others: Set<PeerIdentifier>
-    /// Whether its changes are not in memory, and are read when it is joined.
+    /// Whether the changes are not in memory, and are read when the log is joined.
     private(set) var isLight = false
     private let bodySize: Int
 
@@ -94,7 +95,9 @@ struct ReadyLog {
         others = Set(contents.groups.compactMap(\.peer)).union(contents.retired.keys)
     }
 
-    /// The same without its changes: a save of many logs is planned so.
+    /// The log without its changes.
+    ///
+    /// A save of many logs is planned in this form.
     var light: ReadyLog {
         var light = self
         light.log = log.withoutBody
@@ -108,9 +111,9 @@ struct ReadyLog {
         return .null
     }
 
-    /// The log's author, and what that was called when it made a save.
+    /// Returns the author of the log, and the author's former identifier if the group names one.
     func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
 
-    /// The bytes that joining it takes in.
+    /// The number of bytes that joining the log reads.
     var size: Int { values.keys.reduce(bodySize) { $0 + $1.length } }
 }

@@ -1,12 +1,14 @@
 internal import FileCoordination
 
-/// Reads what `WireWriter` writes, from bytes that may be anything: it meets them with an error, never with a trap.
+/// Reads the format of `WireWriter`.
+///
+/// Any invalid bytes cause an error, never a trap.
 package struct WireReader {
-    /// Why bytes could not be read.
+    /// The reason why bytes cannot be read.
     package enum Fault: Error, Hashable {
-        /// They end in the middle of something.
+        /// The bytes end in the middle of a value.
         case truncated
-        /// They cannot have been written by this format.
+        /// The bytes are not valid in this format.
         case malformed(String)
     }
 
@@ -27,7 +29,7 @@ package struct WireReader {
     package var isAtEnd: Bool { position == bytes.endIndex }
     package var remaining: Int { bytes.endIndex - position }
 
-    /// The next field with its number, or nil at the end.
+    /// Returns the next field with its number, or nil at the end.
     package mutating func nextField() throws(Fault) -> (number: Int, value: Value)? {
         if isAtEnd { return nil }
         let key = try varint()
@@ -37,7 +39,7 @@ package struct WireReader {
         case 1: return (number, .fixed64(try little()))
         case 2: return (number, .bytes(try take(try length())))
         case 5:
-            // fixed32 is used by no field of ours; an unknown one is passed over.
+            // No known field uses fixed32. An unknown one is skipped.
             return (number, .bytes(try take(4)))
         case let type: throw .malformed("a field of wire type \(type)")
         }

@@ -1,6 +1,8 @@
 internal import FileCoordination
 
-/// Writes the Protocol Buffers wire format (protobuf.dev, "Encoding"), which logs use so that any language can read them.
+/// Writes the Protocol Buffers wire format (protobuf.dev, "Encoding").
+///
+/// Logs use it so that any language can read them.
 package struct WireWriter {
     package private(set) var bytes: [UInt8] = []
 
