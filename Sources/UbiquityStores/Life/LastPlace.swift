@@ -2,20 +2,21 @@ internal import Foundation
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Which file a store used last, over launches: so that an app hears at opening that the account, or the container, is another than when it was closed.
+/// The file that a store used last, kept over launches to detect a change of account or container at the next opening.
 ///
-/// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and one with the container, which earlier versions did not write. Where it is lost nothing is
-/// told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
+/// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and a line with the container, which
+/// earlier versions did not write. If the file is lost, the store announces no change, and nothing else depends on it.
+/// If several programs share a store, the first one that opens it announces the change.
 struct LastPlace {
-    /// What was noted.
+    /// The content of the file.
     struct Note: Equatable {
         var place: StoreTransition.Place
-        /// The container that the app named; nil where nothing says.
+        /// The container that the app named; nil if the file does not say.
         var container: ContainerIdentifier?
 
-        /// What has changed until a store is opened; nil where nothing has that an app hears of.
+        /// Returns the change since then that the app is told about, or nil if there is none.
         ///
-        /// What lies on this device while nobody is signed in is in no container.
+        /// The local file belongs to no container.
         func change(to place: StoreTransition.Place, in container: ContainerIdentifier) -> StoreTransition.Kind? {
             if self.place.account != place.account { return StoreLife.Passage(from: self.place, to: place).kind }
             guard place.account != nil, let before = self.container, before != container else { return nil }
@@ -28,7 +29,7 @@ struct LastPlace {
     /// - Parameter store: the path that the app gave its store.
     init(of store: FilePath) { file = StoreFile.supportDirectory(of: store).appending("\(store.lastComponent!.string)-place") }
 
-    /// What was noted; nil where the store has not been open, or the note cannot be read.
+    /// The note; nil if the store has never been open, or the file cannot be read.
     var note: Note? {
         guard let bytes = FileManager.default.contents(atPath: file.string), bytes.count < 1000 else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map { $0.split(separator: " ", maxSplits: 1) }
@@ -47,7 +48,7 @@ struct LastPlace {
         }
     }
 
-    /// Notes which file is in use, of which container.
+    /// Notes the file in use and its container.
     func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
         let line: String
         switch place {
@@ -55,7 +56,7 @@ struct LastPlace {
         case .fallback(let account): line = "fallback \(account)"
         case .account(let account): line = "account \(account)"
         }
-        // Not by Foundation's atomic write: a program that is started meanwhile would get its descriptor.
+        // Foundation's atomic write is not used: a program that starts at that moment would inherit its descriptor.
         let (files, draft) = (LinuxFileLayer(), FilePath("\(file.string)-\(UUID().uuidString)"))
         do {
             try files.writeNew(draft, Array("\(line)\ncontainer \(container)\n".utf8))

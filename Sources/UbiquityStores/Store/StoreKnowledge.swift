@@ -12,7 +12,7 @@ enum StoreKnowledge {
         return table
     }
 
-    /// A peer's number, given to it now if it has none.
+    /// Returns a peer's number, and assigns one if the peer has none.
     static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
         if let number = peers[peer] { return number }
         let number = try number(of: peer, db)
@@ -20,7 +20,7 @@ enum StoreKnowledge {
         return number
     }
 
-    /// The same without a table of them.
+    /// Returns a peer's number from the store file, and assigns one if the peer has none.
     static func number(of peer: PeerIdentifier, _ db: Database) throws -> PeerNumber {
         let statement = try RawStatement("SELECT number FROM ubiquity_peer WHERE name = ?", db)
         statement.bind(1, .text(peer.description))
@@ -30,7 +30,9 @@ enum StoreKnowledge {
         return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
-    /// The knowledge of other peers' logs; only what a log of ours has said, or none has, where that is asked for.
+    /// Returns the knowledge of other peers' logs.
+    ///
+    /// `told` selects the logs that one of this peer's own logs has reported, or those that none has; nil selects all.
     static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -46,7 +48,7 @@ enum StoreKnowledge {
         return knowledge
     }
 
-    /// What has been taken in, with this peer's own logs as far as they are in the container.
+    /// Returns everything that has been taken in, including this peer's own logs that are in the container.
     static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
         var knowledge = try others(db)
         if let own = try Outbox.published(state, db) { knowledge.insert(own, of: state.peer) }
@@ -54,7 +56,7 @@ enum StoreKnowledge {
         return knowledge
     }
 
-    /// Takes in a log in this transaction; `Knowledge.take` in the store file.
+    /// Takes in a log in this transaction, as `Knowledge.take` does for a value.
     static func take(
         _ position: Knowledge.Position, after previous: Knowledge.Position?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
     ) throws {
@@ -71,14 +73,14 @@ enum StoreKnowledge {
         try statement.run()
     }
 
-    /// Takes in what a baseline holds that is attached.
+    /// Takes in the knowledge of an attached baseline.
     ///
     /// - Parameters:
     ///   - knowledge: the heads of the baseline's branches.
     ///   - schema: the name under which the baseline is attached.
-    ///   - numbers: the peers' numbers here.
-    ///   - own: the peer whose own logs are no other's.
-    ///   - db: in a transaction.
+    ///   - numbers: the peers' numbers in this store.
+    ///   - own: this store's peer, whose logs never count as another peer's.
+    ///   - db: a transaction.
     /// - Throws: GRDB's errors.
     static func join(_ knowledge: Knowledge, from schema: String, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
         let peers = try peers(db)
@@ -96,7 +98,7 @@ enum StoreKnowledge {
                     sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?",
                     arguments: [peers[peer]!.rawValue, position.sequence, Data(position.hash.bytes)])
             }
-            // A head that is known here is a head here too, or one of its branch is.
+            // A head that is already known is a head here too, or a later log of its branch is.
             for (peer, position) in knowledge.entries where peer != own {
                 guard try time(of: peers[peer]!, position, db) == nil, try !holes.isFollowed(position, of: peers[peer]!) else { continue }
                 try setHead(position, of: peers[peer]!, told: false, db)
@@ -129,14 +131,14 @@ enum StoreKnowledge {
             .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])
     }
 
-    /// Lets the next log say everything, as the first of a new identifier must.
+    /// Makes the next log report all knowledge, as the first log of a new identifier must.
     static func markUntold(_ db: Database) throws { try db.execute(sql: "UPDATE ubiquity_knowledge SET told = 0") }
 
     static func markTold(_ db: Database) throws {
         try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()
     }
 
-    /// The highest stamp in a log that has been taken in or published; nil for any other.
+    /// Returns the highest stamp in a log that has been taken in or published; nil for any other log.
     static func time(of peer: PeerNumber, _ position: Knowledge.Position, _ db: Database) throws -> HybridTime? {
         let statement = try RawStatement("SELECT time FROM ubiquity_log WHERE peer = ? AND sequence = ? AND hash = ?", db)
         statement.bind(1, peer.rawValue)
@@ -147,7 +149,7 @@ enum StoreKnowledge {
     }
 }
 
-/// Says of exactly one log whether it is known here, at one moment of the store file.
+/// Tells whether one exact log is known, at one moment of the store file.
 struct LogRegister {
     /// This store's own identifier, whose sealed logs count as known.
     let own: PeerIdentifier
@@ -160,15 +162,15 @@ struct LogRegister {
         peers = try StoreKnowledge.peers(db)
     }
 
-    /// Whether a log has been taken in, published or sealed.
+    /// Returns whether a log has been taken in, published or sealed.
     func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
         if let number = peers[peer], try StoreKnowledge.time(of: number, position, db) != nil { return true }
         return try peer == own && Outbox.contains(position, db)
     }
 
-    /// The logs of a list that are not known, in order.
+    /// Returns the logs of a list that are not known, in order.
     ///
-    /// The list and the table are gone through side by side: a query for each would cost as much as a listing ten times over.
+    /// The list and the table are read side by side: one query for each log would cost ten times as much as a listing.
     func unknown(among names: [LogFileName], of peer: PeerIdentifier) throws -> [LogFileName] {
         var unknown = names.sorted()
         if let number = peers[peer] { unknown = try without(entered: number, unknown) }

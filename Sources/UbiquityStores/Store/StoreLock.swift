@@ -3,7 +3,7 @@ internal import Glibc
 package import SystemPackage
 internal import UbiquityContainers
 
-/// The lock on something of a store that one process of a device has at a time.
+/// A lock between the processes of a device that share a store; every wait for it can be ended.
 ///
 /// It is let go with this object, and ends with its process. Every exclusive lock on the files of a store is one of these.
 package final class StoreLock {
@@ -30,11 +30,11 @@ package final class StoreLock {
     ///
     /// - Parameters:
     ///   - file: the lock file.
-    ///   - limit: how long to wait for another process; it blocks the thread. The kernel's own wait cannot be ended, so it asks again
-    ///     every few milliseconds.
-    ///   - isCancelled: asked meanwhile; true ends the wait.
-    /// - Returns: the lock, or nil where another process has it still.
-    /// - Throws: `UbiquitousStoreError` where the file cannot be made or opened.
+    ///   - limit: how long to wait for another process; the wait blocks the thread. The kernel's own wait cannot be
+    ///     ended, so the method polls every two milliseconds.
+    ///   - isCancelled: called during the wait; true ends it.
+    /// - Returns: the lock, or nil if another process still holds it.
+    /// - Throws: `UbiquitousStoreError` if the file cannot be created or opened.
     package static func take(_ file: FilePath, within limit: Duration, unless isCancelled: () -> Bool) throws -> StoreLock? {
         let deadline = ContinuousClock.now + limit
         while true {
@@ -51,26 +51,29 @@ package final class StoreLock {
         }
     }
 
-    /// Takes the lock that belongs to opening a store file, and waits up to a minute for another process.
+    /// Takes the lock for opening a store file, and waits up to a minute for another process.
     ///
     /// - Parameter store: the store file.
     /// - Returns: the lock.
-    /// - Throws: `UbiquitousStoreError` with `timedOut` where another process has it still, or this task is cancelled; with `fileSystem` where it cannot be taken.
+    /// - Throws: `UbiquitousStoreError` with `timedOut` if another process still has the lock or this task is cancelled;
+    ///   with `fileSystem` if the lock cannot be taken.
     static func opening(_ store: FilePath) throws -> StoreLock {
         let file = Name.open.file(of: store)
         guard let lock = try take(file, within: .seconds(60), unless: { Task.isCancelled }) else {
             throw UbiquitousStoreError(
-                .timedOut, "Another process\(holder(of: file)) has been opening \(store) for a minute; see whether it is stopped.", path: store)
+                .timedOut, "Another process\(holder(of: file)) has been opening \(store) for a minute; check whether it is stopped.", path: store)
         }
         return lock
     }
 
-    /// Whether another process, or another part of this one, has a lock; false where that cannot be found out.
+    /// Returns whether another process, or another part of this process, has a lock; false if that is not known.
     static func isTaken(_ file: FilePath) -> Bool {
         do { return try FileLock.ifFree(file) == nil } catch { return false }
     }
 
-    /// Writes this process's number into a lock file, unless it stands there: a lock is taken for every exchange.
+    /// Writes this process's number into a lock file, unless the file already contains it.
+    ///
+    /// Every exchange takes a lock, so most calls need no write.
     private static func name(_ file: FilePath) throws {
         let number = Array("\(getpid())\n".utf8)
         let descriptor = try FileDescriptor.open(file, .readWrite)
@@ -82,12 +85,12 @@ package final class StoreLock {
         }
     }
 
-    /// Whether a file beside a store is one of its locks, by the bytes of its path.
+    /// Returns whether a file beside a store is one of its locks, by the bytes of its path.
     package static func isLock(_ path: UnsafeRawBufferPointer) -> Bool {
         Name.allCases.contains { name in path.suffix(name.rawValue.utf8.count).elementsEqual(name.rawValue.utf8) }
     }
 
-    /// The process that has a lock, for a message: “ (process 123)”, or nothing.
+    /// Returns the holder of a lock for a message: “ (process 123)”, or an empty string.
     package static func holder(of file: FilePath) -> String {
         guard let text = FileManager.default.contents(atPath: file.string),
             let number = Int32(String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines))

@@ -3,50 +3,59 @@ internal import GRDB
 public import SystemPackage
 public import UbiquityContainers
 
-/// What an observer of a store hears.
+/// A notice to the observers of a store.
 public enum StoreNotice: Sendable, Hashable {
     /// Changes of other peers have been committed to the store.
     case didImport(ImportNotice)
-    /// These tables were empty and have been filled from a baseline, or were made anew from the content: read them again.
+    /// These tables were empty and have been filled from a baseline, or have been rebuilt from the content: read them
+    /// again.
     case didFill(Set<String>)
-    /// All that this store holds has been written down as a baseline of this number.
+    /// Everything that this store holds has been written as a baseline with this number.
     case didRollBaseline(Int64)
-    /// Another process of this device has written to the store: read again what you show.
+    /// Another process of this device has written to the store: read again the data that you show.
     case didChangeInAnotherProcess
-    /// The container or the store's content is gone. Nothing is deleted; reads and writes go on locally, and nothing goes out or in.
-    case didSuspend(ContainerAttachment.Reason)
-    /// What was gone is back, and so is the exchange.
-    case didResume
-    /// Another copy of this store uses its identifier: it goes on under this new one, and what it has not published goes out under it.
-    case didTakeNewIdentifier(PeerIdentifier)
-    /// So many of the rows that were in synced tables before these were synced have been taken over as insertions, or have been looked through for values
-    /// that a migration has put into new columns.
+    /// The container or the store's content is gone.
     ///
-    /// It comes while that goes on, and once at its end, when the two numbers are equal but for rows that came or went meanwhile.
+    /// Nothing is deleted. Reads and writes go on locally, and the store exchanges nothing.
+    case didSuspend(ContainerAttachment.Reason)
+    /// The container and the content are back, and the store exchanges again.
+    case didResume
+    /// Another copy of this store uses its identifier, so this store continues under the new one in the notice.
+    ///
+    /// Unpublished saves are published under the new identifier.
+    case didTakeNewIdentifier(PeerIdentifier)
+    /// A number of rows has been adopted: rows that existed before their table was synced, or whose new columns a
+    /// migration has filled.
+    ///
+    /// The store takes such rows over as insertions. The notice comes repeatedly during the work and once at its end.
+    /// At the end the two numbers are equal, except for rows that were inserted or deleted during the work.
     case didAdopt(Int, of: Int, isDone: Bool)
     /// The content has been removed, on this device or another: the store is empty, in a new epoch.
     case didRemoveContent(ContentRemoval)
-    /// The store is about to change files; handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
+    /// The store is about to change files; it waits for the handlers of ``UbiquitousStore/onWillChange(_:)``.
     case willChange(StoreTransition)
-    /// The store has changed files: read again what you show. Observations of GRDB's do so by themselves.
+    /// The store has changed files: read again the data that you show. GRDB's observations do so by themselves.
     case didChange(StoreTransition)
-    /// The account's file could not be read, and lies aside here; a new one is made from the container. What had not gone out from it is in it alone.
+    /// The account's file could not be read, and is now at this path; a new file is made from the container.
+    ///
+    /// Unpublished saves of the old file exist only in it.
     case didSetAside(FilePath)
-    /// A log cannot be used; other logs are not held up by it.
+    /// A log cannot be used; it does not delay other logs.
     case didQuarantine(QuarantinedLog)
-    /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.
+    /// This number of values has lost to concurrent writes; `UbiquitousStore.conflicts()` lists them.
     case didFindConflicts(Int)
-    /// Rows break a CHECK since columns were merged; they are shown all the same, and `StoreStatus` lists them until they are put right.
+    /// Rows break a CHECK since columns were merged; they are shown, and `StoreStatus` lists them until they are
+    /// repaired.
     case didBreakChecks([BrokenRecord])
 }
 
-/// The records that an import touched, never empty: reading these again brings an observer up to date.
+/// The records that an import touched, never empty; to read them again brings an observer up to date.
 public struct ImportNotice: Sendable, Hashable {
-    /// Records that were not there before.
+    /// The records that were inserted.
     public internal(set) var inserted: Set<ObjectID> = []
-    /// Records some of whose columns changed.
+    /// The records of which some columns changed.
     public internal(set) var updated: Set<ObjectID> = []
-    /// Records that are no longer there.
+    /// The records that were deleted.
     public internal(set) var deleted: Set<ObjectID> = []
 
     /// Whether the import changed nothing.
@@ -54,7 +63,7 @@ public struct ImportNotice: Sendable, Hashable {
 }
 
 extension ImportNotice {
-    /// Adds one change to those before it, so that the three sets say what the import as a whole did.
+    /// Adds one change to the earlier ones, so that the three sets describe the import as a whole.
     mutating func add(_ kind: Kind, _ id: ObjectID) {
         switch kind {
         case .insert:
@@ -70,31 +79,32 @@ extension ImportNotice {
     enum Kind { case insert, update, delete }
 }
 
-/// A log, a baseline or a directory of another peer that could not be used, and why.
+/// A log, baseline or directory of another peer that could not be used, with the reason.
 public struct QuarantinedLog: Sendable, Hashable, Codable {
-    /// What is the matter with a log.
+    /// The kind of fault.
     public enum Kind: String, Sendable, Codable {
-        /// Its bytes are not what its name says, or cannot be.
+        /// The bytes of the file do not match its name, or cannot be valid.
         case damaged
         /// A newer version of this package wrote it.
         case newer
-        /// This store cannot hold what it says: its schema refuses it, or no honest writer made it.
+        /// This store cannot hold the content: its schema rejects it, or no correct writer produced it.
         case refused
-        /// It may not be read, or, in the place of a directory, is none: nothing that lies there can be looked at.
+        /// The file or directory cannot be read, or something else is in the place of a directory: nothing in it can be
+        /// read.
         case unreadable
     }
 
-    /// The peer in whose directory it lies.
+    /// The peer in whose directory the file lies.
     public var peer: String
-    /// The file's name; of a directory its path in the peer's directory of the epoch, and `.` for that one.
+    /// The file's name, or a directory's path in the peer's directory of the epoch, with `.` for that one itself.
     public var file: String
-    /// What is the matter.
+    /// The kind of fault.
     public var kind: Kind
-    /// Why, in words.
+    /// The reason, in words.
     public var reason: String
-    /// The record that was refused, where it was one: `table/key`.
+    /// The record that was refused, if there is one: `table/key`.
     public var record: String?
-    /// When that was found first.
+    /// The time at which the fault was found first.
     public var since: Date
 }
 
@@ -110,18 +120,20 @@ extension QuarantinedLog {
             since: Date(timeIntervalSince1970: row["since"]))
     }
 
-    /// The log that another peer could bring, by a baseline that holds it; nil of what is no log, and of one that would be refused again.
+    /// The log that another peer could supply, by a baseline that contains it.
+    ///
+    /// It is nil if the file is no log, or a log that would be refused again.
     var awaited: AwaitedFile? {
         guard kind == .damaged, let name = LogFileName(file) else { return nil }
         return AwaitedFile(peer: peer, sequence: name.sequence, hash: name.hash.description, isDamaged: true)
     }
 
-    /// The files on a store's list.
+    /// Returns the files on a store's list.
     static func list(_ db: Database) throws -> [QuarantinedLog] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)
     }
 
-    /// Puts it on the list; whether it was not on it.
+    /// Adds the file to the list; returns whether it was missing there.
     func enter(_ db: Database) throws -> Bool {
         try db.execute(
             sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",

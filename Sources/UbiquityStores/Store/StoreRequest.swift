@@ -1,18 +1,22 @@
 internal import GRDB
 internal import UbiquityContainers
 
-/// What is to be done with the app's next exchange: what another program asks for, since the app alone has the store's schema, or what was cut short.
+/// A task for the app's next exchange: a request of another program, or the rest of an interrupted task.
+///
+/// Other programs can only request it, because only the app has the store's schema.
 package enum StoreRequest: String, Sendable {
-    /// ``UbiquitousStore/rebuildFromUbiquitousContent()``.
+    /// Run ``UbiquitousStore/rebuildFromUbiquitousContent()``.
     case rebuild
-    /// What ``WipePolicy/Answer/republish`` does.
+    /// Act as ``WipePolicy/Answer/republish`` does.
     case republish
-    /// What ``WipePolicy/Answer/follow`` does.
+    /// Act as ``WipePolicy/Answer/follow`` does.
     case follow
-    /// What is left of ``republish``: the place is there, and the baseline that belongs in it may not be. Nobody asks for it but the engine, and nobody else takes it back.
+    /// Finish ``republish``: the place exists again, but its baseline may still be missing.
+    ///
+    /// Only the engine sets and removes this task.
     case finishRepublishing = "finish-republishing"
 
-    /// What it says of content that is gone; nil where that is another matter.
+    /// The answer to a missing content; nil if the task is not about that.
     var wipeAnswer: WipePolicy.Answer? {
         switch self {
         case .rebuild: nil
@@ -21,9 +25,9 @@ package enum StoreRequest: String, Sendable {
         }
     }
 
-    /// Takes it back, or notes that it is done; another that has come since stands.
+    /// Removes the task, because it is done or withdrawn; a different task that has come since stays.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether the task was set.
     @discardableResult
     func drop(_ db: Database) throws -> Bool {
         try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])
@@ -32,11 +36,12 @@ package enum StoreRequest: String, Sendable {
 }
 
 extension StoreEngine {
-    /// Does what another program has asked for.
+    /// Performs the task that another program has requested.
     ///
-    /// One that cannot be done now stays, and is tried again with each exchange until it can, or is withdrawn; one that cannot be done at all is dropped, and the status says why.
+    /// A task that cannot be done now stays. Each exchange tries it again, until it succeeds or is withdrawn. A task
+    /// that can never be done is removed, and the status states the reason.
     ///
-    /// - Throws: what stands in the way.
+    /// - Throws: the obstacle.
     func fulfilRequest() throws {
         guard container != nil, !isPaused, let request else { return }
         do {
@@ -48,9 +53,9 @@ extension StoreEngine {
         try drop(request)
     }
 
-    /// Has the next exchange do what this one may not come to.
+    /// Notes a task for the next exchange, in case this exchange does not reach it.
     ///
-    /// - Returns: what was to be done before.
+    /// - Returns: the task that was set before.
     func postpone(_ wanted: StoreRequest) throws -> StoreRequest? {
         let former = try file.pool.write { db in
             let former = try StoreState.read(db).request
@@ -58,13 +63,13 @@ extension StoreEngine {
             return former
         }
         if let former, former != wanted, former.wipeAnswer != wanted.wipeAnswer {
-            log.transition("to \(former.rawValue) had been asked for, and is no longer: the content was gone, and is put back")
+            log.transition("the request to \(former.rawValue) was dropped: the content was gone, and is being put back")
         }
         request = wanted
         return former
     }
 
-    /// Puts back what was to be done before.
+    /// Restores the task that was set before.
     func put(_ former: StoreRequest?) throws {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [former?.rawValue]) }
         request = former
@@ -75,16 +80,17 @@ extension StoreEngine {
         request = nil
     }
 
-    /// Lets nothing go out or in from now on, or everything again.
+    /// Pauses the exchange in both directions, or resumes it.
     func setPaused(_ paused: Bool) throws {
         guard container != nil else {
             throw UbiquitousStoreError(
                 .unsupported,
-                "Nothing goes out of \(file.path) that could be paused: nobody is signed in, or what it holds is on its way to the account's.",
+                "\(file.path) has no exchange to pause: nobody is signed in, or its saves are being joined into the account's file.",
                 path: file.path)
         }
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET paused = ?", arguments: [paused]) }
-        // An exchange under way has ended, for the engine does one thing at a time; another process's ends by itself.
+        // No exchange of this process is running, because the engine does one thing at a time; one of another process
+        // ends by itself.
         isPaused = paused
         if !paused { inventory = nil }
     }

@@ -2,25 +2,25 @@ internal import Foundation
 internal import GRDB
 internal import UbiquityContainers
 
-/// The store's own tables, their version, and the one row of state.
+/// The store's own tables and their version.
 enum StoreTables {
-    /// The form of our tables in a store file.
+    /// The version of the store's own tables in a store file.
     ///
-    /// A newer one is refused untouched.
+    /// A file with a newer version is refused and stays untouched.
     static let format = 1
 
     static let statements = [
         "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
-        // Set only inside an import's transaction: an app's triggers may ask it.
+        // Set only inside an import's transaction: an app's triggers may read it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
         "INSERT INTO ubiquity_import VALUES (\(Capture.Mode.noting.rawValue))",
         "CREATE TABLE ubiquity_table (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, columns TEXT NOT NULL)",
         "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-        // The last log of each branch of each other peer; `told`: whether a log of ours has said so.
+        // The last log of each branch of each other peer; `told`: whether one of this peer's logs has reported it.
         "CREATE TABLE ubiquity_knowledge (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
-        // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
+        // Every log that was taken in or published, to look up exactly one; `time` is the highest stamp in it.
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
-        // `open`: it has not been let go, and may become one with the next.
+        // `open`: the log has not been released, and may be merged with the next.
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, open INTEGER NOT NULL, bytes BLOB NOT NULL)",
         "CREATE TABLE ubiquity_adoption (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)",
         Retirements.statement,
@@ -36,12 +36,12 @@ enum StoreTables {
 }
 
 extension StoreTables {
-    /// Forgets every record and every log, in a transaction of an import's; what the store itself is stays.
+    /// Deletes every record and every log in an import's transaction; the store's own state stays.
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
-    ///   - keepingFacts: whether it stays known which records are one, and which peers are retired.
-    ///   - db: with foreign keys off.
+    ///   - keepingFacts: whether same-as facts and retirements stay.
+    ///   - db: a connection with foreign keys off.
     /// - Throws: GRDB's errors.
     static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
@@ -58,33 +58,34 @@ extension StoreTables {
     }
 }
 
-/// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
+/// The identity and position of a store in the exchange of logs: the one row of `ubiquity_state`.
 struct StoreState {
     var account: String
     var container: String
     var content: String
     var peer: PeerIdentifier
     var epoch: Int64
-    /// The last log sealed.
+    /// The sequence of the last sealed log.
     var sequence: Int64
     var predecessor: ContentHash?
     /// The highest stamp written or seen.
     var clock: HybridTime
-    /// Whether this store's directory in the content has been made; from then on a missing one is never made again.
+    /// Whether this store's directory in the content has been created; after that, a missing one is never created
+    /// again.
     var attached: Bool
-    /// The last receipt written.
+    /// The number of the last receipt written.
     var receipt: Int64
-    /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
+    /// The identifier that replaces `peer`, from the moment it is chosen until its directory exists.
     var successor: PeerIdentifier?
-    /// What the file is for; it never changes.
+    /// The purpose of the file; it never changes.
     var place = StoreFilePlace.store
-    /// Whether nothing is to go out or in.
+    /// Whether the exchange is paused.
     var paused = false
-    /// What another program has asked for, and has not been done.
+    /// The unfinished request of another program.
     var request: StoreRequest?
 
     static func read(_ db: Database) throws -> StoreState {
-        // By hand: every save reads it.
+        // A raw statement, because every save reads the row.
         let row = try RawStatement(
             "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place, paused, request FROM ubiquity_state",
             db)
@@ -112,7 +113,7 @@ struct StoreState {
             ])
     }
 
-    /// Saves what an exchange changes; what others set stays as it is there.
+    /// Saves the values that an exchange changes; the others stay as they are in the file.
     func update(_ db: Database) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")
