@@ -64,7 +64,7 @@ struct RelationInspector {
             guard kinds.count > 1 || !kinds.isDisjoint(with: [.maximum, .minimum]) else { continue }
             let list = group.numbers.map { shape.columns[$0] }.joined(separator: ", ")
             violations.append(
-                "The columns (\(list)) of “\(shape.name)” are one value, because a foreign key refers by several of them, but mix policies, or compare values: use the last writer's policy for all, or the first writer's."
+                "The columns (\(list)) of “\(shape.name)” are one value, for a foreign key refers by several of them, and mix policies, or compare values: use the last writer's policy for all, or the first writer's."
             )
         }
     }

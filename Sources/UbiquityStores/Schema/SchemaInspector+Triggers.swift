@@ -45,7 +45,7 @@ extension SchemaInspector {
     ) throws {
         let what = "“\(name)”, which is declared as derived from “\(table.name)”,"
         if tables.contains(where: { $0.name.lowercased() == name.lowercased() }) || name.lowercased().hasPrefix("ubiquity_") {
-            violations.append("\(what) syncs itself: remove one of the two declarations.")
+            violations.append("\(what) syncs by itself: remove one of the declarations.")
             return
         }
         guard let derived = try DerivedTable(name, db) else {
