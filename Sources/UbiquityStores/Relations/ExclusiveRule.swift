@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// A rule that two records of a table cannot hold equal values, for one transaction.
+/// A rule by which no two records of a table hold equal values, for one transaction.
 ///
 /// It computes the values that a record holds by the rule, and finds the rows that hold given values.
 final class ExclusiveRule {

@@ -4,8 +4,8 @@ internal import UbiquityContainers
 
 /// An SQLite database that fills a store; it is only read.
 ///
-/// It has the app's tables, created by the app's migrator. It must be in a rollback journal mode if its directory is not
-/// writable.
+/// It has the app's tables, created by the app's migrator. It must be in a rollback journal mode if its directory is
+/// not writable.
 public struct SeedFile: Sendable, Hashable {
     /// The file.
     public var path: FilePath
