@@ -45,7 +45,7 @@ struct RelationInspector {
         for shape in shapes { checkMoved(shape) }
     }
 
-    /// An exclusive rule must not move a reference, which would then refer to another record.
+    /// Rejects an exclusive rule that moves a reference, which would then refer to another record.
     private mutating func checkMoved(_ shape: TableShape) {
         for exclusion in shape.uniques.compactMap(\.exclusion)
         where shape.foreignKeys.contains(where: { $0.columns.contains(.value(exclusion.column)) }) {
