@@ -2,33 +2,34 @@ internal import GRDB
 public import SystemPackage
 internal import UbiquityContainers
 
-/// What was exported.
+/// The result of an export.
 public struct RecordExport: Sendable, Hashable, Codable {
-    /// How many records of each table.
+    /// The number of exported records of each table.
     public var records: [String: Int] = [:]
 }
 
 extension UbiquitousStore {
-    /// Writes the records of synced tables, as they are shown at one moment, for other programs; <doc:Export> describes the formats.
+    /// Writes the visible records of synced tables for other programs; <doc:Export> describes the formats.
     ///
-    /// The records of a table come by their keys, so that stores with the same content give the same bytes. They are written as they are read, beside
-    /// their place, and put there once all are: an error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at the
-    /// place, and perhaps something beside it with `-draft-` in its name, which may be deleted.
+    /// The export reads all records in one transaction. Each table is sorted by its key, so stores with equal content
+    /// produce equal bytes. The records are first written to a draft beside the destination, which is then moved into
+    /// place. An error, or cancellation of the task, removes the draft. A process that is killed leaves nothing at the
+    /// destination, but can leave the draft, whose name contains `-draft-`. It can be deleted.
     ///
     /// - Parameters:
-    ///   - path: where to, a file of JSON Lines or a directory of CSV files; nothing may be there.
+    ///   - path: the destination: a file of JSON Lines or a directory of CSV files. Nothing may exist there.
     ///   - format: the format.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was written.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    ///   - progress: called with the completed part, from 0 to 1, on a thread of GRDB.
+    /// - Returns: the number of exported records of each table.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled.
     @discardableResult
     public func export(
         to path: FilePath, format: RecordFormat = .jsonLines, tables: [String]? = nil, progress: (@Sendable (Double) -> Void)? = nil
     ) async throws -> RecordExport {
         let place = NewFile(path)
         try place.checkPlace()
-        // Placed once it is certain that the file read from is the one in use.
+        // The export is moved into place only after it is certain that the file it was read from is still in use.
         let export = try await read { db in
             place.remove()
             return try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) }
@@ -39,14 +40,16 @@ extension UbiquitousStore {
 }
 
 extension StoreInspection {
-    /// Writes the records of synced tables beside the app that uses the store; see ``UbiquitousStore/export(to:format:tables:progress:)``.
+    /// Writes the records of synced tables while an app uses the store.
+    ///
+    /// See ``UbiquitousStore/export(to:format:tables:progress:)``.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
+    ///   - path: the destination; nothing may exist there.
     ///   - format: the format.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was written.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the number of exported records of each table.
     /// - Throws: `UbiquitousStoreError`.
     package func export(
         to path: FilePath, format: RecordFormat, tables: [String]? = nil, progress: ((Double) -> Void)? = nil
@@ -58,20 +61,20 @@ extension StoreInspection {
         return export
     }
 
-    /// Writes records as JSON Lines to a pipe, a terminal, or whatever a descriptor stands for.
+    /// Writes records as JSON Lines to a pipe, a terminal or any other descriptor.
     ///
     /// - Parameters:
-    ///   - output: is written to, and stays open.
+    ///   - output: the descriptor, which stays open.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was written.
-    /// - Throws: `UbiquitousStoreError`, or `Errno`; some lines may have been written then.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the number of exported records of each table.
+    /// - Throws: `UbiquitousStoreError`, or `Errno`; some lines may already be written then.
     package func exportLines(to output: FileDescriptor, tables: [String]? = nil, progress: ((Double) -> Void)? = nil) throws -> RecordExport {
         try read { db in try RecordExporter(tables, db, progress).writeLines(to: output) }
     }
 }
 
-/// Writes records as they are read; at no time it holds more than a few.
+/// Writes records while it reads them, and holds only a few of them at a time.
 private struct RecordExporter {
     private let db: Database
     private let tables: [RecordTable]
@@ -82,7 +85,7 @@ private struct RecordExporter {
         self.db = db
         self.progress = progress
         tables = try RecordTable.named(names, db)
-        // Only somebody who looks pays for the counting.
+        // Records are counted only if a caller wants the progress.
         total = try progress == nil ? 0 : tables.reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.quotedName)")! }
     }
 

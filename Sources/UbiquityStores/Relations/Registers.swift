@@ -1,10 +1,10 @@
-/// A living record as it was written: the truth from which rows are computed (DESIGN §5).
+/// A living record as it was written: the source from which rows are computed.
 package struct Registers: Hashable, Sendable {
     package var key: [RecordValue]
     package var clock: RecordClock
-    /// The values of the columns that sync.
+    /// The values of the synced columns.
     package var values: [RecordValue]
-    /// The values of the columns that stay on the device.
+    /// The values of the excluded columns.
     package var local: [RecordValue]
 
     package init(key: [RecordValue], clock: RecordClock, values: [RecordValue], local: [RecordValue] = []) {
@@ -16,12 +16,12 @@ package struct Registers: Hashable, Sendable {
 }
 
 extension Registers {
-    /// Takes over each register of another record in which that has the greater.
+    /// Takes each register of another record that is greater than this record's own.
     ///
     /// - Parameters:
-    ///   - other: a record that is one with this.
+    ///   - other: a record that is one with this record.
     ///   - rules: the table's policies and groups.
-    ///   - peers: orders stamps.
+    ///   - peers: the table that orders stamps.
     package mutating func join(_ other: Registers, rules: ColumnRules, peers: PeerTable) {
         let all = values.indices.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) }
         rules.forEachRegister(of: all) { register in
@@ -44,21 +44,21 @@ extension Registers {
     }
 }
 
-/// A record whose row is not exactly its registers, and what is shown of it.
+/// A record whose row is not exactly its registers, and its state.
 struct AsideRecord {
     var registers: Registers
-    /// The key under which it is shown, alone or with others that are one with it.
+    /// The key under which the record is shown, alone or with others that are one with it.
     var shown: [RecordValue]
     var state: State
 
     enum State: Equatable {
         case shown
-        /// It is not shown, for a reason.
+        /// The record is held, for a reason.
         case held(String)
-        /// It has changed, and what is to be shown has not been found yet; no row is its.
+        /// The record has changed, and it is not yet determined what it shows; it has no row.
         case pending
 
-        /// As it is stored: nothing where it is shown.
+        /// The stored form of the state; nil if the record is shown.
         var text: String? {
             switch self {
             case .shown: nil
@@ -77,7 +77,7 @@ struct AsideRecord {
     }
 }
 
-/// A record in one of its lives: what a same-as fact names.
+/// A record in one of its lives, as a same-as fact names it.
 package struct RecordNode: Hashable, Sendable {
     package var key: [RecordValue]
     package var life: Int64
@@ -88,19 +88,19 @@ package struct RecordNode: Hashable, Sendable {
     }
 }
 
-/// Two records of a table that are one, for as long as these lives last.
+/// A same-as fact: two records of a table are one, as long as both lives last.
 package struct SameAs: Hashable, Sendable {
     package var first: RecordNode
     package var second: RecordNode
 
-    /// The fact about two records, alike whoever finds it.
+    /// Creates a fact, which is equal in either order of the records.
     package init(_ one: RecordNode, _ other: RecordNode) {
         (first, second) = RecordValue.precedes(other.key, one.key) ? (other, one) : (one, other)
     }
 }
 
 extension RecordValue {
-    /// Orders keys: by their first value that differs.
+    /// Returns whether a key precedes another, by their first different value.
     package static func precedes(_ left: [RecordValue], _ right: [RecordValue]) -> Bool {
         for (one, other) in zip(left, right) {
             switch one.compare(other) {

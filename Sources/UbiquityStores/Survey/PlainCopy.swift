@@ -1,24 +1,26 @@
 internal import GRDB
 public import SystemPackage
 
-/// A store's copy without anything of this package: an ordinary SQLite database of the app's tables.
+/// A store's copy without any data of this package: an ordinary SQLite database with the app's tables.
 public struct PlainCopy: Sendable, Hashable, Codable {
-    /// How many rows each of the app's tables has; copy and store were compared row by row.
+    /// The number of rows of each app table; copy and store were compared row by row.
     public var rows: [String: Int] = [:]
 }
 
 extension UbiquitousStore {
-    /// Writes the app's tables, as they are at one moment, to a plain database: no table, trigger or key of this package is in it.
+    /// Writes the app's tables, as of one moment, to a plain database without any table, trigger or key of this
+    /// package.
     ///
-    /// The store stays as it is, and goes on. The copy is made beside its place and put there once it has been compared with the store, by the
-    /// number of rows and their content; ``migrate(to:options:progress:)`` says how. Journal mode DELETE; the app's migrator
-    /// takes it as it would the store. An app's triggers that ask `ubiquity_import` are made to ask nothing.
+    /// The store stays in use and does not change. The copy is written to a draft beside the destination. It is moved
+    /// into place after a comparison of the number of rows and their content with the store's, as in
+    /// ``migrate(to:options:progress:)``. Its journal mode is DELETE, and the app's migrator accepts it like the store.
+    /// Triggers of the app that test `ubiquity_import` no longer test it in the copy.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was copied.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled, and there is no copy then.
+    ///   - path: the destination; nothing may exist there.
+    ///   - progress: called with the completed part, from 0 to 1, on a thread of GRDB.
+    /// - Returns: the numbers of copied rows.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled. No copy exists then.
     @discardableResult
     public func writePlainCopy(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> PlainCopy {
         let migration = try await migrate(to: path) { progress?(Double($0.rows) / Double(max(1, $0.total))) }
@@ -27,12 +29,12 @@ extension UbiquitousStore {
 }
 
 extension StoreInspection {
-    /// Writes a plain copy of the store, beside the app that uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
+    /// Writes a plain copy of the store while an app uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was copied.
+    ///   - path: the destination; nothing may exist there.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the numbers of copied rows.
     /// - Throws: `UbiquitousStoreError`.
     package func writePlainCopy(to path: FilePath, progress: ((Double) -> Void)? = nil) throws -> PlainCopy {
         let writer = PlainCopyWriter(target: path)
@@ -40,7 +42,7 @@ extension StoreInspection {
     }
 }
 
-/// Copies a store's tables without those of this package, and puts the copy in its place.
+/// Copies a store's tables without those of this package, and moves the copy into place.
 struct PlainCopyWriter {
     let target: FilePath
     var replacesExisting = false
@@ -48,12 +50,12 @@ struct PlainCopyWriter {
     /// Writes the copy.
     ///
     /// - Parameters:
-    ///   - db: the store, in a transaction, so that what is copied and what is compared is of one moment.
+    ///   - db: the store, in a transaction, so that copy and comparison are of one moment.
     ///   - progress: called after each batch.
-    /// - Returns: what was copied.
+    /// - Returns: the numbers of copied rows.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
     func write(_ db: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
-        // Of one name always, so that the next call finds what one that was killed has left.
+        // The draft's name is constant, so that the next call finds the draft of a killed process.
         let place = NewFile(target, draftSuffix: "-draft")
         if !replacesExisting { try place.checkPlace() }
         do {

@@ -2,26 +2,26 @@ internal import Foundation
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// A peer while the others' lags behind it are counted.
+/// A peer while the unread logs of each peer are counted.
 struct SurveyedPeer {
     let identifier: PeerIdentifier
     var peer: ContainerSurvey.Peer
-    /// What its receipt says it has read.
+    /// The knowledge in its receipt.
     private(set) var stated = Knowledge()
     /// Its logs, in order.
     private var logs: [LogFileName] = []
-    /// Of a forked identifier, each whole log.
+    /// For a forked identifier, each complete log with the log before it.
     private var whole: Set<LogFileName> = []
     /// Of a forked identifier, the log before each whole one that has one.
     private var predecessors: [LogFileName: LogFileName] = [:]
 
-    /// Looks at its directory.
+    /// Reads the peer's directory.
     ///
     /// - Parameters:
     ///   - identifier: the peer.
-    ///   - layout: the content's.
-    ///   - epoch: the present one.
-    ///   - storage: gets what its files take.
+    ///   - layout: the content's layout.
+    ///   - epoch: the present epoch.
+    ///   - storage: receives the sizes of the peer's files.
     init(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ storage: inout ContainerSurvey.Storage) {
         self.identifier = identifier
         peer = .init(peer: identifier.description, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
@@ -43,13 +43,13 @@ struct SurveyedPeer {
         readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
     }
 
-    /// Finds its logs and the numbers of its receipts.
+    /// Lists its logs and the numbers of its receipts.
     private mutating func list(
         _ layout: ContentLayout, epoch: Int64, _ receipts: inout [Int64], _ storage: inout ContainerSurvey.Storage
     ) throws(UbiquitousStoreError) {
         var failure: UbiquitousStoreError?
         try DirectoryScan.forEachIfThere(in: layout.peer(identifier), sizes: true) { entry in
-            // Other epochs.
+            // Directories of other epochs.
             if entry.kind == .directory, entry.text != String(epoch) {
                 if let name = entry.text { storage.other.addAll(below: layout.peer(identifier).appending(name)) }
             } else {
@@ -86,7 +86,7 @@ struct SurveyedPeer {
         if let failure { throw failure }
     }
 
-    /// The last one that can be read: a synchroniser may bring the newest half.
+    /// Reads the newest receipt that is complete: a synchroniser may have brought only a part of the last one.
     private mutating func readReceipt(_ numbers: [Int64], in directory: FilePath) {
         for number in numbers.sorted(by: >) {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(String(number)), limit: 16 << 20),
@@ -98,7 +98,7 @@ struct SurveyedPeer {
         }
     }
 
-    /// Finds the whole logs, and the one before each.
+    /// Returns each complete log with the log before it.
     private mutating func readPredecessors(in directory: FilePath) {
         for name in logs {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(name.description), limit: LogFile.limit),
@@ -109,7 +109,7 @@ struct SurveyedPeer {
         }
     }
 
-    /// How many of its logs somebody has not read who has read up to these, and the first of them that is there.
+    /// Returns the number of its logs that a peer with these heads has not read, and the first of these that exists.
     func unread(_ heads: Set<Knowledge.Position>) -> (count: Int64, first: LogFileName?) {
         guard peer.isForked else {
             let read = heads.lazy.map(\.sequence).max() ?? 0
@@ -123,7 +123,7 @@ struct SurveyedPeer {
         return (Int64(unread.count), unread.min())
     }
 
-    /// Where the logs begin that come behind a sequence.
+    /// Returns the index of the first log after a sequence.
     private func firstIndex(after sequence: Int64) -> Int {
         var (low, high) = (0, logs.count)
         while low < high {
