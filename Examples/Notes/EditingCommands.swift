@@ -46,7 +46,7 @@ struct EditCommand: AsyncParsableCommand {
     func run() async throws {
         let found = try await notebook.saving { [id, title, body] db in
             guard var note = try Note.fetchOne(db, key: id) else { return false }
-            // Only the columns that change are written: the others stay whoever's they are.
+            // Only changed columns are written; the others keep their authors.
             return try note.updateChanges(db) {
                 if let title { $0.title = title }
                 if let body { $0.body = body }
@@ -75,7 +75,7 @@ struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Add the rows of a CSV file, in one save.",
-        discussion: "The first line names the columns: title, and if wanted id, body, created. A row whose id is there already replaces that note."
+        discussion: "The first line names the columns: title, and optionally id, body, created. A row with an existing id replaces that note."
     )
 
     @Argument(help: "The file.", completion: .file(extensions: ["csv"]))
@@ -111,13 +111,13 @@ struct ImportCommand: AsyncParsableCommand {
 struct SeedCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "seed",
-        abstract: "Fill the notebook from a database, once for all of the account's devices.",
-        discussion: "The database has the table “note”; a plain copy of a notebook will do.")
+        abstract: "Fill the notebook from a database, once for all devices of the account.",
+        discussion: "The database must have the table “note”, like a plain copy of a notebook.")
 
     @Argument(help: "The database.", completion: .file(extensions: ["sqlite"]))
     var file: String
 
-    @Option(help: "The seed's name: what has once been seeded under it is not seeded again.")
+    @Option(help: "The seed's name: records seeded under this name are not seeded again.")
     var token: String
 
     @Flag(help: "Remove the file once its notes are in the notebook.")
@@ -138,11 +138,11 @@ struct SeedCommand: AsyncParsableCommand {
 struct ClearCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clear",
-        abstract: "Remove every note, on all of the account's devices.",
-        discussion: "What a device had not sent by then is set aside on it: see ubcontrol kept."
+        abstract: "Remove every note, on all devices of the account.",
+        discussion: "A device sets aside its unsent changes: see ubcontrol kept."
     )
 
-    @Flag(help: "Confirm that everything is to be removed.")
+    @Flag(help: "Confirm the removal of everything.")
     var yes = false
 
     @OptionGroup var notebook: Notebook
@@ -154,7 +154,8 @@ struct ClearCommand: AsyncParsableCommand {
     func run() async throws {
         let store = try await notebook.open()
         let removal = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: Notebook.contentName))
-        // Takes what is of no use any more out of the container, for this program may not run again for long. Where that fails, everything is removed all the same.
+        // This removes unneeded files from the container, because the program may not run again for long. If it fails,
+        // everything is removed anyway.
         try? await store.settled()
         try await store.close()
         print(
@@ -163,13 +164,13 @@ struct ClearCommand: AsyncParsableCommand {
     }
 }
 
-/// The identifier names no note on this device.
+/// An error for an identifier that names no note on this device.
 struct NoSuchNote: Error, CustomStringConvertible {
     var id: String
     var description: String { "No note has the identifier “\(id)”; list them with: notes list" }
 }
 
-/// A file of the user's that cannot be used.
+/// An error for an unusable file of the user.
 struct UnreadableFile: Error, CustomStringConvertible {
     var path: String
     var reason: String

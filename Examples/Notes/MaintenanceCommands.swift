@@ -5,8 +5,8 @@ import Ubiquity
 struct CompactCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
-        abstract: "Write all notes down in one file, with which a new device begins, and remove what that makes superfluous.",
-        discussion: "Notebooks do so by themselves after some thousand saves. What another device has not read yet stays.")
+        abstract: "Write all notes into one file, from which a new device starts, and remove the superseded files.",
+        discussion: "Notebooks do this automatically after some thousand saves. Files that another device has not read yet stay.")
 
     @OptionGroup var notebook: Notebook
 
@@ -22,8 +22,8 @@ struct CompactCommand: AsyncParsableCommand {
 struct RebuildCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild",
-        abstract: "Make this device's notebook anew from what is in the container.",
-        discussion: "The notebook stays as it is until that is done, and where the container lacks something that it has.")
+        abstract: "Rebuild this device's notebook from the container.",
+        discussion: "The notebook stays unchanged until then, and also if the container lacks data of the notebook.")
 
     @OptionGroup var notebook: Notebook
 

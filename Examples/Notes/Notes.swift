@@ -4,12 +4,12 @@ import GRDB
 import SystemPackage
 import Ubiquity
 
-/// A notebook on the command line, the same on all of an account's devices.
+/// A notebook on the command line, shared by all of an account's devices.
 @main
 struct Notes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notes",
-        abstract: "A notebook on the command line, the same on all of an account's devices.",
+        abstract: "A notebook on the command line, shared by all devices of an account.",
         discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
         subcommands: [
             AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, SeedCommand.self, RunCommand.self,
@@ -17,7 +17,7 @@ struct Notes: AsyncParsableCommand {
         ]
     )
 
-    /// `-UbiquityLogLevel 3` is the library's to read.
+    /// The library reads `-UbiquityLogLevel 3`.
     static func main() async { await main(UbiquityLog.appArguments()) }
 }
 
@@ -31,7 +31,7 @@ struct Note: Codable, FetchableRecord, PersistableRecord {
     var created: String
 }
 
-/// What every subcommand needs: the home, the container and the store.
+/// The arguments of every subcommand: the home, the container and the store.
 struct Notebook: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
     var home: String?
@@ -57,7 +57,7 @@ struct Notebook: ParsableArguments {
         let container = try await UbiquityContainer("org.example.notes", home: deviceHome)
         let place = deviceHome.path.appending("Notes/Notes.sqlite")
         var options = UbiquitousStore.Options(contentName: Self.contentName, exchangesAutomatically: exchangesAutomatically)
-        // Where a notebook that did not sync yet kept its notes.
+        // The database in which the notebook kept its notes before it synced.
         options.existingDatabase = place
         return try await UbiquitousStore.open(at: place, options: options, in: container, schema: Self.schema)
     }
@@ -66,7 +66,7 @@ struct Notebook: ParsableArguments {
     func saving<Result: Sendable>(_ body: @Sendable (Database) throws -> Result) async throws -> Result {
         let store = try await open()
         let result = try await store.write(body)
-        // From here on the save stands, whatever becomes of its publication.
+        // From here on the save is stored, whatever the result of its publication.
         do {
             try await store.publish()
             let status = try await store.status()
@@ -83,15 +83,15 @@ struct Notebook: ParsableArguments {
 /// Prints a line on standard error.
 func warn(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
-/// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
+/// Returns text that is safe on a terminal: control characters are replaced with their numbers.
 func printable(_ text: String) -> String {
     text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
 }
 
-/// The time as notes keep it.
+/// Returns the current time in the format of notes.
 func timestamp() -> String { Date.now.formatted(.iso8601) }
 
-/// A UUID of version 7 (RFC 9562): time-ordered, so that inserts go to one end of the index.
+/// Returns a UUID of version 7 (RFC 9562), which is time-ordered, so that inserts go to one end of the index.
 func newIdentifier() -> String {
     var bytes = withUnsafeBytes(of: UInt64(Date().timeIntervalSince1970 * 1000).bigEndian) { Array($0[2...]) }
     bytes += (0..<10).map { _ in UInt8.random(in: .min ... .max) }

@@ -9,13 +9,13 @@ struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the notes on this device.",
-        discussion: "What other devices have sent is taken in first, unless --offline is given."
+        discussion: "Changes of other devices are imported first, unless --offline is given."
     )
 
     @Flag(help: "Print a JSON array of notes.")
     var json = false
 
-    @Flag(help: "Do not look into the container.")
+    @Flag(help: "Do not read the container.")
     var offline = false
 
     @OptionGroup var notebook: Notebook
@@ -43,13 +43,13 @@ struct ListCommand: AsyncParsableCommand {
 
 /// Runs `notes status`.
 struct StatusCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "status", abstract: "Show how this device's store stands.")
+    static let configuration = CommandConfiguration(commandName: "status", abstract: "Show the state of this device's store.")
 
     @OptionGroup var notebook: Notebook
 
     func run() async throws {
         let store = try await notebook.open()
-        // What waits is known once it has been looked for; a container that is gone says so below.
+        // The status knows the waiting changes only after an exchange; a container that is gone is reported below.
         try? await store.settled()
         let status = try await store.status()
         let notes = try await store.read { db in try Note.fetchCount(db) }
@@ -67,7 +67,7 @@ struct StatusCommand: AsyncParsableCommand {
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Stay, and exchange notes with the other devices until interrupted.",
+        abstract: "Exchange notes with the other devices until interrupted.",
         discussion: "Prints “ready”, then a line for each import: how many notes were inserted, updated and deleted."
     )
 
@@ -90,7 +90,7 @@ struct RunCommand: AsyncParsableCommand {
     }
 }
 
-/// One line that `notes run` prints.
+/// One line of the output of `notes run`.
 struct Line: Encodable {
     var event: String
     var inserted: Int?
@@ -120,15 +120,15 @@ struct Line: Encodable {
         case .didChangeInAnotherProcess: event = "changed"
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
-            reason = "this store goes on as \(peer), for another copy of it is in use"
+            reason = "this store continues as \(peer), because another copy of it is in use"
         case .didAdopt(let count, let total, let isDone):
             event = isDone ? "adopted" : "adopting"
             reason = "\(count) of \(total) records that were here before"
         case .didRemoveContent(let removal):
             event = "removed"
-            reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that nobody had read are kept aside"
+            reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that no device had read are set aside"
         case .willChange, .didChange, .didSetAside:
-            // This store stays with one account.
+            // The event cannot occur, because this store stays with one account.
             event = "moved"
         case .didQuarantine(let log):
             event = "quarantined"

@@ -24,7 +24,7 @@ struct Groceries {
         return migrator
     }()
 
-    /// Where this user's programs keep their data.
+    /// Returns the file in which this user's programs store their data.
     static func file() throws -> FilePath {
         let data = ProcessInfo.processInfo.environment["XDG_DATA_HOME"] ?? NSHomeDirectory() + "/.local/share"
         try FileManager.default.createDirectory(atPath: data + "/groceries", withIntermediateDirectories: true)
@@ -49,7 +49,7 @@ struct Groceries {
             })
     }
 
-    /// What the app does, with plain GRDB, whichever of the two it has opened.
+    /// Performs a command of the app with plain GRDB, on either kind of database.
     static func perform(_ command: String, _ title: String, on database: some DatabaseWriter) async throws {
         switch command {
         case "add":
@@ -68,7 +68,7 @@ struct Groceries {
         print(items.isEmpty ? "nothing to buy" : items.map { ($0.isBought ? "[x] " : "[ ] ") + $0.title }.joined(separator: ", "))
     }
 
-    /// Shows the list anew whenever it changes, on whichever device.
+    /// Shows the list again whenever it changes, on any device.
     static func watch(_ store: UbiquitousStore) async throws {
         for try await items in ValueObservation.tracking({ db in try Item.order(Column("title")).fetchAll(db) }).values(in: store) {
             show(items)

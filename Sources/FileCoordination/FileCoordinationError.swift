@@ -1,39 +1,40 @@
 public import Foundation
 public import SystemPackage
 
-/// Why a coordinated access did not take place.
+/// The reason why a coordinated access failed.
 ///
-/// The accessor was not run, or not on the item that the error names. The message says what failed, for which path, and what to do. An access of a coordinator
-/// that was cancelled throws what it throws in Cocoa: `CocoaError.userCancelled`.
+/// The accessor did not run, or not on the item that the error names. The message says what failed, for which path, and
+/// what to do. An access of a cancelled coordinator throws `CocoaError.userCancelled`, as in Cocoa.
 public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
     /// The kind of failure, for programs.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's stable name.
         public let description: String
 
-        /// The caller's deadline passed before the access was granted (C-61).
+        /// The caller's deadline passed before the access was granted.
         public static let deadlineExceeded = Code(description: "deadlineExceeded")
-        /// The access would have waited for itself (C-50).
+        /// The access would have waited for itself.
         public static let deadlock = Code(description: "deadlock")
-        /// A presenter refused to save or to accommodate; its error is the cause (C-27).
+        /// A presenter refused to save or to accommodate; its error is the cause.
         public static let presenterRefused = Code(description: "presenterRefused")
-        /// The broker cannot be reached, speaks another version of the protocol, or will not have the request; nothing is accessed without it.
+        /// The broker cannot be reached, speaks another protocol version, or refuses the request; no access takes place
+        /// without it.
         public static let brokerUnavailable = Code(description: "brokerUnavailable")
         /// A URL is not a file URL, or names no path.
         public static let unusableURL = Code(description: "unusableURL")
-        /// An item could not be looked at, or its snapshot not be made.
+        /// An item could not be inspected, or its snapshot could not be made.
         public static let fileSystem = Code(description: "fileSystem")
     }
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, for which path, and what to do.
+    /// The failure, its path, and the remedy.
     public let message: String
-    /// The item that it is about.
+    /// The item that the error concerns.
     public let path: FilePath?
-    /// The error beneath: a presenter's own, or an `Errno`.
+    /// The underlying error: a presenter's own, or an `Errno`.
     public let cause: (any Error)?
-    /// Whom the access waited for; of a deadlock the cycle, beginning with the access that failed.
+    /// The steps that the access waited for; for a deadlock, the cycle, beginning with the access that failed.
     public let waits: [WaitStep]
 
     package init(_ code: Code, _ message: String, path: FilePath? = nil, cause: (any Error)? = nil, waits: [WaitStep] = []) {
@@ -44,7 +45,7 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
         self.waits = waits
     }
 
-    /// The message, with the cause behind it.
+    /// The message, followed by the cause.
     public var description: String {
         guard let cause else { return message }
         return "\(message) (\(cause))"
@@ -52,10 +53,10 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
 }
 
 extension FileCoordinationError: CustomNSError {
-    /// This module's.
+    /// The error domain of this module.
     public static var errorDomain: String { "FileCoordination" }
 
-    /// A number of this module's own.
+    /// The error's number within this module.
     public var errorCode: Int {
         switch code {
         case .deadlineExceeded: 1

@@ -1,9 +1,11 @@
 internal import Foundation
 package import Logging
 
-/// The log of one store's file: each line says whose it is.
+/// The log of one store's file.
 ///
-/// What is logged is not made up where nobody wants it.
+/// Each line names the store.
+///
+/// A message is not built unless its level is logged.
 package struct StoreLog: Sendable {
     package let logger: Logger
     package let name: String
@@ -13,28 +15,28 @@ package struct StoreLog: Sendable {
         self.name = name
     }
 
-    /// What keeps something from working; level 0.
+    /// Logs a fault that keeps something from working: level 0.
     func fault(_ text: @autoclosure () -> String) { logger.error("\(name): \(text())") }
 
-    /// What has changed about the store; level 1.
+    /// Logs a change of the store's state: level 1.
     func transition(_ text: @autoclosure () -> String) { logger.info("\(name): \(text())") }
 
-    /// What has gone out or come in; level 2.
+    /// Logs what has gone out or come in: level 2.
     func exchange(_ text: @autoclosure () -> String) { logger.debug("\(name): \(text())") }
 
-    /// What was looked at on the way, and why it was taken or not; level 3.
+    /// Logs what was examined, and why it was taken or not: level 3.
     func detail(_ text: @autoclosure () -> String) { logger.trace("\(name): \(text())") }
 }
 
 extension ContinuousClock.Instant {
-    /// How long ago this was, for people.
+    /// The time since this instant, for display.
     var elapsed: String { "\(Int64((ContinuousClock.now - self) / .milliseconds(1))) ms" }
 }
 
-/// A number with what is counted.
+/// Returns a number with the counted thing.
 ///
 /// - Parameters:
-///   - number: how many.
-///   - thing: what, in the singular.
-/// - Returns: such as “1 log”, “2 logs”.
+///   - number: the number.
+///   - thing: the thing, in the singular.
+/// - Returns: for example “1 log” or “2 logs”.
 package func counted(_ number: some BinaryInteger, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }

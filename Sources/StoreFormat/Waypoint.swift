@@ -1,11 +1,11 @@
 internal import Foundation
 internal import Glibc
 
-/// A named point on a path that writes, at which a test can kill the process: `UBIQUITY_KILL_AT=<name>` or `<name>:<nth time>`.
+/// A named point in code that writes, at which a test can kill the process: `UBIQUITY_KILL_AT=<name>` or `<name>:<nth
+/// time>`.
 ///
-/// `UBIQUITY_STOP_AT` stops it instead, until it gets SIGCONT.
-///
-/// Debug builds only; in release builds passing one costs nothing.
+/// `UBIQUITY_STOP_AT` stops the process instead, until it gets SIGCONT. Waypoints work in debug builds only; in release
+/// builds they cost nothing.
 package enum Waypoint: String {
     case copyBatch = "copy.batch"
     case copyCompared = "copy.compared"
@@ -88,7 +88,7 @@ package enum Waypoint: String {
         #if DEBUG
             guard let target = Self.target, target.name == rawValue else { return }
             let passes = Self.passes.add()
-            // To this thread, which so does not go on for a moment while another takes the signal.
+            // The signal goes to this thread, so that it does not continue while another thread takes the signal.
             if passes == target.count { pthread_kill(pthread_self(), target.signal) }
         #endif
     }

@@ -2,22 +2,22 @@ internal import GRDB
 internal import StoreFormat
 
 extension StoreFile {
-    /// Runs a body, and where a virtual table of the app is found malformed on the way, fills the derived ones and runs it once more.
+    /// Runs a body; if a virtual table of the app is malformed, fills the derived tables and runs the body once more.
     ///
-    /// The index behind such a table says nothing of the store file, though SQLite's code is that of a damaged file
-    /// (sqlite.org/rescode.html#corrupt_vtab): it does not hold what a trigger takes out of it.
+    /// A malformed index of such a table does not mean that the store file is damaged, although SQLite uses the code of
+    /// a damaged file (sqlite.org/rescode.html#corrupt_vtab): the index lacks an entry that a trigger deletes.
     ///
-    /// - Parameter body: does all that it writes in one transaction.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws.
+    /// - Parameter body: makes all its writes in one transaction.
+    /// - Returns: the result of the body.
+    /// - Throws: the error of the body.
     package func mendingDerived<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CORRUPT_VTAB {
+        } catch let error as DatabaseError where error.fault == .virtualTable {
             guard shapes.contains(where: { !$0.derived.isEmpty }) else {
                 throw UbiquitousStoreError(
                     .database,
-                    "A virtual table that triggers of the app keep is malformed: it no longer holds what they take out of it. Name it in `derived:` of the SyncedTable that it is computed from, and it is filled again from that.",
+                    "A virtual table that the app's triggers maintain is malformed: it lacks an entry that they delete. Name it in `derived:` of the SyncedTable from which it is computed, so that the store can fill it again.",
                     path: path, cause: error)
             }
             try pool.write { db in try StoreDeclarations.fillDerived(from: shapes, db) }

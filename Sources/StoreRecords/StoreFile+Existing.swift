@@ -5,15 +5,15 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension StoreFile {
-    /// Begins a store that is new with a copy of the app's plain database, where that is there.
+    /// Starts a new store with a copy of the app's plain database, if that exists.
     ///
-    /// The copy is made beside the store file and put in its place whole, so that a crash leaves a store that is still to begin, with some of the
-    /// copy, or one that has begun. The plain database is only read.
+    /// The copy is written beside the store file and moved into place when it is whole. So a crash leaves either a
+    /// store that has not begun, with a part of the copy, or one that has begun. The plain database is only read.
     ///
     /// - Parameters:
     ///   - existing: the plain database.
-    ///   - path: the store file, which is not there.
-    ///   - files: puts the copy in its place.
+    ///   - path: the store file, which does not exist yet.
+    ///   - files: moves the copy into place.
     ///   - progress: called after each batch.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     static func begin(with existing: FilePath, at path: FilePath, files: any FileLayer, _ progress: ((StoreMigration) -> Void)?) throws {
@@ -31,7 +31,7 @@ extension StoreFile {
             _ = try source.read { db in try copy.make(from: db, progress) }
         } catch let error as DatabaseError {
             throw UbiquitousStoreError(
-                .database, "\(existing) could not be copied, so that the store was not made; see whether it is whole and can be read.",
+                .database, "\(existing) could not be copied, so the store was not created; check that it is whole and can be read.",
                 path: existing, cause: error)
         }
         try files.syncFile(copy.draft)

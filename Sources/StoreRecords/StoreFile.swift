@@ -4,42 +4,45 @@ internal import StoreFormat
 package import SystemPackage
 package import UbiquityContainers
 
-/// Opens the SQLite file beneath a store: the app's migrations, then our tables and triggers.
+/// The open SQLite file of a store, with the app's migrations and the store's own tables and triggers.
 ///
-/// A file that has content and is of another version of the schema is migrated first, by `SchemaMigration`.
+/// A file with content of another schema version is migrated first, by `SchemaMigration`.
 package struct StoreFile {
     package let path: FilePath
     package let pool: any DatabaseWriter
-    /// Watches what an app does on the writer's connection; nil of a file that is only read.
+    /// Watches the app's work on the writer's connection; nil if the file is only read.
     package let durability: DurabilityGuard?
     package let shapes: [TableShape]
     package let migrations: [String]
     package let hasChecks: Bool
     var hasForeignKeys: Bool { shapes.contains { !$0.foreignKeys.isEmpty } }
 
-    /// The path of a store file: `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`, or `fallback` in the place of `store`.
+    /// Returns the path of a store file.
+    ///
+    /// It is `<store directory>/CoreDataUbiquitySupport/<peer>/<content name>/store/<file name>`, with `fallback` in
+    /// place of `store` for a fallback file.
     package static func path(for file: FilePath, peer: PeerIdentifier, contentName: String, place: StoreFilePlace = .store) -> FilePath {
         supportDirectory(of: file).appending(peer.description).appending(contentName).appending(place == .fallback ? "fallback" : "store")
             .appending(file.lastComponent!)
     }
 
-    /// Where the files of a store lie: beside the one that the app names.
+    /// Returns the directory of a store's files, which lies beside the path that the app names.
     package static func supportDirectory(of file: FilePath) -> FilePath { file.removingLastComponent().appending(supportDirectoryName) }
     static let supportDirectoryName = "CoreDataUbiquitySupport"
 
     /// Opens or creates the file.
     ///
-    /// Nothing of ours is written where the schema cannot sync.
+    /// If the schema cannot sync, no own table or trigger is written.
     ///
     /// - Parameters:
     ///   - path: the SQLite file.
     ///   - schema: the app's migrator and synced tables.
-    ///   - newState: the state of a store that is new.
-    ///   - plain: the app's plain database, with which a store that is new begins.
-    ///   - attached: files whose tables every connection joins.
-    ///   - journalMode: that of the file, and of attached ones that are written.
-    ///   - files: makes the directory that the file lies in.
-    ///   - copying: told how far the copy of the plain database has come.
+    ///   - newState: the state of a new store.
+    ///   - plain: the app's plain database, a copy of which a new store begins with.
+    ///   - attached: the files that every connection attaches.
+    ///   - journalMode: the mode of the file, and of attached files that are written.
+    ///   - files: creates the directory of the file.
+    ///   - copying: called with the progress of copying the plain database.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     package static func open(
@@ -54,17 +57,13 @@ package struct StoreFile {
                 "The store's directory \(path.removingLastComponent()) cannot be created; check its parent's owner, mode and free space.",
                 path: path.removingLastComponent(), cause: error)
         }
-        // Two processes may open a new store at once; the second finds it made.
-        guard let lock = try StoreLock.take(FilePath(path.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            let holder = StoreLock.holder(of: FilePath(path.string + "-open"))
-            throw UbiquitousStoreError(
-                .timedOut, "Another process\(holder) has been opening \(path) for a minute; see whether it is stopped.", path: path)
-        }
+        // Two processes may open a new store at the same time; the second one finds it created.
+        let lock = try StoreLock.opening(path)
         defer { withExtendedLifetime(lock) {} }
         do {
-            // Looked at first, for a pool writes when it opens, and what is refused stays untouched.
+            // Checked first: a pool writes when it opens, and a refused file must stay untouched.
             let standing = try standing(of: path, schema, expected: newState)
-            // A process that was killed may have left one, whether it was done or not.
+            // A killed process may have left a draft, finished or not.
             SchemaMigration.removeDraft(of: path)
             switch standing {
             case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
@@ -84,13 +83,13 @@ package struct StoreFile {
         }
     }
 
-    /// Opens a file that is there, and writes nothing.
+    /// Opens an existing file, and writes nothing.
     ///
     /// - Parameters:
     ///   - path: the SQLite file.
     ///   - schema: the app's migrator and synced tables.
-    ///   - expected: what the file must belong to.
-    ///   - attached: files whose tables every connection joins.
+    ///   - expected: the account, container, content and kind that the file must have.
+    ///   - attached: the files that every connection attaches.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`.
     package static func openReadOnly(_ path: FilePath, schema: SyncedSchema, expected: StoreState, attached: [AttachedDatabase]) throws -> StoreFile {
@@ -110,31 +109,33 @@ package struct StoreFile {
             }
             do {
                 if let file = try open(at: path.string) { return file }
-            } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) && isUnwritten(path) {
+            } catch let error as DatabaseError where error.fault.isAccess && isUnwritten(path) {
                 if let file = try open(at: AttachedDatabase.readOnly(path, isImmutable: true)) { return file }
             }
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
         throw UbiquitousStoreError(
-            .unsupported, "\(path) was left by another version of the app's schema; open it once while its account is signed in, which migrates it.",
+            .unsupported, "\(path) has another version of the app's schema; open it once while its account is signed in, to migrate it.",
             path: path)
     }
 
-    /// Whether a file that SQLite does not open can be read as one that nobody writes to.
+    /// Returns whether a file that SQLite does not open can be read as one that nobody writes to.
     ///
-    /// A file that was last written with a write-ahead log is read with one too, and with shared memory, both beside it. Where nothing can be made there SQLite reads the file only if it is told that
-    /// nobody writes to it (sqlite.org/wal.html#read_only_databases); of somebody else who does there is a log.
+    /// SQLite reads a file that was last written with a write-ahead log with that log and shared memory beside it. If
+    /// it cannot create them, it reads the file only if it is told that nobody writes to it
+    /// (sqlite.org/wal.html#read_only_databases). A log beside the file shows that another program does write.
     private static func isUnwritten(_ path: FilePath) -> Bool {
-        // A journal is what a writer has left in the midst of a write: what is in the file is not whole.
+        // A writer leaves a journal when it ends during a write: the file itself is then not whole.
         let isLogged = ["-wal", "-journal"].contains { ((try? LinuxFileLayer().size(of: FilePath(path.string + $0))) ?? 0) > 0 }
         return !isLogged && !PathFacts(at: PathFacts.resolved(path.removingLastComponent())).isWritable
     }
 
-    /// Makes a directory and those above, each durable before the next: a store file that is synced is lost all the same where the name of a
-    /// directory above it is not (fsync(2)).
+    /// Creates a directory and its missing parents, each durable before the next.
+    ///
+    /// A synced store file is still lost if the name of a directory above it is not on the disk (fsync(2)).
     private static func makeDirectories(_ directory: FilePath, _ files: any FileLayer) throws(Errno) {
-        // What is there may be a symbolic link: only what is missing is made.
+        // An existing path may be a symbolic link: only what is missing is created.
         guard !FileManager.default.fileExists(atPath: directory.string) else { return }
         let parent = directory.removingLastComponent()
         try makeDirectories(parent, files)
@@ -145,7 +146,7 @@ package struct StoreFile {
     private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "Ubiquity"
-        // Other processes of this device share the file; the longest they hold it is an import's transaction.
+        // Other processes of this device share the file; an import's transaction holds it for the longest time.
         configuration.busyMode = .timeout(30)
         return configuration
     }
@@ -167,7 +168,7 @@ package struct StoreFile {
             }
             Waypoint.openMigrated.pass()
         } else {
-            // Whoever writes waits for another process's import: a store that is as it was left is only read.
+            // A writer waits for another process's import, so a store that has not changed is only read.
             let found = try pool.read { db in
                 try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map {
                     try StoreFile(path, pool, $0, schema, db, durability)
@@ -198,11 +199,11 @@ package struct StoreFile {
         hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
     }
 
-    /// How a store file stands to the app's schema.
+    /// The state of a store file compared with the app's schema.
     private enum Standing {
-        /// There is no file, or none of ours yet.
+        /// There is no file, or no store in it yet.
         case absent
-        /// It has content, of another version of the schema.
+        /// It has content of another schema version.
         case outdated
         case current
     }
@@ -213,8 +214,8 @@ package struct StoreFile {
             var readOnly = configuration
             readOnly.readonly = true
             return try standing(of: path, schema, expected: expected, readOnly)
-        } catch let error as DatabaseError where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) {
-            // A transaction was cut off, at the file's making: only who can write can undo it.
+        } catch let error as DatabaseError where error.fault.isAccess {
+            // A transaction was cut off when the file was created: only a connection that can write can undo it.
             return try standing(of: path, schema, expected: expected, configuration)
         }
     }
@@ -253,17 +254,16 @@ package struct StoreFile {
     }
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {
-        switch error.resultCode {
-        case .SQLITE_NOTADB,
-            .SQLITE_CORRUPT where error.extendedResultCode != .SQLITE_CORRUPT_VTAB:
+        switch error.fault {
+        case .file:
             UbiquitousStoreError(
                 .notADatabase,
-                "\(path) is not a whole SQLite database. Move it aside and open again: the store is filled anew from the container, with all that had been published.",
+                "\(path) is not a whole SQLite database. Move it aside and open again: the store is filled again from the container, with everything that had been published.",
                 path: path)
-        case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+        case .access:
             UbiquitousStoreError(
                 .fileSystem, "\(path) cannot be opened for writing; check its owner and mode, and those of its directory.", path: path)
-        case .SQLITE_FULL, .SQLITE_IOERR:
+        case .disk:
             UbiquitousStoreError(.fileSystem, "\(path) cannot be read or written; check the disk and its free space.", path: path)
         default: UbiquitousStoreError(.database, "\(path) could not be prepared.", path: path, cause: error)
         }
@@ -271,17 +271,20 @@ package struct StoreFile {
 }
 
 extension StoreFile {
-    /// Runs an import's transaction: without CHECKs and foreign keys, since no order of single rows need be valid (DESIGN §5).
+    /// Runs an import's transaction, without CHECKs and foreign keys.
+    ///
+    /// Rows enter one by one, and no order of them need satisfy the constraints before the last one.
     ///
     /// - Parameters:
-    ///   - baselines: files to attach meanwhile, which have been verified.
-    ///   - body: what to do.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws, or GRDB's errors; nothing has changed then.
+    ///   - baselines: verified baseline files, which are attached during the call.
+    ///   - body: imports.
+    /// - Returns: the result of the body.
+    /// - Throws: the error of the body, or GRDB's errors; nothing has changed then.
     package func importing<Result>(attaching baselines: [FilePath] = [], _ body: (Database) throws -> Result) throws -> Result {
         try pool.writeWithoutTransaction { db in
             var attached = 0
-            // Not within the transaction, in which one that has been read cannot be detached (sqlite.org/lang_detach.html).
+            // Outside of the transaction, in which a database that has been read cannot be detached
+            // (sqlite.org/lang_detach.html).
             defer { for place in 0..<attached { try? db.execute(sql: "DETACH DATABASE \(BaselineJoiner.schema(place))") } }
             for baseline in baselines {
                 try db.execute(
@@ -289,20 +292,20 @@ extension StoreFile {
                     arguments: [AttachedDatabase.readOnly(baseline, isImmutable: true)])
                 attached += 1
             }
-            // Each pragma makes SQLite prepare all statements anew, so it is set only where it matters.
+            // Each pragma makes SQLite prepare all statements again, so it is set only if it is needed.
             if hasChecks { try db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
             defer { if hasChecks { try? db.execute(sql: "PRAGMA ignore_check_constraints = 0") } }
             if hasForeignKeys { try db.execute(sql: "PRAGMA foreign_keys = 0") }
             defer { if hasForeignKeys { try? db.execute(sql: "PRAGMA foreign_keys = 1") } }
-            // Random keys touch pages all over: with SQLite's own 2 MB each would be written out again and again. With 32 MB a
-            // million rows took as long as with 64, in runs that other work disturbed. 2 MB is SQLite's default.
+            // Random keys touch pages everywhere: with SQLite's default of 2 MB, the same pages would be written again
+            // and again. With 32 MB, importing a million rows took as long as with 64 MB, in runs beside other work.
             try db.execute(sql: "PRAGMA cache_size = -32768")
             defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
             var result: Result?
             try db.inTransaction(.immediate) {
                 result = try body(db)
-                // Whatever the body did or found nothing to do: from here on what is written is noted again.
-                try db.execute(sql: "UPDATE ubiquity_import SET active = 0 WHERE active <> 0")
+                // Whatever the body did, later writes are captured again.
+                try db.execute(sql: "\(Capture.statement(.noting)) WHERE active <> \(Capture.Mode.noting.rawValue)")
                 return .commit
             }
             return result!

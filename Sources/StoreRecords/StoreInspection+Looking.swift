@@ -6,24 +6,26 @@ package import SystemPackage
 internal import UbiquityContainers
 
 extension StoreInspection {
-    /// Reads a store file, and leaves nothing beside it that was not there.
+    /// Reads a store file, and leaves no new files beside it.
     ///
-    /// A reader of SQLite makes a `-wal` and a `-shm` where there are none (sqlite.org/wal.html#read_only_databases). So a file beside which there are none, since nobody has it open, is
-    /// read as one that nobody changes; one that its last process has left with a `-wal` alone, such as by a kill and a restart of the machine, is read from a copy of both. It is read
-    /// again where somebody has changed it meanwhile. Beside one that is in use they are there already.
+    /// A reader of SQLite creates `-wal` and `-shm` files if there are none (sqlite.org/wal.html#read_only_databases).
+    /// If both are missing, no process has the file open, and it is read as immutable. If the last process has left
+    /// only a `-wal`, such as after a kill and a restart of the machine, a copy of both files is read. In both cases
+    /// the file is read again if it has changed in the meantime. If the file is in use, both files already exist.
     ///
     /// - Parameters:
     ///   - path: the SQLite file, or the path that the app gave its store.
-    ///   - body: reads; it may be called more than once.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws, or `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
+    ///   - body: reads the file; it can be called more than once.
+    /// - Returns: the body's result.
+    /// - Throws: the body's errors, or `UbiquitousStoreError` if there is no store, more than one, or one of a newer
+    ///   version.
     package static func look<Result>(at path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
         try look(in: resolve(path), body)
     }
 
-    /// The same of a file, whatever else its path may mean.
+    /// Reads a store file at its own path.
     private static func look<Result>(in path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
-        // Beside what a symbolic link leads to SQLite keeps what belongs to it.
+        // SQLite keeps its files beside the target of a symbolic link.
         let file = PathFacts.resolved(path)
         for _ in 0..<5 {
             guard let traces = Traces(of: file) else { break }
@@ -41,7 +43,7 @@ extension StoreInspection {
         return try body(StoreInspection(path, at: file, readOnly: true, isImmutable: false))
     }
 
-    /// Runs a body with a copy of a store file and its write-ahead log, which nobody else may read, and which is removed behind it.
+    /// Runs a body with a private copy of a store file and its write-ahead log, which is removed afterwards.
     private static func withCopy<Result>(of file: FilePath, _ body: (FilePath) throws -> Result) throws -> Result {
         let directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-look-\(UUID().uuidString)")
         let copy = directory.appending(file.lastComponent!)
@@ -53,34 +55,34 @@ extension StoreInspection {
         } catch {
             throw UbiquitousStoreError(
                 .fileSystem,
-                "\(file) cannot be copied to be read with its write-ahead log; see whether it can be read, and whether there is room in \(directory.removingLastComponent()).",
+                "\(file) cannot be copied to be read with its write-ahead log; check that it can be read, and the free space in \(directory.removingLastComponent()).",
                 path: file, cause: error)
         }
         return try body(copy)
     }
 
-    /// Whether a file is a whole database and none of ours, such as the plain one that an app had before.
+    /// Returns whether a file is an intact database but not a store, such as the app's former plain database.
     static func isForeign(_ file: FilePath) -> Bool {
         do {
             try look(in: file) { _ in }
             return false
         } catch {
-            // One that SQLite cannot read has a cause, and may be ours.
+            // A file that SQLite cannot read has a cause, and may be a store.
             guard let error = error as? UbiquitousStoreError else { return false }
             return error.code == .notADatabase && error.cause == nil
         }
     }
 }
 
-/// A store file and what lies beside it, and when that was changed last.
+/// A store file and the files beside it, with the times of their last changes.
 private struct Traces: Equatable {
-    /// Who has the file open, as far as that tells.
+    /// Whether a process has the file open, as far as the files tell.
     enum Use {
-        /// Nobody, and all is in the file.
+        /// No process has it open, and all data is in the file.
         case rest
-        /// Nobody, and the last has left something in the write-ahead log.
+        /// No process has it open, and the last one has left data in the write-ahead log.
         case past
-        /// Maybe somebody.
+        /// A process may have it open.
         case present
     }
 
@@ -89,7 +91,7 @@ private struct Traces: Equatable {
     private var hasMemory: Bool
     private var hasJournal: Bool
 
-    /// Nil where there is no such file.
+    /// Reads the files; nil if the store file does not exist.
     init?(of file: FilePath) {
         guard let trace = FileTrace(of: file) else { return nil }
         self.file = trace
@@ -100,7 +102,7 @@ private struct Traces: Equatable {
 
     var use: Use {
         if hasJournal { return .present }
-        // Whoever has it open has both of them.
+        // A process that has it open has both files.
         guard let log else { return .rest }
         return hasMemory ? .present : log.size > 0 ? .past : .rest
     }
@@ -111,7 +113,7 @@ private struct FileTrace: Equatable {
     var changed: Int64
     var inode: UInt64
 
-    /// Nil where there is no such file.
+    /// Reads a file's attributes; nil if it does not exist.
     init?(of file: FilePath) {
         var status = stat()
         guard file.withPlatformString({ stat($0, &status) }) == 0 else { return nil }

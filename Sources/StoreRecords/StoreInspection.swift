@@ -3,9 +3,10 @@ package import GRDB
 internal import StoreFormat
 package import SystemPackage
 
-/// A connection to a store file beside the app that uses it, for tools.
+/// A connection to a store file that another program may have open, for tools.
 ///
-/// It runs no migration, makes nothing, and exchanges nothing. What it writes is captured, and goes out with the app's next exchange.
+/// It runs no migration, creates nothing, and exchanges nothing. Its writes are captured, and the app's next exchange
+/// publishes them.
 package struct StoreInspection: Sendable {
     /// The SQLite file.
     package let file: FilePath
@@ -15,18 +16,18 @@ package struct StoreInspection: Sendable {
     ///
     /// - Parameters:
     ///   - path: the SQLite file below `CoreDataUbiquitySupport`, or the path that the app gave its store.
-    ///   - readOnly: whether nothing may be written.
-    /// - Throws: `UbiquitousStoreError` where there is no store, more than one, or one of a newer version.
+    ///   - readOnly: whether the connection only reads.
+    /// - Throws: `UbiquitousStoreError` if there is no store or more than one, or if a newer version wrote it.
     package init(_ path: FilePath, readOnly: Bool) throws { try self.init(Self.resolve(path), readOnly: readOnly, isImmutable: false) }
 
     /// Opens a store file.
     ///
     /// - Parameters:
-    ///   - file: the SQLite file, as it was named.
-    ///   - place: where it is read; nil for there.
-    ///   - readOnly: whether nothing may be written.
-    ///   - isImmutable: whether nobody has the file open: then SQLite takes no lock, and makes nothing beside it.
-    /// - Throws: `UbiquitousStoreError` where it is no store, or one of a newer version.
+    ///   - file: the SQLite file, as the user named it.
+    ///   - place: the file that is read; nil for `file` itself.
+    ///   - readOnly: whether the connection only reads.
+    ///   - isImmutable: whether nobody has the file open: SQLite then takes no lock and creates nothing beside it.
+    /// - Throws: `UbiquitousStoreError` if it is no store, or if a newer version wrote it.
     init(_ file: FilePath, at place: FilePath? = nil, readOnly: Bool, isImmutable: Bool) throws {
         self.file = file
         let place = place ?? file
@@ -39,7 +40,7 @@ package struct StoreInspection: Sendable {
                 path: isImmutable ? AttachedDatabase.readOnly(place, isImmutable: true) : place.string, configuration: configuration)
             try queue.read { [file] db in
                 guard try db.tableExists("ubiquity_state") else {
-                    throw UbiquitousStoreError(.notADatabase, "\(file) is an SQLite database, but no store of this package.", path: file)
+                    throw UbiquitousStoreError(.notADatabase, "\(file) is an SQLite database, but not a store of this package.", path: file)
                 }
                 let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
                 guard format <= StoreTables.format else {
@@ -54,38 +55,38 @@ package struct StoreInspection: Sendable {
         }
     }
 
-    /// The values that lost a conflict, oldest first.
+    /// Returns the values that lost a conflict, oldest first.
     ///
-    /// - Parameter limit: the most that are returned, the newest; nil for all.
+    /// - Parameter limit: the largest number of conflicts, of which the newest are returned; nil for all.
     /// - Returns: the conflicts.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     package func conflicts(limit: Int? = nil) throws -> [Conflict] { try queue.read { db in try ConflictHistory(db).list(limit: limit) } }
 
-    /// The records that are held.
+    /// Returns the held records.
     ///
     /// - Returns: the records, by table and key.
     /// - Throws: GRDB's errors.
     package func held() throws -> [HeldRecord] { try queue.read { db in try RelationListing(db).held() } }
 
-    /// The records that have become one.
+    /// Returns the records that have become one.
     ///
-    /// - Returns: each class of two and more.
+    /// - Returns: each class of two or more records.
     /// - Throws: GRDB's errors.
     package func duplicates() throws -> [DuplicateRecords] { try queue.read { db in try RelationListing(db).duplicates() } }
 
-    /// The records that show another value than was written.
+    /// Returns the records that show another value than the one written.
     ///
     /// - Returns: the records, by table and key.
     /// - Throws: GRDB's errors.
     package func moved() throws -> [MovedRecord] { try queue.read { db in try RelationListing(db).moved() } }
 
-    /// Writes back what lost, and takes it off the list.
+    /// Restores the value that lost a conflict, and removes the conflict from the list.
     ///
     /// - Parameter id: the conflict's number.
     /// - Returns: the conflict that was restored.
-    /// - Throws: `UbiquitousStoreError` where there is no such conflict, or it cannot be restored.
+    /// - Throws: `UbiquitousStoreError` if there is no such conflict, or it cannot be restored.
     package func restore(_ id: Int64) throws -> Conflict {
-        try queue.write { db in
+        try write { db in
             let history = ConflictHistory(db)
             guard let conflict = try history[id] else {
                 throw UbiquitousStoreError(.notFound, "\(file) lists no conflict \(id); see: ubcontrol store conflicts \(file)", path: file)
@@ -98,7 +99,7 @@ package struct StoreInspection: Sendable {
     /// Runs a body with the database.
     package func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
 
-    /// Runs a body in a transaction, whole or not at all; a rehearsal is undone at its end.
+    /// Runs a body in a transaction, completely or not at all; a rehearsal is rolled back at its end.
     package func write<Result>(isRehearsal: Bool = false, _ body: (Database) throws -> Result) throws -> Result {
         do {
             guard isRehearsal else { return try queue.write(body) }
@@ -112,11 +113,14 @@ package struct StoreInspection: Sendable {
             }
         } catch let error as DatabaseError {
             throw UbiquitousStoreError(
-                .database, "\(file) does not take it: \(error.message ?? "SQLite refuses it"). Nothing has been written.", path: file, cause: error)
+                .database, "\(file) rejects the change: \(error.message ?? "SQLite refuses it"). Nothing has been written.", path: file, cause: error)
         }
     }
 
-    /// The store file that a path means: itself, or the one account's file of the path that an app gave its store, or of a directory in which there are stores.
+    /// Returns the store file that a path denotes.
+    ///
+    /// A path denotes itself if it is a store file. Otherwise it denotes the only account's file at the path that an
+    /// app gave its store, or in a directory of stores.
     static func resolve(_ path: FilePath) throws -> FilePath {
         guard path.lastComponent != nil else { throw UbiquitousStoreError(.notFound, "“\(path)” names no store file.", path: path) }
         let files = files(at: path)
@@ -131,7 +135,7 @@ package struct StoreInspection: Sendable {
                 if !found.isEmpty {
                     "\(path) has \(found.count) stores\(isDirectory.boolValue ? "" : ", one for each account"); name one of them:\(list)"
                 } else if !files.isEmpty {
-                    "\(path) has no account's store, and other files; name one of them:\(list)"
+                    "\(path) has no account's store, but other store files; name one of them:\(list)"
                 } else {
                     (isDirectory.boolValue
                         ? "\(path) is a directory, and there is no store in \(support)"

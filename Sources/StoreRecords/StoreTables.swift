@@ -1,23 +1,23 @@
 internal import Foundation
 package import GRDB
 
-/// The store's own tables, their version, and the one row of state.
+/// The store's own tables and their version.
 package enum StoreTables {
-    /// The form of our tables in a store file.
+    /// The version of the store's own tables in a store file.
     package static let format = StoreState.format
 
     static let statements = [
         "CREATE TABLE ubiquity_state (format INTEGER NOT NULL, account TEXT NOT NULL, container TEXT NOT NULL, content TEXT NOT NULL, peer TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, predecessor BLOB, clock INTEGER NOT NULL, attached INTEGER NOT NULL, receipt INTEGER NOT NULL, successor TEXT, place TEXT NOT NULL, gathered INTEGER NOT NULL DEFAULT 0, given TEXT, paused INTEGER NOT NULL DEFAULT 0, request TEXT)",
-        // Set only inside an import's transaction: an app's triggers may ask it.
+        // Set only inside an import's transaction: an app's triggers may read it.
         "CREATE TABLE ubiquity_import (active INTEGER NOT NULL)",
-        "INSERT INTO ubiquity_import VALUES (0)",
+        "INSERT INTO ubiquity_import VALUES (\(Capture.Mode.noting.rawValue))",
         "CREATE TABLE ubiquity_table (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, columns TEXT NOT NULL)",
         "CREATE TABLE ubiquity_peer (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-        // The last log of each branch of each other peer; `told`: whether a log of ours has said so.
+        // The last log of each branch of each other peer; `told`: whether one of this peer's logs has reported it.
         "CREATE TABLE ubiquity_knowledge (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, told INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
-        // Every log taken in or published, so that exactly it can be asked for; `time` is the highest stamp in it.
+        // Every log that was taken in or published, to look up exactly one; `time` is the highest stamp in it.
         "CREATE TABLE ubiquity_log (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (peer, sequence, hash)) WITHOUT ROWID",
-        // `open`: it has not been let go, and may become one with the next.
+        // `open`: the log has not been released, and may be merged with the next.
         "CREATE TABLE ubiquity_outbox (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, time INTEGER NOT NULL, open INTEGER NOT NULL, bytes BLOB NOT NULL)",
         "CREATE TABLE ubiquity_adoption (number INTEGER PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL, whole INTEGER NOT NULL, columns INTEGER NOT NULL, place BLOB)",
         Retirements.statement,
@@ -35,12 +35,12 @@ package enum StoreTables {
 }
 
 extension StoreTables {
-    /// Forgets every record and every log, in a transaction of an import's; what the store itself is stays.
+    /// Deletes every record and every log in an import's transaction; the store's own state stays.
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
-    ///   - keepingFacts: whether it stays known which records are one, and which peers are retired.
-    ///   - db: with foreign keys off.
+    ///   - keepingFacts: whether same-as facts and retirements stay.
+    ///   - db: a connection with foreign keys off.
     /// - Throws: GRDB's errors.
     package static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
@@ -56,3 +56,4 @@ extension StoreTables {
         for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
     }
 }
+

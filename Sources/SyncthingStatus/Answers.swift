@@ -1,5 +1,5 @@
-// What Syncthing answers (https://docs.syncthing.net/dev/rest.html), as far as it is used. Fields that are missing, of another type, or
-// unknown are no error: the interface grows with each version.
+// Syncthing's answers (https://docs.syncthing.net/dev/rest.html), reduced to the parts that are used. Missing or
+// unknown fields, and fields of another type, are no error, because the interface grows with each version.
 
 extension KeyedDecodingContainer {
     func lenient<Value: Decodable>(_ key: Key, _ fallback: Value) -> Value {
@@ -11,7 +11,7 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// An element of a list that may hold others than expected.
+/// An element of a list that may contain unexpected elements.
 struct Lossy<Value: Decodable>: Decodable {
     var value: Value?
 
@@ -20,7 +20,7 @@ struct Lossy<Value: Decodable>: Decodable {
 
 extension Lossy: Sendable where Value: Sendable {}
 
-/// `/rest/system/status`.
+/// The answer of `/rest/system/status`.
 package struct SystemStatus: Decodable, Sendable {
     package var device = ""
     package var tilde = ""
@@ -34,15 +34,15 @@ package struct SystemStatus: Decodable, Sendable {
     }
 }
 
-/// One of `/rest/config/folders`.
+/// An element of `/rest/config/folders`.
 package struct FolderConfiguration: Decodable, Sendable {
     package var id: String
     package var path: String
     package var isPaused: Bool
     package var devices: [String]
-    /// `sendreceive`, `sendonly`, `receiveonly` or `receiveencrypted`.
+    /// The folder's type: `sendreceive`, `sendonly`, `receiveonly` or `receiveencrypted`.
     package var type: String
-    /// How many conflict copies of an item are kept; -1 for all, nil where that is not told.
+    /// The number of conflict copies kept for an item; -1 for all, nil if unknown.
     package var maxConflicts: Int?
     package var isWatched: Bool
 
@@ -63,7 +63,7 @@ package struct FolderConfiguration: Decodable, Sendable {
     }
 }
 
-/// One of `/rest/config/devices`.
+/// An element of `/rest/config/devices`.
 package struct DeviceConfiguration: Decodable, Sendable {
     package var id: String
     package var name: String
@@ -82,7 +82,7 @@ package struct DeviceConfiguration: Decodable, Sendable {
 /// A page of `/rest/folder/errors`.
 package struct FolderErrors: Decodable, Sendable {
     package struct Item: Decodable, Sendable, Hashable {
-        /// Relative to the folder.
+        /// The path relative to the folder.
         package var path: String
         package var error: String
     }
@@ -96,9 +96,9 @@ package struct FolderErrors: Decodable, Sendable {
     }
 }
 
-/// `/rest/system/version`.
+/// The answer of `/rest/system/version`.
 package struct SystemVersion: Decodable, Sendable {
-    /// Such as `v1.19.2`.
+    /// The version, such as `v1.19.2`.
     package var version: String
 
     private enum CodingKeys: String, CodingKey { case version }
@@ -108,7 +108,7 @@ package struct SystemVersion: Decodable, Sendable {
     }
 }
 
-/// `/rest/system/connections`.
+/// The answer of `/rest/system/connections`.
 package struct Connections: Decodable, Sendable {
     package var connected: Set<String>
 
@@ -122,7 +122,7 @@ package struct Connections: Decodable, Sendable {
     }
 }
 
-/// `/rest/db/status`.
+/// The answer of `/rest/db/status`.
 package struct FolderState: Decodable, Sendable {
     package var state: String
     package var error: String
@@ -136,7 +136,7 @@ package struct FolderState: Decodable, Sendable {
     }
 }
 
-/// What an index says of an item.
+/// An index's entry for an item.
 package struct IndexEntry: Decodable, Sendable {
     package var isDeleted = false
     package var isIgnored = false
@@ -165,19 +165,19 @@ package struct IndexEntry: Decodable, Sendable {
 
     package init() {}
 
-    /// Syncthing answers with an empty entry for what an index lacks.
+    /// Whether the index lacks the item; Syncthing then sends an empty entry.
     package var isAbsent: Bool { version.isEmpty }
     /// Whether it is a directory.
     package var isDirectory: Bool { type.hasSuffix("DIRECTORY") || type == "1" }
 }
 
-/// `/rest/db/file`.
+/// The answer of `/rest/db/file`.
 package struct FileAnswer: Decodable, Sendable {
     package var global: IndexEntry?
     package var local: IndexEntry?
-    /// Connected devices that have the newest version whole.
+    /// Connected devices that have the complete newest version.
     package var holders: [String]
-    /// The time of change on a disk that cannot keep Syncthing's.
+    /// The time of change on a disk that cannot store Syncthing's time.
     package var diskTime: String?
 
     private enum CodingKeys: String, CodingKey { case global, local, availability, mtime }
@@ -199,11 +199,11 @@ package struct FileAnswer: Decodable, Sendable {
     }
 }
 
-/// `/rest/db/completion`.
+/// The answer of `/rest/db/completion`.
 package struct Completion: Decodable, Sendable {
-    /// Items and removals that the device lacks; nil where that is not told.
+    /// The number of items and removals that the device lacks; nil if unknown.
     package var needed: Int?
-    /// Whether the device is known to keep the folder no more, or not yet.
+    /// Whether the device is known not to share the folder any more, or not yet.
     package var isNotSharing: Bool
 
     private enum CodingKeys: String, CodingKey { case needItems, needDeletes, remoteState }
@@ -231,9 +231,9 @@ package struct NeedPage: Decodable, Sendable {
     }
 }
 
-/// `/rest/db/ignores`.
+/// The answer of `/rest/db/ignores`.
 package struct Ignores: Decodable, Sendable {
-    /// The patterns in the order in which they are tried, `#include` resolved.
+    /// The patterns in the order of their use, with `#include` resolved.
     package var expanded: [String]
 
     private enum CodingKeys: String, CodingKey { case expanded }
@@ -243,7 +243,7 @@ package struct Ignores: Decodable, Sendable {
     }
 }
 
-/// One of `/rest/events`.
+/// An element of `/rest/events`.
 package struct SyncthingEvent: Decodable, Sendable {
     package var id: Int
     package var type: String
@@ -262,7 +262,7 @@ package struct SyncthingEvent: Decodable, Sendable {
         let data = try? values.nestedContainer(keyedBy: DataKeys.self, forKey: .data)
         folder = data?.lenient(.folder, "") ?? ""
         item = data?.lenient(.item, String?.none)
-        // Of what another device fetches, the names are keys.
+        // For an event about another device's downloads, the keys are the names.
         let fetched = data?.lenient(.state, [String: Int]()).keys.sorted() ?? []
         filenames = (data?.lenient(.filenames, list: String.self) ?? []) + fetched
         to = data?.lenient(.to, "") ?? ""

@@ -42,10 +42,10 @@ package struct IgnorePatterns: Sendable {
         }
     }
 
-    /// Whether Syncthing leaves out a name.
+    /// Returns whether Syncthing ignores a name.
     ///
     /// - Parameter name: relative to the folder, without a slash at either end.
-    /// - Returns: false where no pattern matches.
+    /// - Returns: false if no pattern matches.
     package func ignores(_ name: String) -> Bool {
         let plain = Array(name)
         let folded = Array(name.lowercased())

@@ -1,7 +1,7 @@
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// One round of questions about a folder; what several items need is asked once.
+/// One round of questions about a folder, which asks each question once for all items.
 actor Inquiry {
     private let client: SyncthingClient
     private let folder: SharedFolder
@@ -15,7 +15,7 @@ actor Inquiry {
         self.folder = folder
     }
 
-    /// Whether Syncthing tends the folder at all.
+    /// Whether Syncthing processes the folder at all.
     var isReady: Bool {
         get async throws {
             if folder.isPaused { return false }
@@ -53,7 +53,7 @@ actor Inquiry {
         return status == .current && global.isDirectory ? try await standing(below: name + "/") : status
     }
 
-    /// How what lies below a directory stands.
+    /// Returns the status of the items below a directory.
     private func standing(below prefix: String) async throws -> ItemStatus {
         let lacking = try await lacking()
         if lacking.progress.contains(where: { $0.hasPrefix(prefix) }) { return .downloading }
@@ -62,11 +62,11 @@ actor Inquiry {
         return try await isConnected() ? .uploading : .waitingToUpload
     }
 
-    /// Whether a device is not known to have what the names stand for.
+    /// Returns whether a device may lack any of the items that the names match.
     private func lacks(_ device: String, _ isMeant: (String) -> Bool) async throws -> Bool {
         if needs[device] == nil {
             let completion = try await client.completion(of: device, in: folder.id)
-            // Nil: nothing is known of it.
+            // Nil means that nothing is known about it.
             let page: NeedPage? = completion.isNotSharing || completion.needed == nil ? nil : try await client.need(of: device, in: folder.id)
             needs[device] = .some(page)
         }

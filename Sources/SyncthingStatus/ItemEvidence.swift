@@ -2,32 +2,32 @@ internal import Glibc
 package import SystemPackage
 package import UbiquityContainers
 
-/// What is known of an item, and the rules by which that makes a status.
+/// The known facts about an item, and the rules that derive its status.
 package struct ItemEvidence: Sendable {
-    /// What lies at the item's path.
+    /// The entry at the item's path.
     package var disk: DiskState?
-    /// What this device's index says.
+    /// The entry in this device's index.
     package var local: IndexEntry?
-    /// The newest version of all devices' indices.
+    /// The entry of the newest version in all devices' indices.
     package var global: IndexEntry?
-    /// The disk's time of change, where it cannot keep Syncthing's.
+    /// The time of change on the disk, if the disk cannot store Syncthing's time.
     package var diskTime: String?
     /// Whether Syncthing is fetching it.
     package var isFetched = false
-    /// Whether another device is known to have the newest version whole.
+    /// Whether another device is known to have the complete newest version.
     package var isElsewhere = false
     /// Whether another device that shares the folder is connected.
     package var isConnected = false
-    /// Whether a pattern in `.stignore` leaves it out.
+    /// Whether a pattern in `.stignore` excludes it.
     package var isIgnored = false
 
     package init() {}
 
-    /// The status, by the first rule that applies; exclusion by name and conflict copies are looked for before.
+    /// The status by the first rule that applies; the caller handles exclusion by name and conflict copies before.
     package var status: ItemStatus {
         if local?.isIgnored == true || isIgnored { return .excluded }
         guard let global = global.flatMap({ $0.isAbsent ? nil : $0 }) else {
-            // No index names it: Syncthing has yet to look, or there is no such item.
+            // No index contains the item: Syncthing has not scanned it yet, or it does not exist.
             return disk == nil ? .unknown : .waitingToUpload
         }
         if global.isInvalid { return .unknown }
@@ -38,7 +38,7 @@ package struct ItemEvidence: Sendable {
             return disk == nil ? .notDownloaded : .downloaded
         }
         if global.isDeleted { return disk == nil ? .unknown : .waitingToUpload }
-        // Removed here, and Syncthing has not looked since.
+        // The item was removed here, and Syncthing has not scanned since.
         guard let disk else { return .unknown }
         if disk.differs(from: global, time: diskTime) { return .waitingToUpload }
         if isElsewhere { return .current }
@@ -46,11 +46,11 @@ package struct ItemEvidence: Sendable {
     }
 }
 
-/// An item as lstat(2) tells of it.
+/// The result of lstat(2) for an item.
 package struct DiskState: Sendable, Equatable {
     package var isDirectory: Bool
     package var size: Int64
-    /// Since 1970.
+    /// The modification time in seconds since 1970.
     package var seconds: Int
     package var nanoseconds: Int
 
@@ -61,7 +61,7 @@ package struct DiskState: Sendable, Equatable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Looks at a path; nil where nothing is, or nothing can be seen.
+    /// Inspects a path; nil if nothing is there or visible.
     package init?(_ path: FilePath) {
         var status = stat()
         guard lstat(path.string, &status) == 0 else { return nil }
@@ -71,18 +71,18 @@ package struct DiskState: Sendable, Equatable {
         nanoseconds = status.st_mtim.tv_nsec
     }
 
-    /// Whether the item has changed since it was indexed.
+    /// Returns whether the item has changed since it was indexed.
     package func differs(from entry: IndexEntry, time: String?) -> Bool {
         if isDirectory != entry.isDirectory { return true }
         if isDirectory || entry.type.contains("SYMLINK") { return false }
         if size != entry.size { return true }
-        // A time that cannot be read tells nothing.
+        // An unreadable time is no evidence.
         guard let indexed = Timestamp(time ?? entry.modified) else { return false }
         return indexed != Timestamp(seconds: seconds, nanoseconds: nanoseconds)
     }
 }
 
-/// A time as Go writes it: RFC 3339 with up to nine digits behind the second.
+/// A time in Go's format: RFC 3339 with up to nine digits of a second.
 package struct Timestamp: Sendable, Equatable {
     package var seconds: Int
     package var nanoseconds: Int

@@ -1,7 +1,7 @@
 package import SystemPackage
 internal import UbiquityContainers
 
-/// The folder of Syncthing's in which a container lies.
+/// The Syncthing folder that contains a container.
 package struct SharedFolder: Sendable {
     package var id: String
     /// The folder's own path, without symbolic links.
@@ -10,12 +10,12 @@ package struct SharedFolder: Sendable {
     /// The other devices that share it.
     package var others: [String]
 
-    /// Finds the innermost folder that holds a container.
+    /// Finds the innermost folder that contains a container.
     ///
     /// - Parameters:
     ///   - container: the container's directory, which need not exist.
-    ///   - folders: Syncthing's.
-    ///   - status: whose identifier is left out of `others`, and what `~` stands for.
+    ///   - folders: Syncthing's folders.
+    ///   - status: supplies this device's identifier, which `others` omits, and the meaning of `~`.
     package init?(of container: FilePath, among folders: [FolderConfiguration], status: SystemStatus) {
         let container = PathFacts.resolved(container)
         let found = folders.map { folder in
@@ -35,9 +35,9 @@ package struct SharedFolder: Sendable {
         self.others = others
     }
 
-    /// An item's name in the folder; nil for the folder itself, and for what lies outside.
+    /// Returns an item's name in the folder; nil for the folder itself, and for paths outside it.
     package func name(of item: FilePath) -> String? {
-        // The item itself may be a link, its directory is where it is.
+        // The item itself may be a link, so only its directory is resolved.
         guard let last = item.lastComponent else { return nil }
         var path = PathFacts.resolved(item.removingLastComponent()).appending(last)
         guard path.removePrefix(self.path), !path.isEmpty else { return nil }

@@ -1,18 +1,19 @@
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// One reader's turn of Syncthing's events.
+/// One reader's position in Syncthing's events.
 ///
-/// It asks only when its reader does: Syncthing keeps the events meanwhile, and where it has dropped some, their numbers tell.
+/// It asks only when its reader asks. Syncthing keeps the events meanwhile, and their numbers show whether it has
+/// dropped some.
 actor SyncthingChangeFeed {
-    /// What may change a status.
+    /// The events that may change a status.
     ///
-    /// All readers use one choice, since Syncthing keeps a buffer for each.
+    /// All readers use one selection, because Syncthing keeps a buffer for each selection.
     static let types = [
         "LocalIndexUpdated", "RemoteIndexUpdated", "ItemStarted", "ItemFinished", "RemoteDownloadProgress", "FolderCompletion", "StateChanged",
         "FolderPaused", "FolderResumed", "DeviceConnected", "DeviceDisconnected", "ConfigSaved",
     ]
-    /// How long Syncthing holds a question for which there is no event.
+    /// How long Syncthing delays its answer while there is no event.
     private static let wait = Duration.seconds(60)
     private static let longestPause = Duration.seconds(30)
 
@@ -20,7 +21,7 @@ actor SyncthingChangeFeed {
     private let clock: any Clock<Duration>
     private var pending: ArraySlice<ItemStatusChange>
     private var connection: (folder: SharedFolder, last: Int)?
-    /// How often it has not answered since it last did.
+    /// The number of failures since the last answer.
     private var failures = 0
     private var pause = Duration.seconds(1)
 
@@ -43,7 +44,8 @@ actor SyncthingChangeFeed {
                 if Task.isCancelled { return nil }
                 failures = connection == nil ? failures + 1 : 0
                 connection = nil
-                // A Syncthing that is going drops its readers first, and may still answer then: all is unknown once it does not.
+                // A Syncthing that is stopping drops its readers first, and may still answer then. All statuses are
+                // unknown after it stops answering.
                 if failures < 2 {
                     pending = [.below(status.container)]
                 } else {
@@ -56,7 +58,7 @@ actor SyncthingChangeFeed {
     }
 
     private func connect() async throws {
-        // First the number, so that no change falls between.
+        // The number comes first, so that no change is missed.
         let last = try await status.client.events(Self.types, after: 0, wait: .zero, limit: 1).last?.id ?? 0
         connection = (try await status.folder(), last)
         failures = 0
@@ -70,7 +72,7 @@ actor SyncthingChangeFeed {
         connection = (folder, newest.id)
         let hasGap = first.id != last + 1
         let isConfigured = events.contains { $0.type == "ConfigSaved" }
-        // The folder may lie elsewhere now, or be shared with others.
+        // The folder may have another path now, or be shared with other devices.
         if isConfigured { connection = nil }
         pending = hasGap || isConfigured ? [.below(status.container)] : changes(events, in: folder)[...]
     }
@@ -81,7 +83,7 @@ actor SyncthingChangeFeed {
         for event in events where event.folder.isEmpty || event.folder == folder.id {
             let names = event.filenames + (event.item.map { [$0] } ?? [])
             if names.isEmpty, event.type != "RemoteDownloadProgress" {
-                // Only what a folder's state begins or ends with says something of items.
+                // Only events at the start or the end of a folder's activity concern items.
                 if event.type == "StateChanged", !["idle", "error"].contains(event.to) { continue }
                 return [.below(status.container)]
             }
@@ -94,7 +96,7 @@ actor SyncthingChangeFeed {
         return items
     }
 
-    /// An item of the container, as its reader spells the path; a conflict copy stands for what it is a copy of.
+    /// Returns an item of the container, in the reader's spelling of the path; for a conflict copy, its original.
     private func item(_ path: FilePath, in folder: SharedFolder) -> FilePath? {
         var relative = path
         let container = folder.name(of: status.container).map { folder.path.appending($0) } ?? folder.path

@@ -4,16 +4,17 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
 
-/// Asks one Syncthing over its REST interface.
+/// A client of one Syncthing's REST interface.
 ///
-/// Each call ends with its task: cancelled, it throws `CancellationError` at once.
+/// Each call ends with its task: after a cancellation it throws `CancellationError` at once.
 package struct SyncthingClient: Sendable {
     package let endpoint: SyncthingEndpoint
-    /// The longest that an answer may take, a long poll's own time apart.
+    /// The longest time for an answer, without the waiting time of a long poll.
     package let timeout: Duration
     private static let longestAnswer = 64 << 20
 
-    /// A port where nobody listens is told of at once, and not tried again behind our back; nobody passes the key on to another address.
+    /// A port without a listener fails at once without retries, and redirects are not followed, so that the key reaches
+    /// no other address.
     private static let configuration: HTTPClient.Configuration = {
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -22,7 +23,7 @@ package struct SyncthingClient: Sendable {
         return configuration
     }()
 
-    /// One for the process, which never ends it.
+    /// The process's client, which is never closed.
     private static let http = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
 
     private var http: HTTPClient { endpoint.pin?.client(Self.configuration) ?? Self.http }
@@ -50,7 +51,7 @@ package struct SyncthingClient: Sendable {
 
     package func version() async throws -> String { (try await ask("system/version") as SystemVersion).version }
 
-    /// What Syncthing has failed to bring here, the first thousand.
+    /// Returns the items that Syncthing has failed to fetch, at most a thousand.
     package func errors(in folder: String) async throws -> [FolderErrors.Item] {
         (try await ask("folder/errors", ["folder": folder, "page": "1", "perpage": "1000"]) as FolderErrors).items
     }
@@ -61,14 +62,14 @@ package struct SyncthingClient: Sendable {
 
     package func ignores(of folder: String) async throws -> Ignores { try await ask("db/ignores", ["folder": folder]) }
 
-    /// What the indices say of an item; nil where none names it.
+    /// Returns the indices' entries for an item; nil if no index contains it.
     package func file(_ name: String, in folder: String) async throws -> FileAnswer? {
         do {
             return try await answer("db/file", ["folder": folder, "file": name]) as FileAnswer
         } catch let error as Missing where error.text.contains("No such object") {
             return nil
         } catch is Missing {
-            // The folder is paused, or gone.
+            // The folder is paused, or has gone.
             throw unexpected("db/file (404)", nil)
         }
     }
@@ -77,10 +78,10 @@ package struct SyncthingClient: Sendable {
         try await ask("db/completion", ["folder": folder, "device": device])
     }
 
-    /// The names that this device lacks, or has in an older version.
+    /// Returns the names that this device lacks, or has in an older version.
     package func need(in folder: String) async throws -> NeedPage { try await pages("db/need", ["folder": folder]) }
 
-    /// The names that another device lacks, as far as is known of it.
+    /// Returns the names that another device lacks, as far as known.
     package func need(of device: String, in folder: String) async throws -> NeedPage {
         try await pages("db/remoteneed", ["folder": folder, "device": device])
     }
@@ -88,11 +89,11 @@ package struct SyncthingClient: Sendable {
     /// Waits for events.
     ///
     /// - Parameters:
-    ///   - types: which ones; Syncthing numbers the events of each choice apart.
-    ///   - last: the greatest number seen.
-    ///   - wait: how long Syncthing waits where there is none, in whole seconds.
-    ///   - limit: the newest that many; nil for all that it remembers.
-    /// - Returns: in their order; none where the time has passed.
+    ///   - types: the types of events; Syncthing numbers the events of each selection separately.
+    ///   - last: the greatest number seen so far.
+    ///   - wait: how long Syncthing waits if there is no event, in whole seconds.
+    ///   - limit: the number of newest events; nil for all that Syncthing remembers.
+    /// - Returns: the events in order; none if the time has passed.
     /// - Throws: `SyncthingError`, `CancellationError`.
     package func events(_ types: [String], after last: Int, wait: Duration, limit: Int? = nil) async throws -> [SyncthingEvent] {
         var query = ["events": types.joined(separator: ","), "since": String(last), "timeout": String(wait.components.seconds)]
@@ -121,7 +122,7 @@ package struct SyncthingClient: Sendable {
         }
     }
 
-    /// Syncthing's 404, which often says something.
+    /// Syncthing's status 404, often with a text.
     private struct Missing: Error { var text: String }
 
     private func ask<Answer: Decodable & Sendable>(_ path: String, _ query: [String: String] = [:], wait: Duration = .zero) async throws -> Answer {
@@ -140,11 +141,11 @@ package struct SyncthingClient: Sendable {
         case 200: break
         case 401, 403:
             throw SyncthingError(
-                .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it anew from its settings (Actions, Settings, General).")
+                .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it again from its settings (Actions, Settings, General).")
         case 301, 302, 307, 308:
             throw SyncthingError(
                 .invalidAddress,
-                "Syncthing at \(endpoint) wants to be asked elsewhere; give the address that it has, with https if it says so, and its certificate.")
+                "Syncthing at \(endpoint) redirects to another address; give that address, with https if it uses https, and its certificate.")
         case 404: throw Missing(text: String(decoding: bytes.prefix(200), as: UTF8.self))
         default: throw unexpected("\(path) (\(status))", nil)
         }
@@ -157,21 +158,21 @@ package struct SyncthingClient: Sendable {
 
     private func unexpected(_ path: String, _ cause: (any Error)?) -> SyncthingError {
         SyncthingError(
-            .unexpectedAnswer, "What answers at \(endpoint) for \(path) is not what Syncthing 1.19 or newer says; check the address.", cause: cause)
+            .unexpectedAnswer, "The answer at \(endpoint) for \(path) is not that of Syncthing 1.19 or newer; check the address.", cause: cause)
     }
 
     private var untrusted: SyncthingError {
         SyncthingError(
             .untrusted,
             endpoint.pin == nil
-                ? "No authority that this system trusts vouches for what answers at \(endpoint); name Syncthing's own certificate, its https-cert.pem."
-                : "What answers at \(endpoint) shows another certificate than the one that was named; if Syncthing has made itself a new one, name that."
+                ? "No authority that this system trusts has signed the certificate at \(endpoint); name Syncthing's own certificate, its https-cert.pem."
+                : "The server at \(endpoint) shows another certificate than the configured one; if Syncthing has made a new one, name that."
         )
     }
 
     private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
         var components = URLComponents(url: endpoint.address.appending(path: "rest/\(path)"), resolvingAgainstBaseURL: false)!
-        // Of what a query may hold, Go reads `+` as a space and `;` not at all.
+        // Go reads `+` in a query as a space, and rejects `;`.
         let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\0"..."\u{7F}")).union(CharacterSet(charactersIn: "-._~"))
         if !query.isEmpty {
             components.percentEncodedQuery = query.sorted { $0.key < $1.key }
@@ -190,7 +191,7 @@ package struct SyncthingClient: Sendable {
                 group.addTask {
                     try await Task.sleep(for: timeout)
                     throw SyncthingError(
-                        .timedOut, "Syncthing at \(endpoint) has not answered within \(timeout); see whether it hangs, or give it more time.")
+                        .timedOut, "Syncthing at \(endpoint) has not answered within \(timeout); check whether it hangs, or give it more time.")
                 }
                 defer { group.cancelAll() }
                 return try await group.next()!
@@ -202,7 +203,7 @@ package struct SyncthingClient: Sendable {
             if error is CertificatePin.OtherCertificate { throw untrusted }
             if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted }
             throw SyncthingError(
-                .notReachable, "Syncthing does not answer at \(endpoint); see that it runs, and that its web interface has this address.",
+                .notReachable, "Syncthing does not answer at \(endpoint); check that it runs, and that its web interface has this address.",
                 cause: error)
         }
     }

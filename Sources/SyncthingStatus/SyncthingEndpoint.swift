@@ -3,41 +3,43 @@ internal import NIOSSL
 public import SystemPackage
 public import UbiquityContainers
 
-/// Where a Syncthing answers, and the key that it asks for.
+/// The address of a Syncthing and its API key.
 ///
 /// ```swift
 /// let endpoint = try SyncthingEndpoint("https://127.0.0.1:8384", key: key, certificate: "/home/alice/.config/syncthing/https-cert.pem")
 /// ```
 public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
-    /// Such as `http://127.0.0.1:8384`.
+    /// The address, such as `http://127.0.0.1:8384`.
     public let address: URL
-    /// Syncthing's API key; it appears in no message.
+    /// Syncthing's API key; no message contains it.
     let key: String
-    /// The one certificate that is trusted; nil trusts what the system trusts.
+    /// The only trusted certificate; nil trusts the system's certificates.
     let pin: CertificatePin?
 
-    /// Takes an address and a key.
+    /// Makes an endpoint from an address and a key.
     ///
     /// - Parameters:
-    ///   - address: that of Syncthing's web interface, on this device: what it says of paths is compared with paths here.
-    ///   - key: the API key that the interface's settings show.
-    ///   - certificate: of an address with `https`, the file with the certificate that Syncthing has made for itself, `https-cert.pem` beside its
-    ///     `config.xml`: exactly this one is trusted, under whatever host name. Nil trusts the authorities that the system trusts.
+    ///   - address: the address of Syncthing's web interface on this device; its paths are compared with paths on this
+    ///     device.
+    ///   - key: the API key from the interface's settings.
+    ///   - certificate: for an `https` address, the file with Syncthing's own certificate, `https-cert.pem` beside its
+    ///     `config.xml`: only this certificate is trusted, under any host name. Nil trusts the system's authorities.
     /// - Throws: `SyncthingError` with `invalidAddress`, `wrongKey` or `unusableCertificate`.
     public init(_ address: String, key: String, certificate: FilePath? = nil) throws(SyncthingError) {
         guard let url = URL(string: address), let scheme = url.scheme, ["http", "https"].contains(scheme), url.host() != nil, url.user() == nil
         else {
-            throw SyncthingError(.invalidAddress, "\(address.debugDescription) is no address of Syncthing's; give one like http://127.0.0.1:8384.")
+            throw SyncthingError(.invalidAddress, "\(address.debugDescription) is not an address of Syncthing; give one like http://127.0.0.1:8384.")
         }
         guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw SyncthingError(.wrongKey, "The API key for \(address) is empty or holds spaces; copy it from Syncthing's settings.")
+            throw SyncthingError(.wrongKey, "The API key for \(address) is empty or contains spaces; copy it from Syncthing's settings.")
         }
         self.address = url
         self.key = key
         if let certificate {
             guard scheme == "https" else {
                 throw SyncthingError(
-                    .invalidAddress, "\(address) shows no certificate, yet \(certificate) is named for it; let it begin with https, or name none.")
+                    .invalidAddress,
+                    "\(address) uses no certificate, but \(certificate) is named for it; use an https address, or name no certificate.")
             }
             pin = CertificatePin(certificate: try Self.certificate(in: certificate))
         } else {
@@ -45,13 +47,14 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The Syncthing that a device home's `config.json` names; nil where it names none.
+    /// Makes the endpoint that a device home's `config.json` configures; nil if it configures none.
     ///
     /// - Parameter home: a device home.
-    /// - Throws: `ContainerError` where the file cannot be read or understood; `SyncthingError` where what it says cannot be used.
+    /// - Throws: `ContainerError` when the file cannot be read or understood; `SyncthingError` when its values are
+    ///   unusable.
     public init?(configuredIn home: DeviceHome) throws {
         guard let configuration = try home.syncthing else { return nil }
-        // A relative path is one beside the file that names it.
+        // A relative path starts at the directory of the configuration file.
         let certificate = configuration.certificate.map { home.path.pushing(FilePath(NSString(string: $0).expandingTildeInPath)) }
         do {
             try self.init(configuration.address, key: configuration.key, certificate: certificate)
@@ -66,17 +69,18 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
             found = try NIOSSLCertificate.fromPEMBytes(LinuxFileLayer().read(file, limit: 1 << 20))
         } catch {
             throw SyncthingError(
-                .unusableCertificate, "\(file) cannot be read as a certificate; name Syncthing's https-cert.pem, and see that you may read it.",
+                .unusableCertificate, "\(file) cannot be read as a certificate; name Syncthing's https-cert.pem, and check that you may read it.",
                 cause: error)
         }
-        // It would not be clear which one is meant.
+        // With several certificates the choice would be unclear.
         guard found.count == 1 else {
             throw SyncthingError(
-                .unusableCertificate, "\(file) holds \(found.count) certificates; name a file with Syncthing's own alone, its https-cert.pem.")
+                .unusableCertificate, "\(file) holds \(found.count) certificates; name a file that contains only Syncthing's own, its https-cert.pem."
+            )
         }
         return found[0]
     }
 
-    /// The address alone.
+    /// The address without the key.
     public var description: String { address.absoluteString }
 }

@@ -1,13 +1,13 @@
-/// Why Syncthing cannot tell how items stand.
+/// The reason why Syncthing cannot report statuses.
 ///
-/// The message names the address and says what to do; it never holds the key.
+/// The message names the address and the remedy; it never contains the key.
 public struct SyncthingError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure, for programs.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's stable name.
         public let description: String
 
-        /// The address is none that can be asked.
+        /// The address is unusable.
         public static let invalidAddress = Code(description: "invalidAddress")
         /// Nothing answers at the address.
         public static let notReachable = Code(description: "notReachable")
@@ -15,21 +15,21 @@ public struct SyncthingError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(description: "timedOut")
         /// Syncthing does not accept the key.
         public static let wrongKey = Code(description: "wrongKey")
-        /// The file that is to hold Syncthing's certificate does not.
+        /// The configured file does not contain Syncthing's certificate.
         public static let unusableCertificate = Code(description: "unusableCertificate")
-        /// What answers shows another certificate than the one that is trusted.
+        /// The server shows another certificate than the trusted one.
         public static let untrusted = Code(description: "untrusted")
-        /// No folder of Syncthing's holds the container.
+        /// No Syncthing folder contains the container.
         public static let folderNotShared = Code(description: "folderNotShared")
-        /// The answer is none of Syncthing's.
+        /// The answer is not from Syncthing.
         public static let unexpectedAnswer = Code(description: "unexpectedAnswer")
     }
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, at which address, and what to do.
+    /// The failure, its address, and the remedy.
     public let message: String
-    /// The error beneath.
+    /// The underlying error.
     public let cause: (any Error)?
 
     package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
@@ -38,10 +38,10 @@ public struct SyncthingError: Error, Sendable, CustomStringConvertible {
         self.cause = cause
     }
 
-    /// Whether it may pass by itself, such as while Syncthing restarts.
+    /// Whether the error may be temporary, for example while Syncthing restarts.
     package var isPassing: Bool { [.notReachable, .timedOut, .unexpectedAnswer].contains(code) }
 
-    /// The message, with the cause behind it.
+    /// The message, followed by the cause.
     public var description: String {
         guard let cause else { return message }
         return "\(message) (\(cause))"

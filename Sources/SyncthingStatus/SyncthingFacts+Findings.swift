@@ -2,7 +2,7 @@ internal import SystemPackage
 package import UbiquityContainers
 
 extension SyncthingFacts {
-    /// What keeps items from reaching other devices, or from coming here.
+    /// The problems that keep items from leaving or reaching this device.
     package var findings: [Finding] {
         var found: [Finding] = []
         if let failure {
@@ -14,13 +14,13 @@ extension SyncthingFacts {
         for container in unshared {
             found.append(
                 Finding(
-                    .fault, .syncthing, container, "lies in no folder of the Syncthing at \(address), and reaches no other device by it",
+                    .fault, .syncthing, container, "is in no folder of the Syncthing at \(address), so it reaches no other device through it",
                     "add the containers root there as a folder, and share it with the other devices"))
         }
         return found + folders.flatMap(\.findings)
     }
 
-    /// `v1.19.2-rc.1` as numbers.
+    /// Parses `v1.19.2-rc.1` into numbers.
     private static func numbers(_ version: String) -> [Int]? {
         let numbers = version.drop { $0 == "v" }.split(separator: ".").prefix(2).map { Int($0) }
         return numbers.contains(nil) || numbers.isEmpty ? nil : numbers.compactMap { $0 }
@@ -28,7 +28,7 @@ extension SyncthingFacts {
 }
 
 extension SyncthingFacts.Folder {
-    /// What is wrong with the folder.
+    /// The problems of the folder.
     package var findings: [Finding] {
         var found: [Finding] = []
         func report(_ severity: Finding.Severity, _ what: String, _ remedy: String, at path: FilePath? = nil) {
@@ -38,20 +38,20 @@ extension SyncthingFacts.Folder {
         switch type {
         case "sendreceive": break
         case "sendonly":
-            report(.fault, "folder \(id) is “send only”: nothing that other devices make comes here", "make it “send & receive” in Syncthing")
+            report(.fault, "folder \(id) is “send only”: no changes of other devices arrive here", "make it “send & receive” in Syncthing")
         case "receiveonly":
             report(.fault, "folder \(id) is “receive only”: nothing leaves this device", "make it “send & receive” in Syncthing")
         case "receiveencrypted":
             report(
-                .fault, "folder \(id) is “receive encrypted”: what is in it cannot be read here, and no container can lie in it",
+                .fault, "folder \(id) is “receive encrypted”: its contents cannot be read here, and it cannot contain a container",
                 "choose another root with: ubcontrol sign-in ACCOUNT --containers DIR")
-        default: report(.warning, "folder \(id) is of a type that is not known here, \(type)", "make it “send & receive” in Syncthing")
+        default: report(.warning, "folder \(id) has an unknown type, \(type)", "make it “send & receive” in Syncthing")
         }
-        if !error.isEmpty { report(.fault, "folder \(id) has stopped: \(error)", "mend that, and look into Syncthing's log") }
+        if !error.isEmpty { report(.fault, "folder \(id) has stopped: \(error)", "correct that, and read Syncthing's log") }
         for failure in failures {
             let item = path.pushing(FilePath(failure.path))
             guard containers.contains(where: { item.starts(with: PathFacts.real($0) ?? $0) }) else { continue }
-            report(.fault, "Syncthing cannot bring this item here: \(failure.error)", "mend that; Syncthing tries again by itself", at: item)
+            report(.fault, "Syncthing cannot bring this item here: \(failure.error)", "correct that; Syncthing tries again by itself", at: item)
         }
         if let maxConflicts, maxConflicts == 0 {
             report(
@@ -60,7 +60,7 @@ extension SyncthingFacts.Folder {
         }
         if !isWatched {
             report(
-                .warning, "folder \(id) is not watched for changes: they leave this device at the next scan only",
+                .warning, "folder \(id) is not watched for changes: they leave this device only at the next scan",
                 "turn on “Watch for Changes” in Syncthing")
         }
         if devices.isEmpty {
@@ -78,7 +78,7 @@ extension SyncthingFacts.Folder {
             }
         }
         for item in hidden {
-            // What stores and attachment rest on.
+            // The entries that stores and attachment need.
             let names = item.components.map(\.string)
             let isVital = containers.contains { container in
                 let container = PathFacts.real(container) ?? container
@@ -87,8 +87,8 @@ extension SyncthingFacts.Folder {
                 return item.starts(with: container) && below.first.map { vital.contains($0) } ?? true
             }
             report(
-                isVital ? .fault : .warning, "Syncthing's patterns leave it out, and it stays on this device",
-                "take the pattern out of the folder's .stignore, or keep the item in a folder named .nosync", at: item)
+                isVital ? .fault : .warning, "Syncthing's patterns exclude it, so it stays on this device",
+                "remove the pattern from the folder's .stignore, or keep the item in a folder named .nosync", at: item)
         }
         return found
     }

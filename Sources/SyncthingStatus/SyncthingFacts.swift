@@ -1,7 +1,7 @@
 package import SystemPackage
 internal import UbiquityContainers
 
-/// What this device's Syncthing says of the folders in which containers lie.
+/// The state of the folders with containers, according to this device's Syncthing.
 package struct SyncthingFacts: Sendable {
     /// A folder, with the containers in it.
     package struct Folder: Sendable {
@@ -14,11 +14,11 @@ package struct SyncthingFacts: Sendable {
         package var containers: [FilePath]
         /// The other devices that share it.
         package var devices: [Device]
-        /// Why Syncthing has stopped tending it; empty where it has not.
+        /// The reason why Syncthing has stopped the folder; empty if it has not.
         package var error = ""
-        /// What it could not bring here.
+        /// The items that it could not fetch.
         package var failures: [FolderErrors.Item] = []
-        /// What of the containers its patterns leave out, each tree by its topmost.
+        /// The items of the containers that its patterns exclude; for a whole tree only the topmost directory.
         package var hidden: [FilePath] = []
 
         package init(
@@ -50,22 +50,22 @@ package struct SyncthingFacts: Sendable {
     }
 
     package var address: String
-    /// Such as `v1.19.2`.
+    /// The version, such as `v1.19.2`.
     package var version = ""
     package var folders: [Folder] = []
-    /// The containers that no folder holds.
+    /// The containers that are in no folder.
     package var unshared: [FilePath] = []
-    /// Why Syncthing cannot be asked further.
+    /// The error that ended the questions.
     package var failure: SyncthingError?
 
     package init(address: String) { self.address = address }
 
-    /// Asks.
+    /// Asks Syncthing.
     ///
     /// - Parameters:
     ///   - client: the Syncthing of this device.
-    ///   - containers: the containers' directories, or where they are to be.
-    /// - Throws: `CancellationError`. What Syncthing cannot be asked is ``failure``.
+    ///   - containers: the containers' directories, which need not exist yet.
+    /// - Throws: `CancellationError`. Errors of Syncthing are in ``failure``.
     package init(asking client: SyncthingClient, about containers: [FilePath]) async throws {
         self.init(address: client.endpoint.description)
         do {
@@ -89,12 +89,12 @@ package struct SyncthingFacts: Sendable {
                         id: shared.id, path: shared.path, type: configuration.type, isPaused: shared.isPaused,
                         maxConflicts: configuration.maxConflicts, isWatched: configuration.isWatched, containers: [container],
                         devices: shared.others.map { id in
-                            // The beginning of an identifier is how Syncthing shows it.
+                            // Syncthing shows the first characters of an identifier.
                             let name = names[id].map(\.name).flatMap { $0.isEmpty ? nil : $0 } ?? String(id.prefix(7))
                             return Device(name: name, isPaused: names[id]?.isPaused ?? false, isConnected: connected.contains(id))
                         }))
             }
-            // Of a folder that is paused nothing more is told.
+            // Syncthing reports nothing more about a paused folder.
             for index in folders.indices where !folders[index].isPaused { try await folders[index].ask(client) }
         } catch let error as SyncthingError {
             failure = error
@@ -111,7 +111,8 @@ extension SyncthingFacts.Folder {
         for container in containers { hidden += leftOut(of: container, by: patterns) }
     }
 
-    /// What the patterns leave out of a container, but for what is meant to stay on this device or is the synchroniser's own.
+    /// Returns the items of a container that the patterns exclude, without items that stay on this device anyway or
+    /// belong to the synchroniser.
     package func leftOut(of container: FilePath, by patterns: IgnorePatterns) -> [FilePath] {
         let shared = SharedFolder(id: id, path: path, isPaused: isPaused, others: [])
         if let name = shared.name(of: container), patterns.ignores(name) { return [container] }

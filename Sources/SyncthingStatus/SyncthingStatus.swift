@@ -2,7 +2,7 @@ internal import Foundation
 public import SystemPackage
 public import UbiquityContainers
 
-/// Tells how a container's items stand by asking the Syncthing that keeps the folder in which it lies.
+/// A source of a container's statuses that asks the Syncthing that synchronises the container.
 ///
 /// ```swift
 /// let endpoint = try SyncthingEndpoint("http://127.0.0.1:8384", key: key)
@@ -12,42 +12,46 @@ public import UbiquityContainers
 ///
 /// The first of these rules that applies decides:
 ///
-/// 1. In or below a `*.nosync`: `excluded`. Conflict copies lie beside the item: `conflicted`.
+/// 1. In or below a `*.nosync`: `excluded`. Conflict copies exist beside the item: `conflicted`.
 /// 2. Syncthing does not answer, or the folder is paused or in error: `unknown`.
-/// 3. Syncthing's patterns leave the item out: `excluded`.
-/// 4. No device's index names it: `waitingToUpload` if it is on disk, else `unknown`, for there is no such item.
-/// 5. This device's version is not the newest: `downloading` if Syncthing is at it, else `downloaded` if it is on disk, else `notDownloaded`.
-///    The newest version may be a removal: then `downloaded` means that it is about to go.
-/// 6. It has changed on disk since Syncthing last looked: `waitingToUpload`.
-/// 7. Another device made this version, or a device is known to have it whole, now or when it was last connected: `current`.
-/// 8. This device alone has it: `uploading` while another device is connected, else `waitingToUpload`.
+/// 3. Syncthing's patterns exclude the item: `excluded`.
+/// 4. No device's index contains it: `waitingToUpload` if it is on disk, otherwise `unknown`, because there is no such
+///    item.
+/// 5. This device's version is not the newest: `downloading` while Syncthing fetches it, otherwise `downloaded` if the
+///    item is on disk, otherwise `notDownloaded`. The newest version may be a removal: then `downloaded` means that the
+///    item will be removed soon.
+/// 6. It has changed on disk since Syncthing's last scan: `waitingToUpload`.
+/// 7. Another device made this version, or a device is known to have it completely, now or at its last connection:
+///    `current`.
+/// 8. Only this device has it: `uploading` while another device is connected, otherwise `waitingToUpload`.
 ///
-/// A directory that is itself current is as current as what Syncthing knows of below it: `downloading` or `downloaded` where something is
-/// lacking here, `uploading` or `waitingToUpload` where every other device lacks something.
+/// The status of a current directory also depends on the items below it, as far as Syncthing knows them: `downloading`
+/// or `downloaded` if this device lacks an item, `uploading` or `waitingToUpload` if every other device lacks an item.
 public struct SyncthingStatus: ItemStatusSource {
     let container: FilePath
     let client: SyncthingClient
     private let files: any FileLayer
     private let conflicts: LocalItemStatus
 
-    /// Tells of a container's items; nothing is asked yet.
+    /// Makes a source for a container without asking anything yet.
     ///
     /// - Parameters:
     ///   - container: a container on this device.
     ///   - endpoint: the Syncthing of this device.
-    ///   - timeout: how long an answer may take before the status is unknown.
+    ///   - timeout: the time after which a missing answer makes the status unknown.
     public init(_ container: UbiquityContainer, endpoint: SyncthingEndpoint, timeout: Duration = .seconds(10)) {
         self.init(container.path, endpoint: endpoint, timeout: timeout)
     }
 
-    /// Tells of a container's items by the Syncthing that the device home's `config.json` names; nil where it names none.
+    /// Makes a source with the Syncthing that the device home's `config.json` configures; nil if it configures none.
     ///
     /// ```swift
     /// let source: any ItemStatusSource = try SyncthingStatus(configuredFor: container) ?? LocalItemStatus(container)
     /// ```
     ///
     /// - Parameter container: a container on this device.
-    /// - Throws: `ContainerError` where the file cannot be read or understood; `SyncthingError` where what it says cannot be used.
+    /// - Throws: `ContainerError` when the file cannot be read or understood; `SyncthingError` when its values are
+    ///   unusable.
     public init?(configuredFor container: UbiquityContainer) throws {
         guard let endpoint = try SyncthingEndpoint(configuredIn: container.home) else { return nil }
         self.init(container, endpoint: endpoint)
@@ -60,24 +64,25 @@ public struct SyncthingStatus: ItemStatusSource {
         conflicts = LocalItemStatus(self.container, files: files)
     }
 
-    /// Checks that Syncthing answers, accepts the key, and keeps a folder that holds the container.
+    /// Checks that Syncthing answers, accepts the key, and has a folder with the container.
     ///
-    /// - Throws: `SyncthingError`, which says what to do; `CancellationError`.
+    /// - Throws: `SyncthingError`, which names the remedy; `CancellationError`.
     public func check() async throws { _ = try await folder() }
 
-    /// Tells how an item stands, by the rules above.
+    /// Returns the status of an item, by the rules above.
     ///
-    /// - Parameter item: an absolute path in the container; nothing need be there.
+    /// - Parameter item: an absolute path in the container; the item need not exist.
     /// - Returns: its status; `unknown` while Syncthing does not answer.
-    /// - Throws: `ContainerError` with `notInContainer`; `SyncthingError` with `wrongKey` or `folderNotShared`; `CancellationError`.
+    /// - Throws: `ContainerError` with `notInContainer`; `SyncthingError` with `wrongKey` or `folderNotShared`;
+    ///   `CancellationError`.
     public func status(of item: FilePath) async throws -> ItemStatus {
         try await statuses(of: [item])[item]!
     }
 
-    /// Tells how several items stand, as of one moment.
+    /// Returns the statuses of several items at one moment.
     ///
     /// - Parameter items: absolute paths in the container.
-    /// - Returns: a status for each.
+    /// - Returns: a status for each item.
     /// - Throws: as `status(of:)` does.
     public func statuses(of items: [FilePath]) async throws -> [FilePath: ItemStatus] {
         var statuses: [FilePath: ItemStatus] = [:]
@@ -94,10 +99,10 @@ public struct SyncthingStatus: ItemStatusSource {
         return statuses
     }
 
-    /// Tells when to ask again, as Syncthing's events tell; nothing is asked again and again.
+    /// Tells when to ask again, based on Syncthing's events, without polling.
     ///
-    /// While Syncthing does not answer it is tried again, after one second at first and after thirty at most. When it goes, and when it is
-    /// back, the whole container is told of.
+    /// While Syncthing does not answer, the source tries again, at first after one second, later after at most thirty.
+    /// When Syncthing disappears or returns, the source reports the whole container.
     ///
     /// - Returns: the changes; the sequence ends with its reader's task.
     public func changes() -> AsyncStream<ItemStatusChange> { changes(clock: ContinuousClock()) }
@@ -107,14 +112,14 @@ public struct SyncthingStatus: ItemStatusSource {
         return AsyncStream { await feed.next() }
     }
 
-    /// The folder that holds the container.
+    /// Returns the folder that contains the container.
     func folder() async throws -> SharedFolder {
         let status = try await client.systemStatus()
         let folders = try await client.folders()
         guard let folder = SharedFolder(of: container, among: folders, status: status) else {
             throw SyncthingError(
                 .folderNotShared,
-                "No folder of the Syncthing at \(client.endpoint) holds \(container); add the containers root there as a folder, and share it with your other devices."
+                "No folder of the Syncthing at \(client.endpoint) contains \(container); add the containers root there as a folder, and share it with your other devices."
             )
         }
         return folder

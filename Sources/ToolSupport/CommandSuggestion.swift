@@ -1,18 +1,18 @@
 package import ArgumentParser
 internal import Foundation
 
-/// The command that somebody may have meant who typed a word that is none.
+/// The command that a user may have meant with a mistyped word.
 package struct CommandSuggestion: Equatable {
-    /// The commands, with the words that lead to each, such as `ubcontrol store list`.
+    /// The commands with all their words, such as `ubcontrol store list`.
     package let commands: [String]
 
     /// The question for people.
     package var text: String { "Did you mean \(commands.map { "`\($0)`" }.joined(separator: " or "))?" }
 
-    /// Looks for it; nil where each word in a command's place is one, or none is near enough.
+    /// Finds a suggestion; nil if every word in a command's place is a command, or no command is close enough.
     ///
     /// - Parameters:
-    ///   - arguments: the words behind the tool's name.
+    ///   - arguments: the words after the tool's name.
     ///   - tool: the tool.
     package init?(for arguments: [String], of tool: any ParsableCommand.Type) {
         var node = tool
@@ -27,7 +27,7 @@ package struct CommandSuggestion: Equatable {
             node = next
             path.append(Self.name(of: next))
         }
-        // Paths and what is there are no commands.
+        // Paths and existing files are not commands.
         guard let word, !word.contains("/"), !word.contains("."), !FileManager.default.fileExists(atPath: word) else { return nil }
         var found = node.configuration.subcommands.map(Self.name).filter { Self.isNear(word, $0) }.map { (path + [$0]).joined(separator: " ") }
         if found.isEmpty {
@@ -37,7 +37,7 @@ package struct CommandSuggestion: Equatable {
         commands = found
     }
 
-    /// Every command, with the words that lead there.
+    /// Returns every command with all its words.
     private static func commands(below tool: any ParsableCommand.Type, behind words: [String]) -> [[String]] {
         tool.configuration.subcommands.flatMap { command in
             let path = words + [name(of: command)]
@@ -49,14 +49,16 @@ package struct CommandSuggestion: Equatable {
 
     private static func names(of command: any ParsableCommand.Type) -> [String] { [name(of: command)] + command.configuration.aliases }
 
-    /// Whether one word may be the other, mistyped: a third of it at most is other, and it is no quite other word of few letters.
+    /// Returns whether one word may be the other, mistyped: at most a third of it differs, and short words are not
+    /// entirely different.
     static func isNear(_ typed: String, _ name: String) -> Bool {
         let (typed, name) = (Array(typed.lowercased()), Array(name))
         let distance = distance(typed, name)
         return distance > 0 ? distance <= max(1, name.count / 3) && distance < typed.count : true
     }
 
-    /// How many letters are to be put in, taken out, replaced or swapped with their neighbour (Damerau and Levenshtein, optimal string alignment).
+    /// Returns the number of letters to insert, delete, replace or swap with their neighbour (Damerau and Levenshtein,
+    /// optimal string alignment).
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var table = [[Int]](repeating: [Int](repeating: 0, count: right.count + 1), count: left.count + 1)
         for row in 0...left.count { table[row][0] = row }

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// How far a command has come: a bar, a count, or how long it has been at it, on standard error where that is a terminal.
+/// The progress of a command: a bar, a count, or the elapsed time, on standard error if that is a terminal.
 package final class TerminalProgress: Sendable {
     private struct State {
         var shown = ""
@@ -13,24 +13,25 @@ package final class TerminalProgress: Sendable {
     private let isShown: Bool
     private let state = Mutex(State())
 
-    /// How often it is drawn at most.
+    /// The shortest time between two drawings.
     private static let pause = Duration.milliseconds(100)
 
     private init(besideOutput: Bool) { isShown = isatty(STDERR_FILENO) == 1 && !(besideOutput && isatty(STDOUT_FILENO) == 1) }
 
-    /// Runs a body that shows how far it has come, and wipes that off at its end.
+    /// Runs a body that shows its progress, and erases the progress at its end.
     ///
     /// - Parameters:
-    ///   - besideOutput: whether the body writes to standard output meanwhile: on a terminal nothing is shown then, for it would stand between the lines.
-    ///   - body: shows it.
-    /// - Returns: what the body returns.
+    ///   - besideOutput: whether the body writes to standard output meanwhile: on a terminal nothing is shown then,
+    ///     because progress would mix with the lines.
+    ///   - body: shows its progress.
+    /// - Returns: the result of the body.
     package static func showing<Result>(besideOutput: Bool = false, _ body: (TerminalProgress) throws -> Result) rethrows -> Result {
         let progress = TerminalProgress(besideOutput: besideOutput)
         defer { progress.end() }
         return try body(progress)
     }
 
-    /// Runs a body that waits, and that shows how far it has come.
+    /// Runs an async body that shows its progress.
     nonisolated(nonsending) package static func awaiting<Result>(
         _ body: nonisolated(nonsending) (TerminalProgress) async throws -> Result
     ) async rethrows -> Result {
@@ -39,12 +40,12 @@ package final class TerminalProgress: Sendable {
         return try await body(progress)
     }
 
-    /// Runs a body that cannot say how far it has come: what it does is shown, and each second how long it has been at it.
+    /// Runs a body without measurable progress, and shows its activity and, each second, the elapsed time.
     ///
     /// - Parameters:
-    ///   - what: what it does, such as “checking the store”.
-    ///   - body: does it.
-    /// - Returns: what the body returns.
+    ///   - what: the activity, such as “checking the store”.
+    ///   - body: the work.
+    /// - Returns: the result of the body.
     package static func showing<Result>(_ what: String, _ body: () throws -> Result) rethrows -> Result {
         let progress = TerminalProgress(besideOutput: false)
         let clock = progress.count(seconds: what)
@@ -55,7 +56,7 @@ package final class TerminalProgress: Sendable {
         return try body()
     }
 
-    /// Runs a body that waits, and that cannot say how far it has come.
+    /// Runs an async body without measurable progress, and shows its activity and the elapsed time.
     nonisolated(nonsending) package static func awaiting<Result>(
         _ what: String, _ body: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
@@ -71,10 +72,10 @@ package final class TerminalProgress: Sendable {
     /// Shows a part of the whole, from 0 to 1.
     package func show(part: Double) { show { ProgressBar.text(part: part) } }
 
-    /// Shows how many have been done of nobody knows how many.
+    /// Shows how many are done, if the total is unknown.
     package func show(_ count: Int, _ thing: String) { show { counted(count, thing) } }
 
-    /// Shows how many have been done of how many.
+    /// Shows how many of a total are done.
     package func show(_ count: Int, of total: Int, _ thing: String) {
         show { total > 0 ? "\(ProgressBar.text(part: Double(count) / Double(total)))  \(count) of \(counted(total, thing))" : counted(count, thing) }
     }
@@ -89,10 +90,10 @@ package final class TerminalProgress: Sendable {
         return timer
     }
 
-    /// Wipes it off; nothing is shown any more.
+    /// Erases the progress; nothing is shown any more.
     private func end() {
         state.withLock { state in
-            // To the line's beginning, and the rest of it away (ECMA-48, CSI 0 K).
+            // Go to the start of the line, and erase the rest of it (ECMA-48, CSI 0 K).
             if !state.shown.isEmpty { writeError("\r\u{1B}[K") }
             state = State(isEnded: true)
         }
@@ -110,13 +111,13 @@ package final class TerminalProgress: Sendable {
     }
 }
 
-/// A bar of a fixed width, with per cent.
+/// A bar of a fixed width, with a percentage.
 enum ProgressBar {
     private static let width = 30
 
-    /// Draws it.
+    /// Returns the bar as text.
     ///
-    /// - Parameter part: from 0 to 1; what lies outside counts as the end that is nearer.
+    /// - Parameter part: from 0 to 1; other values count as the nearer end.
     /// - Returns: such as `[###......] 30 %`.
     static func text(part: Double) -> String {
         let part = part.isFinite ? min(max(part, 0), 1) : 0

@@ -1,22 +1,32 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// An object as JSON on one line.
-package func jsonLine(_ object: some Encodable) throws -> String {
+/// Returns an object as JSON, in the form of every tool: keys sorted, times in ISO 8601.
+///
+/// - Parameters:
+///   - object: the object.
+///   - isIndented: whether the JSON has a line for each value; otherwise it is one line.
+/// - Returns: the JSON, without a line end.
+/// - Throws: what encoding the object throws.
+package func jsonText(_ object: some Encodable, isIndented: Bool) throws -> String {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if isIndented { encoder.outputFormatting.insert(.prettyPrinted) }
     return String(decoding: try encoder.encode(object), as: UTF8.self)
 }
 
-/// Prints an object on a line of its own.
+/// Returns an object as JSON on one line.
+package func jsonLine(_ object: some Encodable) throws -> String { try jsonText(object, isIndented: false) }
+
+/// Prints an object as JSON on one line.
 package func printJSON(_ object: some Encodable) throws { print(try jsonLine(object)) }
 
-/// Has what was printed go out at once: a reader of a pipe gets each line as it comes.
+/// Writes the printed text at once, so that a reader of a pipe gets each line immediately.
 ///
-/// A program that speaks with Syncthing is not ended by SIGPIPE: SwiftNIO has it ignored in the whole process.
+/// SIGPIPE does not end a program that uses Syncthing: SwiftNIO ignores the signal in the whole process.
 ///
-/// - Throws: `ExitCode` 0 where nobody reads any more, so that there is nothing left to do.
+/// - Throws: `ExitCode` 0 when the output has no reader any more, so that nothing is left to do.
 package func flushOutput() throws {
     if fflush(nil) != 0, errno == EPIPE { throw ExitCode.success }
 }
@@ -27,21 +37,32 @@ package func writeError(_ text: String) { FileHandle.standardError.write(Data(te
 /// Writes a line to standard error.
 package func printError(_ text: String) { writeError("\(text)\n") }
 
-/// A number with what is counted, such as “2 files”.
+/// Returns a number with its unit, such as “2 files”.
 package func counted(_ number: Int, _ thing: String) -> String { "\(number) \(thing)\(number == 1 ? "" : "s")" }
 
-extension String {
-    /// Text as a terminal can show it: control characters, which could do more than show, by their numbers.
-    package var printable: String {
-        unicodeScalars.map { $0.properties.generalCategory == .control ? "\\u{\(String($0.value, radix: 16))}" : String($0) }.joined()
+extension Unicode.Scalar {
+    /// Whether a terminal would not just show the scalar: a control character, or one that starts another line.
+    package var isTerminalControl: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 
-    /// Text of several lines, each of them ``printable``.
+    /// The number that replaces a control character.
+    package var escape: String { "\\u{\(String(value, radix: 16))}" }
+}
+
+extension String {
+    /// The text on one line, in a form that is safe on a terminal: numbers replace control characters.
+    package var printable: String { unicodeScalars.map { $0.isTerminalControl ? $0.escape : String($0) }.joined() }
+
+    /// The text of several lines, each in the form of ``printable``.
     package var printableLines: String {
         split(separator: "\n", omittingEmptySubsequences: false).map { String($0).printable }.joined(separator: "\n")
     }
 
-    /// A word as a shell reads it back: as it is where that is safe, else between quotation marks.
+    /// The word in a form that a shell reads back: unchanged if that is safe, otherwise in quotation marks.
     package var shellWord: String {
         let isSafe =
             !isEmpty

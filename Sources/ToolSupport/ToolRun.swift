@@ -2,14 +2,14 @@ package import ArgumentParser
 internal import Foundation
 
 extension AsyncParsableCommand {
-    /// Runs a tool's command line, tells what went wrong, and ends the process.
+    /// Runs a tool's command line, reports errors, and ends the process.
     ///
-    /// A command line that is not understood is answered with the usage of the command that it comes closest to, and with the command that may have been meant. What a command
-    /// refuses or fails at once it runs is told in one line that begins with `Error:`.
+    /// An invalid command line is answered with the usage of the nearest command, and with a suggestion. An error of a
+    /// running command is reported in one line that begins with `Error:`.
     ///
     /// - Parameters:
-    ///   - arguments: the words behind the tool's name.
-    ///   - status: how the tool ends with an error that has no status of its own; nil for 1.
+    ///   - arguments: the words after the tool's name.
+    ///   - status: the exit status for an error without its own status; nil for 1.
     package static func runTool(_ arguments: [String], status: @Sendable (any Error) -> ExitCode? = { _ in nil }) async {
         let parsed: any ParsableCommand
         do {
@@ -44,7 +44,7 @@ extension ParsableCommand {
     }
 
     fileprivate static func end(parsing error: any Error, _ arguments: [String]) -> Never {
-        // Help, versions and completions come as errors, too.
+        // Help, versions and completions are errors too.
         let code = exitCode(for: error)
         guard code != .success, let hint = CommandSuggestion(for: arguments, of: Self.self) else { exit(withError: error) }
         writeError("\(fullMessage(for: error))\n\(hint.text)\n")
@@ -57,13 +57,13 @@ extension ParsableCommand {
         case is CleanExit, is ExitCode: exit(withError: error)
         case let refusal as Refusal: code = refusal.status
         case is ValidationError: code = ToolExit.usage
-        // Help is a command of its own, which ends with what it says.
+        // Help is a separate command, whose result is its text.
         case _ where exitCode(for: error) == .success: exit(withError: error)
         default: code = status(error) ?? ToolExit.failure
         }
         let message = error is ValidationError ? self.message(for: error) : text(of: error)
         writeError("Error: \(message.printableLines)\n")
-        // A word that was taken for a container may have been meant as a command.
+        // A word that was parsed as a container may have been meant as a command.
         if code == ToolExit.usage, let hint = CommandSuggestion(for: arguments, of: Self.self) { writeError("\(hint.text)\n") }
         exit(withError: code)
     }

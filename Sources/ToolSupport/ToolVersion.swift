@@ -1,5 +1,5 @@
-/// The version that every tool of the package tells with `--version`.
+/// The version that every tool of the package prints for `--version`.
 package enum ToolVersion {
-    /// The present version.
+    /// The current version.
     package static let text = "0.1.0"
 }

@@ -1,6 +1,6 @@
 public import SystemPackage
 
-/// What went wrong with watching a tree, for which path, and what to do.
+/// An error of watching a tree, with its path and its remedy.
 public struct TreeWatchingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kinds of failure.
     public enum Code: Sendable, Hashable {
@@ -32,19 +32,19 @@ public struct TreeWatchingError: Error, Sendable, Equatable, CustomStringConvert
 
     /// The kind of failure.
     public let code: Code
-    /// What failed, for which path, and what to do.
+    /// The failure, its path, and the remedy.
     public let message: String
-    /// The system's error where there is one.
+    /// The system's error, if there is one.
     public let cause: Errno?
-    /// The path it concerns.
+    /// The path that the error concerns.
     public let path: FilePath?
 
-    /// An error from its parts.
+    /// Makes an error from its parts.
     /// - Parameters:
     ///   - code: The kind of failure.
-    ///   - message: What failed, for which path, and what to do.
-    ///   - cause: The system's error where there is one.
-    ///   - path: The path it concerns.
+    ///   - message: The failure, its path, and the remedy.
+    ///   - cause: The system's error, if there is one.
+    ///   - path: The path that the error concerns.
     public init(_ code: Code, _ message: String, cause: Errno? = nil, path: FilePath? = nil) {
         self.code = code
         self.message = message
@@ -57,7 +57,7 @@ public struct TreeWatchingError: Error, Sendable, Equatable, CustomStringConvert
 }
 
 extension TreeWatchingError {
-    /// The errors of opening a root, open(2) and inotify_add_watch(2).
+    /// Returns the error of opening a root, from open(2) and inotify_add_watch(2).
     static func root(_ path: FilePath, _ errno: Errno) -> TreeWatchingError {
         switch errno {
         case .noSuchFileOrDirectory:
@@ -71,7 +71,7 @@ extension TreeWatchingError {
         }
     }
 
-    /// The errors of inotify_add_watch(2) and getdents64(2) for a directory that is there.
+    /// Returns the error of inotify_add_watch(2) and getdents64(2) for an existing directory.
     static func subtree(_ path: FilePath, _ errno: Errno) -> TreeWatchingError {
         switch errno {
         case .permissionDenied, .notPermitted:
@@ -81,7 +81,7 @@ extension TreeWatchingError {
         case .noSpace:
             .init(
                 .watchLimit,
-                "cannot watch \(path) and what lies below it: the limit of inotify watches is reached; it is swept for changes instead; raise it: sysctl fs.inotify.max_user_watches=524288",
+                "cannot watch \(path) and everything below it: the limit of inotify watches is reached; the watcher sweeps it for changes instead; raise it: sysctl fs.inotify.max_user_watches=524288",
                 cause: errno, path: path)
         case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
             .init(
@@ -91,7 +91,7 @@ extension TreeWatchingError {
         }
     }
 
-    /// The errors of inotify_init1(2).
+    /// Returns the error of inotify_init1(2).
     static func instance(_ errno: Errno) -> TreeWatchingError {
         switch errno {
         case .tooManyOpenFiles:

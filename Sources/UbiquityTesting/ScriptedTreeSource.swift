@@ -4,7 +4,7 @@ internal import Synchronization
 public import SystemPackage
 public import TreeWatching
 
-/// A directory tree in memory that raises the events the kernel would raise: the scripted event source for tests.
+/// A directory tree in memory that raises the events of a kernel: the scripted event source for tests.
 ///
 /// ```swift
 /// let tree = ScriptedTreeSource(root: "/scripted")
@@ -15,8 +15,8 @@ public import TreeWatching
 /// tree.loseEvents { tree.write("bread.txt") }   // raises an overflow only
 /// ```
 ///
-/// Paths are relative to the root, or absolute for what lies outside it. Directories that are missing on the way are made. Every function is atomic
-/// towards the watcher, and may be called from any thread.
+/// Paths are relative to the root; paths outside the root are absolute. Missing directories on the way are created.
+/// Every function is atomic for the watcher, and any thread may call it.
 public final class ScriptedTreeSource: TreeEventSource {
     fileprivate struct Inode {
         let isDirectory: Bool
@@ -27,7 +27,7 @@ public final class ScriptedTreeSource: TreeEventSource {
     fileprivate struct State {
         var inodes: [Int: Inode] = [1: Inode(isDirectory: true)]
         var nextInode = 2
-        /// Watch descriptor and mask of each watched inode.
+        /// The watch descriptor and mask of each watched inode.
         var watches: [Int: (watch: Int32, mask: UInt32)] = [:]
         var nextWatch: Int32 = 1
         var nextCookie: UInt32 = 1
@@ -46,8 +46,8 @@ public final class ScriptedTreeSource: TreeEventSource {
     /// An eventfd(2) that is readable while events are queued.
     public let descriptor: CInt
 
-    /// A tree whose root is an empty directory.
-    /// - Parameter root: The absolute path at which the root lies.
+    /// Makes a tree whose root is an empty directory.
+    /// - Parameter root: The absolute path of the root.
     public init(root: FilePath) {
         self.root = root
         descriptor = eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
@@ -59,7 +59,7 @@ public final class ScriptedTreeSource: TreeEventSource {
 
     // MARK: The script
 
-    /// Makes a directory, and those above it.
+    /// Creates a directory and its missing ancestors.
     /// - Parameter path: The directory's path.
     public func createDirectory(_ path: FilePath) { change { $0.makeDirectory(components(path)) } }
 
@@ -82,7 +82,7 @@ public final class ScriptedTreeSource: TreeEventSource {
 
     /// Moves an entry; a file may replace another.
     /// - Parameters:
-    ///   - source: The present path.
+    ///   - source: The current path.
     ///   - target: The new path.
     public func move(_ source: FilePath, to target: FilePath) {
         change { state in
@@ -95,10 +95,10 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Makes two entries change places, as renameat2(2) does.
+    /// Exchanges two entries, as renameat2(2) does.
     /// - Parameters:
     ///   - first: A path.
-    ///   - second: Another.
+    ///   - second: Another path.
     public func exchange(_ first: FilePath, _ second: FilePath) {
         change { state in
             let (from, name) = state.place(components(first))
@@ -111,12 +111,12 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Removes an entry and what lies below it, the deepest first.
+    /// Removes an entry and everything below it, deepest first.
     /// - Parameter path: The entry's path.
     public func remove(_ path: FilePath) { change { $0.remove(components(path)) } }
 
-    /// Runs a script of which no event arrives; an overflow does instead.
-    /// - Parameter script: What is done unseen.
+    /// Runs a script whose events are lost; an overflow arrives instead.
+    /// - Parameter script: The unseen changes.
     public func loseEvents(_ script: () -> Void) {
         change { $0.isLosing = true }
         script()
@@ -126,11 +126,11 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// How many events the queue holds before it overflows; unlimited at first.
+    /// Sets the number of events that the queue holds before it overflows; unlimited by default.
     /// - Parameter count: The number of events.
     public func limitQueue(to count: Int) { change { $0.queueLimit = count } }
 
-    /// How many watches can be added; unlimited at first.
+    /// Sets the number of watches that can be added; unlimited by default.
     /// - Parameter count: The number of watches.
     public func limitWatches(to count: Int) { change { $0.watchLimit = count } }
 
@@ -145,11 +145,11 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Puts a raw event in the queue, whatever the tree looks like.
+    /// Queues a raw event, whatever the state of the tree is.
     /// - Parameters:
-    ///   - path: The watched directory; the event is dropped where it is not watched.
+    ///   - path: The watched directory; the event is dropped if the directory is not watched.
     ///   - mask: inotify(7) bits.
-    ///   - cookie: Relates the halves of a move.
+    ///   - cookie: Connects the halves of a move.
     ///   - name: The entry's name.
     public func raise(in path: FilePath, mask: UInt32, cookie: UInt32 = 0, name: String) {
         change { state in
@@ -158,7 +158,7 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// How many directories are watched.
+    /// The number of watched directories.
     public var watchCount: Int { state.withLock { $0.watches.count } }
 
     // MARK: The source
@@ -168,7 +168,7 @@ public final class ScriptedTreeSource: TreeEventSource {
     ///   - path: The absolute path.
     ///   - mask: inotify(7) bits.
     /// - Returns: The watch descriptor.
-    /// - Throws: What the kernel would: no entry, not a directory, no space, permission denied.
+    /// - Throws: The kernel's error: no entry, not a directory, no space, permission denied.
     public func addWatch(_ path: UnsafePointer<CChar>, mask: UInt32) throws(Errno) -> Int32 {
         try state.withLock { state throws(Errno) in
             guard let inode = state.find(components(FilePath(platformString: path))) else { throw Errno.noSuchFileOrDirectory }
@@ -198,9 +198,9 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Gives queued events.
+    /// Returns queued events.
     /// - Parameter buffer: Filled with whole events.
-    /// - Returns: The bytes filled.
+    /// - Returns: The number of bytes filled.
     public func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.withLock { state in
             var count: eventfd_t = 0
@@ -221,7 +221,7 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Does nothing: events are queued as they are raised.
+    /// Does nothing: events are queued at once.
     public func synchronise() {}
 
     /// Lists a directory.
@@ -245,11 +245,11 @@ public final class ScriptedTreeSource: TreeEventSource {
         }
     }
 
-    /// Looks at one entry; there are no symbolic links here.
+    /// Inspects one entry; there are no symbolic links here.
     /// - Parameters:
     ///   - path: The absolute path.
-    ///   - followingLinks: Makes no difference.
-    /// - Returns: What is there.
+    ///   - followingLinks: Has no effect.
+    /// - Returns: The status of the entry.
     /// - Throws: No entry.
     public func status(of path: UnsafePointer<CChar>, followingLinks: Bool) throws(Errno) -> EntryStatus {
         try state.withLock { state throws(Errno) in
@@ -261,7 +261,7 @@ public final class ScriptedTreeSource: TreeEventSource {
     /// Does nothing.
     public func close() {}
 
-    // MARK: Inside
+    // MARK: Internals
 
     private func components(_ path: FilePath) -> [String] { root.pushing(path).components.map(\.string) }
 
@@ -290,7 +290,7 @@ extension ScriptedTreeSource.State {
         return nextInode
     }
 
-    /// The directory that holds the path's last component, made where it is missing, and that component.
+    /// Returns the directory of the path's last component, created if missing, and that component.
     fileprivate mutating func place(_ path: [String]) -> (parent: Int, name: String) {
         (makeDirectory(Array(path.dropLast())), path.last ?? "")
     }
@@ -319,7 +319,7 @@ extension ScriptedTreeSource.State {
         forget(inode)
     }
 
-    /// The last name is gone: the inode tells its watch, and the watch ends.
+    /// Removes an inode after its last name is gone: its watch reports that, and ends.
     fileprivate mutating func forget(_ inode: Int) {
         if let (watch, mask) = watches.removeValue(forKey: inode) {
             if mask & 0x400 != 0 { append(watch: watch, mask: 0x400, cookie: 0, name: "") }
@@ -354,7 +354,7 @@ extension ScriptedTreeSource.State {
 
     private mutating func appendBytes(watch: Int32, mask: UInt32, cookie: UInt32, name: String) {
         let text = Array(name.utf8)
-        // As the kernel does, the name is ended by a zero byte and padded to the size of the fixed part.
+        // Like the kernel, end the name with a zero byte and pad it to the size of the fixed part.
         let length = text.isEmpty ? 0 : (text.count + 16) / 16 * 16
         for value in [UInt32(bitPattern: watch), mask, cookie, UInt32(length)] { withUnsafeBytes(of: value) { queue.append(contentsOf: $0) } }
         queue.append(contentsOf: text)

@@ -10,7 +10,7 @@ struct SignInCommand: AsyncParsableCommand {
         commandName: "sign-in",
         abstract: "Sign in to an account on this device.",
         discussion: """
-            Another account that is signed in is signed out first; nothing of it is deleted.
+            Signing in signs out any other account first; nothing of that account is deleted.
 
                 ubcontrol sign-in alice --containers ROOT
             """
@@ -21,8 +21,8 @@ struct SignInCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the account's containers lie: an existing directory, such as a folder that Syncthing keeps.",
-            discussion: "Kept from before, or “containers” in the device home, unless given.", valueName: "dir"),
+            "The directory of the account's containers; it must exist, for example as a folder of Syncthing.",
+            discussion: "By default the account's previous directory, or “containers” in the device home.", valueName: "dir"),
         completion: .directory)
     var containers: String?
 
@@ -54,7 +54,7 @@ struct SignOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out",
         abstract: "Sign out on this device. Nothing is deleted.",
-        discussion: "Exit status 0, also where nobody was signed in."
+        discussion: "Exit status 0, also if no account was signed in."
     )
 
     @OptionGroup var options: HomeOptions

@@ -9,17 +9,16 @@ struct BackupCommand: AsyncParsableCommand {
         commandName: "backup",
         abstract: "Copy the store's SQLite file, with all that is in it.",
         discussion: """
-            It may run beside the app: the copy is of one moment, looked through, and put in its place only then. It is one file, which is put back by \
-            ending the app, removing the store's file and those beside it that end in -wal and -shm, and copying the backup to the file's place. \
-            Where the store has published anything since the backup, it takes a new identifier when it is opened; nothing that was published is lost. \
-            Where the command is ended early, a file beside FILE with -draft- in its name may be deleted. \
-            Exit status 0 where the backup is there, 1 where it is not.
+            The command may run beside the app: the copy shows one moment, is checked, and only then gets its name. It is one file. To put it back, \
+            end the app, remove the store's file and the files beside it that end in -wal and -shm, and copy the backup to the file's place. If the \
+            store has published anything since the backup, it takes a new identifier when it is opened; no published data is lost. If the command \
+            is interrupted, you may delete the file beside FILE with -draft- in its name. Exit status 0 if the backup was written, otherwise 1.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Argument(help: ArgumentHelp("Where to; nothing may be there.", valueName: "file"), completion: .file())
+    @Argument(help: ArgumentHelp("The path of the backup, which must not exist.", valueName: "file"), completion: .file())
     var target: String
 
     @Flag(help: "Print a JSON object: bytes.")

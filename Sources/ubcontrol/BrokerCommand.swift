@@ -17,8 +17,9 @@ struct BrokerCommand: ParsableCommand {
             commandName: "status",
             abstract: "Say where the broker runs, and who is connected.",
             discussion: """
-                JSON: {broker: null or {process, isResident, version, epoch, age, claims, presenters, clients: [{process, name, isStopped, delegated}]}}. \
-                The epoch grows with each new broker. What is delegated to a process is decided there, and not counted in claims.
+                JSON: {broker: null or {process, isResident, version, epoch, age, claims, presenters, clients: [{process, name, isStopped, \
+                delegated}]}}. The epoch grows with each new broker. A process decides about its delegated directories itself, and claims does not \
+                count its accesses.
 
                 Exit status: 0, 1 when no broker runs, 69 when it does not answer.
                 """)
@@ -34,7 +35,7 @@ struct BrokerCommand: ParsableCommand {
                 print("Broker: process \(report.process), \(kind), for \(Int(report.age)) s; epoch \(report.epoch), protocol \(report.version)")
                 print("\(counted(report.claims, "claim")), \(counted(report.presenters, "presenter"))")
                 for client in report.clients {
-                    let delegated = client.delegated.isEmpty ? "" : ", decides itself below \(client.delegated.joined(separator: ", "))"
+                    let delegated = client.delegated.isEmpty ? "" : ", decides its own accesses below \(client.delegated.joined(separator: ", "))"
                     print("process \(client.process) (\(client.name))\(client.isStopped ? ", stopped" : "")\(delegated)")
                 }
             } else {
@@ -61,8 +62,8 @@ struct BrokerCommand: ParsableCommand {
             commandName: "stop",
             abstract: "End the broker.",
             discussion: """
-                Programs that are connected start another at once and keep what they hold: so this replaces the broker, such as after an update, and \
-                interrupts nobody.
+                Connected programs start another broker at once and keep their claims. This command therefore replaces the broker, for example \
+                after an update, and interrupts no program.
 
                 Exit status: 0, 1 when no broker runs, 69 when it does not answer.
                 """)

@@ -6,7 +6,7 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// Groups what is about containers.
+/// Groups the commands about containers.
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
@@ -33,7 +33,7 @@ struct ContainerListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the containers of the signed-in account.",
         discussion:
-            "One line a container: its identifier, how this device stands to it, its stores, and where it lies. Exit status 1 while signed out."
+            "Prints one line for each container: its identifier, its state on this device, its stores, and its path. Exit status 1 while signed out."
     )
 
     @OptionGroup var home: HomeOptions
@@ -71,7 +71,7 @@ struct ContainerCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Make a container, as an app's first use of it does.",
-        discussion: "Where it is there already nothing changes; where it was there and is gone, it is not made again, and the exit status is 3."
+        discussion: "If the container exists, nothing changes; if it existed and is gone, it is not made again, and the exit status is 3."
     )
 
     @Argument(help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"))
@@ -95,10 +95,11 @@ struct ContainerCreateCommand: AsyncParsableCommand {
 struct ContainerCopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "copy",
-        abstract: "Copy a container as it lies there, such as for a bug report.",
+        abstract: "Copy a container in its current state, for example for a bug report.",
         discussion: """
-            Nobody is asked or waited for, and nothing is downloaded or changed. What is not in the copy is listed: folders named .nosync, what a \
-            synchroniser is still writing, what cannot be read. Contents are copied as they are: mind whom you give them to.
+            The command does not coordinate, wait, download or change anything. It lists everything that the copy omits: folders named .nosync, \
+            files that a synchroniser is still writing, and files that cannot be read. Contents are copied unchanged: be careful to whom you give \
+            them.
             """
     )
 
@@ -106,7 +107,7 @@ struct ContainerCopyCommand: AsyncParsableCommand {
         help: ArgumentHelp("The container: its identifier, or its directory.", valueName: "container"), completion: .directory)
     var container: String
 
-    @Option(name: .customLong("to"), help: ArgumentHelp("Where the copy is to be: a directory that is not there.", valueName: "dir"))
+    @Option(name: .customLong("to"), help: ArgumentHelp("The directory of the copy, which must not exist.", valueName: "dir"))
     var destination: String
 
     @OptionGroup var home: HomeOptions
@@ -143,7 +144,7 @@ struct ContainerCopyCommand: AsyncParsableCommand {
 }
 
 extension HomeOptions {
-    /// What this device knows of the signed-in account's container; nil where it knows nothing.
+    /// Returns this device's record of the signed-in account's container; nil if there is none.
     func known(_ identifier: ContainerIdentifier) throws -> KnownContainer? {
         try KnownContainer.list(in: deviceHome).first { $0.identifier == identifier }
     }

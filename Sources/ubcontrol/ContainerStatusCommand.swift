@@ -9,28 +9,29 @@ import UbiquityContainers
 struct ContainerStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show how items stand towards the user's other devices.",
+        abstract: "Show the status of items with respect to the user's other devices.",
         discussion: """
-            One line an item: its status and its path. current: another device has this version, or made it. waitingToUpload, uploading: only this \
-            device has it. downloading, downloaded, notDownloaded: something newer is on its way, or known elsewhere. excluded: it never leaves this \
-            device. conflicted: copies that lost a conflict lie beside it. unknown: nobody can tell.
+            Prints one line for each item: its status and its path. current: another device has or made this version. waitingToUpload, uploading: \
+            only this device has it. downloading, downloaded, notDownloaded: a newer version is on its way, or known elsewhere. excluded: it never \
+            leaves this device. conflicted: unresolved conflict copies exist beside it. unknown: the status cannot be determined.
 
-            Syncthing is asked where config.json of the device home names it; without it only excluded and conflicted are known: see `ubcontrol doctor`. \
-            Exit status 0, 1 where Syncthing refuses the key or keeps no such folder, 64 where a path lies in no container.
+            Syncthing is asked if config.json of the device home names it; without it only excluded and conflicted are known: see `ubcontrol \
+            doctor`. Exit status 0, 1 if Syncthing rejects the key or has no such folder, 64 if a path is in no container.
             """
     )
 
     @Argument(
         help: ArgumentHelp(
-            "Items of containers; the identifier of a container stands for all of it.", discussion: "None: each container of the signed-in account.",
+            "Items of containers; the identifier of a container stands for all of it.",
+            discussion: "By default each container of the signed-in account.",
             valueName: "path"),
         completion: .file())
     var paths: [String] = []
 
-    @Flag(name: .shortAndLong, help: "List what lies below directories, too, but for .ubiquity and CoreData.")
+    @Flag(name: .shortAndLong, help: "Also list the contents of directories, except .ubiquity and CoreData.")
     var recursive = false
 
-    @Flag(name: .shortAndLong, help: "Stay until nobody reads any more, and print each item again whose status has changed.")
+    @Flag(name: .shortAndLong, help: "Continue until the output is closed, and print each item again when its status changes.")
     var follow = false
 
     @OptionGroup var home: HomeOptions
@@ -43,7 +44,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         let endpoint = try SyncthingEndpoint(configuredIn: deviceHome)
         let listings = try listings(KnownContainer.list(in: deviceHome), endpoint, deviceHome)
         if endpoint == nil {
-            note("Syncthing is not asked, for \(deviceHome.configurationFile) does not name it; see `ubcontrol doctor`.")
+            note("Syncthing is not asked, because \(deviceHome.configurationFile) does not name it; see `ubcontrol doctor`.")
         } else if let first = listings.first(where: { $0.source is SyncthingStatus })?.source as? SyncthingStatus {
             do {
                 try await first.check()
@@ -74,7 +75,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
 
     private func note(_ text: String) { writeError("note: \(text)\n") }
 
-    /// The items of each container that are asked for.
+    /// Returns the requested items, by container.
     private func listings(
         _ containers: [KnownContainer], _ endpoint: SyncthingEndpoint?, _ home: DeviceHome
     ) throws -> [(items: ItemListing, source: any ItemStatusSource)] {
@@ -103,7 +104,8 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         }
     }
 
-    /// An item as its container's path spells it; the item itself may be a link, its directory is where it is.
+    /// Finds an item in the spelling of its container's path; the item itself may be a link, so only its directory is
+    /// resolved.
     private func find(_ text: String, in containers: [KnownContainer], _ home: DeviceHome) throws -> (item: FilePath, container: FilePath) {
         let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(text)).lexicallyNormalized()
         let real = path.lastComponent.map { PathFacts.resolved(path.removingLastComponent()).appending($0) } ?? path

@@ -10,18 +10,19 @@ import UbiquityStores
 struct ContainerWipeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wipe",
-        abstract: "Delete everything in a container, on this device and wherever its synchroniser carries that.",
+        abstract: "Delete everything in a container, on this device and on all devices that its synchroniser reaches.",
         discussion: """
-            Stores lose their content in the container first, at one moment; their own files keep everything, and they are suspended. Then each item is \
-            deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may use it. Before, its identifier has to \
-            be typed once more; until then, and with --dry-run, nothing is written. What cannot be deleted is listed, and the exit status is 1; it is 3 where the \
-            container is gone. At the end it says which commands, on each device, put back what a store there has, or have it count as removed.
+            First, all stores lose their content in the container at once; their own files keep everything, and they are suspended. Then each item \
+            is deleted under coordination, so that apps that show it are asked and told. The container stays, and apps may continue to use it. \
+            Before that, its identifier must be typed again; until then, and with --dry-run, nothing is written. Items that cannot be deleted are \
+            listed, and the exit status is 1; it is 3 if the container is gone. At the end the command prints the commands that restore a store's \
+            content, or confirm its removal, on each device.
             """
     )
 
     @OptionGroup var name: ContainerArgument
 
-    @Option(help: ArgumentHelp("How long others are waited for, for each item.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to wait for other accesses, for each item.", valueName: "seconds"))
     var deadline = 30
 
     @OptionGroup var confirmation: ConfirmOption
@@ -38,7 +39,8 @@ struct ContainerWipeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // Until somebody has said yes the container is looked at only: its first use would leave this device's mark in it.
+        // Before the confirmation the container is only inspected: its first use would write this device's mark into
+        // it.
         let path = try existingPath(name.identifier, home)
         guard PathFacts(at: path).kind == .directory else {
             throw Refusal("The container \(path) is not there: there is nothing to delete.", status: ToolExit.gone)
@@ -82,11 +84,11 @@ struct ContainerWipeCommand: AsyncParsableCommand {
 struct ContainerResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "Let stores exchange again in a container of which many items were deleted at once.",
+        abstract: "Let stores exchange again in a container after many of its items were deleted at once.",
         discussion: """
-            The guard against mass deletion had suspended them; say by this that it was meant, or that what was deleted is back. A store whose content is gone \
-            from the container, as after a wipe, is suspended by itself: this names the commands that let it go on. Exit status 0 where none is, 1 where one is \
-            suspended still, 3 where the container is gone.
+            The guard against mass deletion has suspended them; this confirms that the deletion was meant, or that the items are back. A store \
+            whose content is gone from the container, for example after a wipe, is suspended separately: the command prints the commands that \
+            resume it. Exit status 0 if no store is suspended, 1 if one is still suspended, 3 if the container is gone.
             """
     )
 
@@ -100,7 +102,7 @@ struct ContainerResumeCommand: AsyncParsableCommand {
     func run() async throws {
         let container = try await existingContainer(name.identifier, home)
         guard PathFacts(at: container.path).kind == .directory else {
-            throw Refusal("The container \(container.path) is not there: its stores go on when it is back.", status: ToolExit.gone)
+            throw Refusal("The container \(container.path) is not there: its stores continue when it is back.", status: ToolExit.gone)
         }
         let wasSuspended = container.isSuspended
         try container.resume()
@@ -128,14 +130,14 @@ struct ContainerResumeCommand: AsyncParsableCommand {
 struct ContainerEventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
-        abstract: "Watch a container for wipes, and tell each as one event.",
+        abstract: "Watch a container for wipes, and report each as one event.",
         discussion: """
-            Told are: all or many items deleted, the container deleted, moved away or unmounted, its attachment mark gone, a store's content gone or removed, \
-            the account signed out; and when what was gone is back. Deletions of very many items without coordination suspend stores in the container; see \
-            `ubcontrol container resume`. It ends when it is interrupted.
+            Events: all or many items deleted, the container deleted, moved away or unmounted, its attachment mark gone, a store's content gone or \
+            removed, the account signed out; and the return of any of these. Deletions of very many items without coordination suspend stores in \
+            the container; see `ubcontrol container resume`. The command ends when it is interrupted.
 
-            Where nobody on this device has used the container, this is its first use, as an app's: the device's attachment mark is written into it. \
-            `ubwatch CONTAINER` watches without a trace.
+            If no app on this device has used the container, this is its first use, like that of an app: the device's attachment mark is written \
+            into it. `ubwatch CONTAINER` watches without writing.
             """
     )
 
@@ -186,13 +188,13 @@ struct ContainerEventsCommand: AsyncParsableCommand {
     }
 }
 
-/// The signed-in account's container of this name, which is not made where this device has never used it.
+/// Returns the signed-in account's container of this name; does not create one that this device has never used.
 private func existingContainer(_ name: String, _ home: HomeOptions) async throws -> UbiquityContainer {
     _ = try existingPath(name, home)
     return try await UbiquityContainer(name, home: home.deviceHome)
 }
 
-/// Where it lies, or lay; nothing is written for that.
+/// Returns the container's current or former path, without writing anything.
 private func existingPath(_ name: String, _ home: HomeOptions) throws -> FilePath {
     let identifier = try ContainerIdentifier(name)
     guard let found = try home.known(identifier), found.state != .notMade else {

@@ -4,7 +4,7 @@ import Foundation
 import SystemPackage
 import ToolSupport
 
-/// The option that the commands about coordination share.
+/// The option that all commands about coordination have.
 struct BrokerOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
@@ -14,12 +14,11 @@ struct BrokerOptions: ParsableArguments {
 struct ClaimsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "claims",
-        abstract: "List who reads and writes which files, and who waits for whom.",
+        abstract: "List the accesses to files, and the accesses that wait for others.",
         discussion: """
-            Every coordinated access of this user's processes: its process, what it is for, how long it has waited or gone on, and whom it waits \
-            for. Where no broker runs, nothing is coordinated between processes, and the list is empty. \
-            JSON: {"claims": [{process, program, stopped, state, purpose, age, items: [{path, access}], waits_for: [{kind, process, purpose, paths, \
-            activity}]}]}.
+            Lists every coordinated access of this user's processes: the process, the purpose, how long the access has waited or run, and for whom \
+            it waits. Without a broker, no coordination between processes takes place, and the list is empty. JSON: {"claims": [{process, program, \
+            stopped, state, purpose, age, items: [{path, access}], waits_for: [{kind, process, purpose, paths, activity}]}]}.
 
             Exit status: 0, or 69 when the broker does not answer.
             """)
@@ -29,7 +28,7 @@ struct ClaimsCommand: ParsableCommand {
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
         guard !options.json else { return try printJSON(["claims": listing.claims]) }
-        if listing.claims.isEmpty { print("Nobody accesses anything.") }
+        if listing.claims.isEmpty { print("No process accesses a file.") }
         for claim in listing.claims { print(claim.text) }
     }
 }
@@ -38,7 +37,7 @@ struct ClaimsCommand: ParsableCommand {
 struct PresentersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "presenters",
-        abstract: "List who shows which files, and what they have not answered.",
+        abstract: "List the presenters of files, and the messages that they have not answered.",
         discussion: """
             JSON: {"presenters": [{process, program, stopped, path, unanswered: [{message, age, awaited}]}]}.
 
@@ -50,7 +49,7 @@ struct PresentersCommand: ParsableCommand {
     func run() throws {
         let listing = try Listing(reachingBroker { try BrokerControl().listing() })
         guard !options.json else { return try printJSON(["presenters": listing.presenters]) }
-        if listing.presenters.isEmpty { print("Nobody presents anything.") }
+        if listing.presenters.isEmpty { print("No process presents a file.") }
         for presenter in listing.presenters { print(presenter.text) }
     }
 }
@@ -59,12 +58,12 @@ struct PresentersCommand: ParsableCommand {
 struct WhyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "why",
-        abstract: "Say what keeps an access to a file waiting.",
+        abstract: "Show the obstacles to an access to a file.",
         discussion: """
-            Lists the accesses to the file, to directories around it and to what is in it, and its presenters that have not answered. \
-            JSON: {"claims": [as of `ubcontrol claims`], "presenters": [as of `ubcontrol presenters`]}.
+            Lists the accesses to the file, to directories around it and to its contents, and its presenters that have not answered. JSON: \
+            {"claims": [as of `ubcontrol claims`], "presenters": [as of `ubcontrol presenters`]}.
 
-            Exit status: 0 when nothing is in the way, 1 when something is, 69 when the broker does not answer.
+            Exit status: 0 when nothing blocks an access, 1 when something does, 69 when the broker does not answer.
             """)
 
     @Argument(help: "A file or directory; it need not exist.", completion: .file())
@@ -90,7 +89,7 @@ struct WhyCommand: ParsableCommand {
     }
 }
 
-/// Ends with EX_UNAVAILABLE of sysexits.h where the broker cannot be asked.
+/// Ends with EX_UNAVAILABLE of sysexits.h when the broker cannot be asked.
 func reachingBroker<Value>(_ body: () throws -> Value) throws -> Value {
     do {
         return try body()
@@ -99,9 +98,9 @@ func reachingBroker<Value>(_ body: () throws -> Value) throws -> Value {
     }
 }
 
-// MARK: What is printed
+// MARK: Output
 
-/// A listing as it is printed.
+/// A listing in its printed form.
 private struct Listing: Encodable {
     var claims: [Claim]
     var presenters: [Presenter]
@@ -184,7 +183,8 @@ extension Listing.Presenter {
     var text: String {
         var text = "\(path ?? "nothing yet"), by process \(process) (\(program))\(stopped ? ", which is stopped" : "")"
         for message in unanswered {
-            text += "\n    has not answered \(message.message) for \(seconds(message.age))\(message.awaited ? ", which somebody waits for" : "")"
+            text +=
+                "\n    has not answered \(message.message) for \(seconds(message.age))\(message.awaited ? ", and another access waits for it" : "")"
         }
         return text
     }

@@ -12,15 +12,16 @@ import UbiquityStores
 struct DeviceStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show at a glance how this device stands: account, containers, stores, what has not gone out, and what is in the way.",
+        abstract: "Show the state of this device: account, containers, stores, unsent data, and obstacles.",
         discussion: """
-            One line for the account, one for each container and store, and below it what keeps that from syncing, with the command that ends it. It reads \
-            what this device keeps; `ubcontrol doctor` looks further, and `ubwatch CONTAINER` shows what happens in a container.
+            Prints one line for the account, one for each container and store, and below it each obstacle to syncing, with the command that removes \
+            it. The command reads what this device stores; `ubcontrol doctor` inspects more, and `ubwatch CONTAINER` shows the activity in a \
+            container.
 
                 ubcontrol status
                 ubcontrol status --json
 
-            Exit status 0 where nothing is in the way, 1 where something is or nobody is signed in, 64 for a wrong command line.
+            Exit status 0 if nothing is in the way, 1 if something is or no account is signed in, 64 for a wrong command line.
             """
     )
 
@@ -40,13 +41,13 @@ struct DeviceStatusCommand: AsyncParsableCommand {
     }
 }
 
-/// How a device stands, from what its home, its containers and its stores say.
+/// The status of a device, according to its home, its containers and its stores.
 struct DeviceStatus: Encodable {
     struct Container: Encodable {
         var identifier: String
         var path: String
         var state: String
-        /// What keeps its stores from exchanging; nil where nothing does.
+        /// The reason why its stores do not exchange; nil if they do.
         var hindrance: String?
         var remedies: [String] = []
     }
@@ -57,13 +58,13 @@ struct DeviceStatus: Encodable {
     var containersRoot: String?
     var containers: [Container] = []
     var stores: [StoreCondition] = []
-    /// What waits for its account to be signed in.
+    /// The saves that wait for the sign-in of their account.
     var unsent: [UnsentSaves]
-    /// How many things are set aside.
+    /// The number of entries that were set aside.
     var kept: Int
-    /// The process of the broker; nil where none runs.
+    /// The process of the broker; nil if none runs.
     var broker: Int32?
-    /// Whether somebody is signed in and nothing is in the way.
+    /// Whether an account is signed in and nothing is in the way.
     var isWell: Bool
 
     init(of home: DeviceHome) throws {
@@ -135,7 +136,7 @@ extension DeviceStatus.Container {
     fileprivate init(_ known: KnownContainer) {
         self.init(identifier: known.identifier.description, path: known.path.string, state: known.state.description)
         if let remains = ContainerWipe.remains(in: known.path).first {
-            hindrance = "a wipe is under way, or was cut short: what is left of the stores' contents lies at \(remains)"
+            hindrance = "a wipe is running or was interrupted: the remains of the stores' contents are at \(remains)"
             remedies = ["ubcontrol container wipe \(identifier)"]
         }
         guard case .attachment(.detached(let reason)) = known.state else { return }

@@ -10,35 +10,36 @@ import UbiquityTesting
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "Start simulated devices on this machine, and carry files between them until interrupted.",
+        abstract: "Start simulated devices on this machine, and transfer files between them until interrupted.",
         discussion: """
-            Each device is a home that is signed in, with a containers root of its own. Give its UBIQUITY_HOME to a program, and that runs on this device. Files \
-            are carried between the containers roots of one account's devices as they change, as Syncthing would: deletions too, and conflict copies \
-            where a document was changed on two devices at once. To sign a device in to another account, name its containers root again:
+            Each device is a signed-in home with its own containers root. A program with its UBIQUITY_HOME runs on this device. Files are \
+            transferred between the containers roots of one account's devices whenever they change, as Syncthing would: including deletions, and \
+            with conflict copies if a document was changed on two devices at once. To sign a device in to another account, name its containers root \
+            again:
 
                 ubcontrol sign-in bob --home HOME --containers ROOT
 
-            SIGINT (Ctrl-C), SIGTERM and SIGHUP end it; the devices are removed then, with all that is on them. Exit status 0, 1 where a file cannot be \
-            carried, 64 for a wrong command line.
+            SIGINT (Ctrl-C), SIGTERM and SIGHUP end it; it then removes the devices with all their data. Exit status 0, 1 if a file cannot be \
+            transferred, 64 for a wrong command line.
             """
     )
 
-    @Argument(help: ArgumentHelp("How many devices.", valueName: "count"))
+    @Argument(help: ArgumentHelp("The number of devices.", valueName: "count"))
     var count = 2
 
     @Option(
         help: ArgumentHelp(
-            "The accounts that they are signed in to, by turns, separated by commas.", valueName: "names"))
+            "The accounts, separated by commas; the devices are signed in to them in turn.", valueName: "names"))
     var accounts = "alice"
 
     @Option(
         help: ArgumentHelp(
-            "Where the devices lie.", discussion: "Devices that are there already go on with what they hold. Else a temporary directory.",
+            "The directory of the devices.", discussion: "Existing devices keep their data. By default a temporary directory.",
             valueName: "dir"),
         completion: .directory)
     var directory: String?
 
-    @Flag(help: "Leave the devices there at the end; a directory that was there before is left in any case.")
+    @Flag(help: "Keep the devices at the end; a directory that existed before is always kept.")
     var keep = false
 
     @Flag(help: "Print a JSON object for each device: name, account, home, containers.")
@@ -64,7 +65,7 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // First, so that one that comes early removes everything too.
+        // This comes first, so that an early signal also removes everything.
         let end = Interruption()
         let place = directory.map { FilePath($0) } ?? FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-\(UUID().uuidString)")
         let wasThere = FileManager.default.fileExists(atPath: place.string)
@@ -98,8 +99,8 @@ struct DevicesCommand: AsyncParsableCommand {
                 print("\(device.name)  \(device.account)  UBIQUITY_HOME=\(device.home.path)  containers: \(device.root)")
             }
         }
-        if !json { print("Files are carried between them until Ctrl-C.") }
-        // A program that reads a pipe goes on from here.
+        if !json { print("Files are transferred between them until Ctrl-C.") }
+        // A program that reads the pipe continues from here.
         fflush(nil)
     }
 
@@ -111,13 +112,13 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 }
 
-/// A signal that asks a program to end.
+/// Waits for a signal that asks the program to end.
 private final class Interruption {
-    /// Gives something when it has come.
+    /// Yields a value when the signal has arrived.
     let stream: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
 
-    /// From now on it is waited for; it ends nothing by itself.
+    /// Handles the signal from now on, so that it does not end the program.
     init() {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         self.stream = stream

@@ -10,23 +10,23 @@ import UbiquityContainers
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what keeps this device from syncing, and say what to do.",
+        abstract: "Find the problems that keep this device from syncing, and print the remedies.",
         discussion: """
-            It looks at the device home, the account, the containers root and what it lies on, each container and the names in it, the stores' \
-            contents, whether the stores of this device exchange, the broker, and Syncthing where config.json names it. A line each: a fault keeps something from working, a warning may one day, \
-            a remark neither. It writes nothing, but that SQLite notes in its shared memory who reads a store; it asks nobody but the broker and Syncthing, and may \
-            run beside the apps.
+            Inspects the device home, the account, the containers root and its file system, each container and the names in it, the stores' \
+            contents, whether the stores of this device exchange, the broker, and Syncthing if config.json names it. Prints one line for each \
+            finding: a fault stops something from working, a warning may do so later, a remark does neither. The command writes nothing, except \
+            that SQLite records in its shared memory who reads a store; it contacts only the broker and Syncthing, and may run beside the apps.
 
                 ubcontrol doctor --store STORE
 
-            Exit status 0 where there is no fault, 1 where there is one, 64 for a wrong command line.
+            Exit status 0 if there is no fault, 1 if there is one, 64 for a wrong command line.
             """
     )
 
     @Option(
         name: .customLong("store"),
         help: ArgumentHelp(
-            "Check this store, too: the path that the app gave it. May be given more than once.",
+            "Also check this store: the path that the app gave it. May be given more than once.",
             discussion: "SQLite may put its shared memory beside the file.", valueName: "store"),
         completion: .file())
     var stores: [String] = []
@@ -51,14 +51,14 @@ struct DoctorCommand: AsyncParsableCommand {
         if !findings.isSound { throw ExitCode(1) }
     }
 
-    /// Looks at everything.
+    /// Inspects everything.
     ///
     /// - Parameters:
     ///   - home: the device home.
     ///   - stores: store files, or the paths that apps gave them.
-    ///   - isDeep: whether every file of the stores' contents is read.
-    /// - Returns: what was looked at, and all that was found.
-    /// - Throws: `SyncthingError` where Syncthing's answers cannot be understood.
+    ///   - isDeep: whether to read every file of the stores' contents.
+    /// - Returns: the inspected facts, and all findings.
+    /// - Throws: `SyncthingError` when Syncthing's answers cannot be understood.
     static func look(at home: DeviceHome, stores: [FilePath], isDeep: Bool) async throws -> (DeviceDiagnosis, [Finding]) {
         let (diagnosis, contents) = TerminalProgress.showing { progress in
             var count = 0
@@ -83,24 +83,24 @@ struct DoctorCommand: AsyncParsableCommand {
         } catch let error as SyncthingError {
             return [Finding(.fault, .syncthing, nil, message: error.message, cause: error.cause)]
         } catch {
-            // What is wrong with the file is found with the home.
+            // The home's findings include problems of the file.
             return []
         }
         guard let endpoint else {
             guard diagnosis.home.home.kind == .directory else { return [] }
             return [
                 Finding(
-                    .remark, .syncthing, home.configurationFile, "Syncthing is not asked, for the file does not say where it answers",
+                    .remark, .syncthing, home.configurationFile, "Syncthing is not asked, because the file does not contain its address",
                     #"put in: {"format": 1, "syncthing": {"address": "http://127.0.0.1:8384", "key": "<API key>"}}, and chmod 600"#)
             ]
         }
         var places = diagnosis.containers.map(\.place.path)
-        // Before the first container is made it is the root that has to be shared.
+        // Before the first container exists, the root must be shared.
         if places.isEmpty, let root = diagnosis.root { places = [root.place.path] }
         return try await SyncthingFacts(asking: SyncthingClient(endpoint, timeout: .seconds(10)), about: places).findings
     }
 
-    /// How many findings of one kind are told one by one.
+    /// The number of findings of one kind to print individually.
     private static let most = 20
 
     private func lines(_ findings: [Finding]) -> [String] {

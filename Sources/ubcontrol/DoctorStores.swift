@@ -5,15 +5,15 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// What is worth knowing about stores, and their contents in containers.
+/// Finds problems of stores, and of their contents in containers.
 enum StoreDiagnosis {
-    /// Looks at the contents of all containers.
+    /// Inspects the contents of all containers.
     ///
     /// - Parameters:
-    ///   - diagnosis: which containers there are.
-    ///   - isDeep: whether every file is read.
-    ///   - progress: is told of each file that is read.
-    /// - Returns: what was found.
+    ///   - diagnosis: the containers.
+    ///   - isDeep: whether to read every file.
+    ///   - progress: called for each file.
+    /// - Returns: the findings.
     static func contents(of diagnosis: DeviceDiagnosis, isDeep: Bool, progress: @escaping () -> Void) -> [Finding] {
         var found: [Finding] = []
         for container in diagnosis.containers where container.place.kind == .directory && !container.marks.isEmpty {
@@ -26,7 +26,7 @@ enum StoreDiagnosis {
                     Finding(finding.kind == .remark ? .remark : .fault, .store, FilePath(finding.path), finding.detail, finding.remedy)
                 }
             } catch {
-                found.append(Finding(.fault, .store, path, "the stores' contents cannot be looked at: \(error)", "check owners and modes below it"))
+                found.append(Finding(.fault, .store, path, "the stores' contents cannot be inspected: \(error)", "check owners and modes below it"))
             }
         }
         return found
@@ -35,18 +35,18 @@ enum StoreDiagnosis {
     private static func findings(of store: ContainerSurvey.Store, in container: FilePath) -> [Finding] {
         let content = container.appending(UbiquityContainer.storesName).pushing(FilePath(store.name))
         let remedy = "check owners and modes below it"
-        if let fault = store.fault { return [Finding(.fault, .store, content, "the content cannot be looked at: \(fault)", remedy)] }
+        if let fault = store.fault { return [Finding(.fault, .store, content, "the content cannot be inspected: \(fault)", remedy)] }
         var found: [Finding] = []
         if store.epoch == 0, !store.peers.isEmpty {
             found.append(
                 Finding(
-                    .warning, .store, content, "store \(store.name) has no epoch mark, so that nobody can tell what of its content is current",
+                    .warning, .store, content, "store \(store.name) has no epoch mark, so it is unknown which part of its content is current",
                     "wait for the synchroniser; see `ubwatch verify`"))
         }
         for peer in store.peers {
             let directory = content.appending(peer.peer)
             if let fault = peer.fault {
-                found.append(Finding(.fault, .store, directory, "not all of this peer's files can be looked at: \(fault)", remedy))
+                found.append(Finding(.fault, .store, directory, "not all of this peer's files can be inspected: \(fault)", remedy))
             }
             if peer.isForked {
                 found.append(
@@ -67,7 +67,7 @@ enum StoreDiagnosis {
         return found
     }
 
-    /// What keeps a store of this device from exchanging; nil where nothing does, or it is only not there any more.
+    /// Returns the reason why a store of this device does not exchange; nil if it does; a remark if its files are gone.
     static func finding(_ store: StoreCondition) -> Finding? {
         guard let hindrance = store.hindrance else { return nil }
         let path = FilePath(store.summary?.file ?? store.path)
@@ -76,17 +76,17 @@ enum StoreDiagnosis {
         }
         let words = store.remedies.joined(separator: ", or: ")
         if store.isContentGone, !store.remedies.isEmpty {
-            return Finding(.fault, .store, path, hindrance, "say what it means, on each device: \(words) (\(StoreCondition.answers))")
+            return Finding(.fault, .store, path, hindrance, "choose the answer, on each device: \(words) (\(StoreCondition.answers))")
         }
-        return Finding(.fault, .store, path, hindrance, words.isEmpty ? "open the app" : "let it go on with: \(words)")
+        return Finding(.fault, .store, path, hindrance, words.isEmpty ? "open the app" : "resume it with: \(words)")
     }
 
     /// Checks one store file.
     ///
     /// - Parameters:
     ///   - path: the path that the app gave it, or the file itself.
-    ///   - root: where containers lie; nil while signed out.
-    /// - Returns: what was found.
+    ///   - root: the directory of containers; nil while signed out.
+    /// - Returns: the findings.
     static func store(at path: FilePath, root: FilePath?) -> [Finding] {
         do {
             return try StoreInspection.look(at: path) { findings(of: $0, at: path, root: root) }

@@ -6,15 +6,15 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// Groups what is about what was set aside.
+/// Groups the commands about data that was set aside.
 struct KeptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kept",
-        abstract: "Look at what was set aside on this device, and write it back.",
+        abstract: "Show data that was set aside on this device, and write it back.",
         discussion: """
-            When a store's content is removed, what this device had not sent is set aside. Nothing of it comes back by itself. \
-            Files of a store that were put out of its way, because they could not be read or a new one was made, lie beside its other files: `ubcontrol kept list` \
-            lists these as well where it is given the store, `ubcontrol store list` with all the others.
+            When a store's content is removed, this device's unsent data is set aside. It never returns automatically. Files of a store that were \
+            moved aside, because they could not be read or a new one was made, are beside its other files: `ubcontrol kept list` also lists these \
+            if a store is given, and `ubcontrol store list` lists them with all others.
             """,
         subcommands: [KeptListCommand.self, KeptShowCommand.self, KeptRestoreCommand.self, KeptRemoveCommand.self],
         defaultSubcommand: KeptListCommand.self
@@ -33,10 +33,10 @@ struct KeptArgument: ParsableArguments {
 struct KeptListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List what was set aside: name, when, why, of which content, how much.",
+        abstract: "List the entries that were set aside: name, time, reason, content and size.",
         discussion: """
-            One line an entry, oldest first; with --store one for each former or damaged file of that store behind them: what it is, its records, what \
-            has not gone out from it, and where it lies. Exit status 0, also where there are none.
+            Prints one line for each entry, oldest first; with --store followed by one for each former or damaged file of that store: its kind, its \
+            records, its unsent data, and its path. Exit status 0, also if there are none.
 
                 ubcontrol kept list --home HOME
                 ubcontrol kept list --store STORE --json
@@ -46,7 +46,7 @@ struct KeptListCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("store"),
         help: ArgumentHelp(
-            "A store, or a directory in which there are stores, whose files out of the way are listed too. May be given more than once.",
+            "A store, or a directory with stores, whose moved files are listed too. May be given more than once.",
             valueName: "path"),
         completion: .file())
     var stores: [String] = []
@@ -55,8 +55,8 @@ struct KeptListCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object a line: id, bytes, and entry, which is missing where it cannot be read; of a file what `ubcontrol store state` prints, or \
-            file and fault.
+            Print a JSON object a line: id, bytes, and entry, which is missing if it cannot be read; for a file the output of `ubcontrol store \
+            state`, or file and fault.
             """)
     var json = false
 
@@ -72,7 +72,7 @@ struct KeptListCommand: AsyncParsableCommand {
         }
     }
 
-    /// Whether a file lies out of its store's way; its directory says so.
+    /// Returns whether a file was moved aside, according to its directory.
     private static func isAside(_ file: FilePath) -> Bool {
         let directory = file.removingLastComponent().lastComponent?.string ?? ""
         return directory == "former" || directory.hasPrefix("damaged")
@@ -99,10 +99,10 @@ struct KeptListCommand: AsyncParsableCommand {
 struct KeptShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show what was set aside: each change of a record.",
+        abstract: "Show an entry that was set aside: each change of a record.",
         discussion: """
-            A line for each log, and below it one for each change: the record, and the columns that were written with their values, or that it was \
-            deleted. Exit status 0 where every file is whole, 1 where one is not: it is named, and the others are shown.
+            Prints a line for each log, and below it one for each change: the record, and either its written columns with their values or its \
+            deletion. Exit status 0 if every file is complete; 1 if one is not: it is named, and the others are shown.
             """
     )
 
@@ -138,10 +138,10 @@ struct KeptShowCommand: AsyncParsableCommand {
 struct KeptRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Write back what was set aside, into the store that it was of.",
+        abstract: "Write an entry that was set aside back into its store.",
         discussion: """
-            It is an ordinary change, made now, all of it or nothing: a record is inserted, or its columns are written, or it is deleted. It goes out \
-            to the other devices with the app's next exchange. The entry stays until it is removed.
+            This is an ordinary change, made now, completely or not at all: it inserts a record, writes its columns, or deletes it. The app's next \
+            exchange publishes it to the other devices. The entry stays until it is removed.
             """
     )
 
@@ -149,7 +149,7 @@ struct KeptRestoreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The store.", discussion: "Else the file that it was of.", valueName: "store"),
+            "The store.", discussion: "By default the file that it came from.", valueName: "store"),
         completion: .file())
     var store: String?
 
@@ -182,8 +182,8 @@ struct KeptRestoreCommand: AsyncParsableCommand {
 struct KeptRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove what was set aside, for good.",
-        discussion: "It cannot be had back."
+        abstract: "Remove an entry that was set aside, permanently.",
+        discussion: "It cannot be restored."
     )
 
     @OptionGroup var entry: KeptArgument

@@ -6,14 +6,14 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// Groups what is about the other peers of a store.
+/// Groups the commands about a store's other peers.
 struct PeersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "peers",
-        abstract: "Look at the other peers of a store, and retire those that nobody expects back.",
+        abstract: "Show the other peers of a store, and retire those that will not return.",
         discussion: """
-            Logs stay in a container until every peer has read them. A device that is gone for good, or away for months, so holds up their removal \
-            until it is retired. Where it is back after all it is active again by itself, and has lost nothing.
+            Logs stay in a container until every peer has read them. A device that is gone permanently, or away for months, delays their removal \
+            until it is retired. If it returns, it is active again automatically, and has lost nothing.
 
                 ubcontrol peers list STORE
                 ubcontrol peers retire STORE PEER --dry-run
@@ -23,21 +23,21 @@ struct PeersCommand: AsyncParsableCommand {
     )
 }
 
-/// Says where a store's container is.
+/// The option that names a store's container.
 struct ContainerOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The container's directory.", discussion: "Else where the signed-in account's containers are.", valueName: "dir"),
+            "The container's directory.", discussion: "By default in the signed-in account's containers.", valueName: "dir"),
         completion: .directory)
     var container: String?
 
     @OptionGroup var home: HomeOptions
 
-    /// The container of a store.
+    /// Finds the container of a store.
     ///
     /// - Parameter inspection: the store.
-    /// - Returns: its container's directory; nil where it is not known, and why.
-    /// - Throws: `ContainerError` where the device home cannot be read.
+    /// - Returns: the container's directory; nil if it is unknown, with the reason.
+    /// - Throws: `ContainerError` when the device home cannot be read.
     func find(for inspection: StoreInspection) throws -> (path: FilePath?, reason: String) {
         if let container { return (FilePath(container), "") }
         let deviceHome = try home.deviceHome
@@ -47,10 +47,10 @@ struct ContainerOption: ParsableArguments {
         return (path, "")
     }
 
-    /// The same where there has to be one.
+    /// Finds the container of a store; fails if it is unknown.
     func path(for inspection: StoreInspection) throws -> FilePath {
         let (path, reason) = try find(for: inspection)
-        guard let path else { throw Refusal("The store's container is not known, for \(reason); name it with --container.") }
+        guard let path else { throw Refusal("The store's container is not known, because \(reason); name it with --container.") }
         return path
     }
 }
@@ -59,8 +59,8 @@ struct ContainerOption: ParsableArguments {
 struct PeersListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the other peers of a store, what each has not read, and since when.",
-        discussion: "It writes nothing, and may run beside the app. Exit status 0, also where there are none."
+        abstract: "List the other peers of a store, with the logs that each has not read, and since when.",
+        discussion: "The command writes nothing, and may run beside the app. Exit status 0, also if there are none."
     )
 
     @OptionGroup var store: StoreArgument
@@ -82,7 +82,7 @@ struct PeersListCommand: AsyncParsableCommand {
         parts.append(peer.behind == 0 ? "has read everything" : "\(peer.behind) \(peer.behind == 1 ? "log" : "logs") behind")
         if let since = peer.waitsSince { parts.append("the oldest of \(since.formatted(.iso8601))") }
         if peer.isRetired { parts.append("retired") }
-        if peer.passable > 0 { parts.append("nobody waits for its logs up to \(peer.passable)") }
+        if peer.passable > 0 { parts.append("no device waits for its logs up to \(peer.passable)") }
         return "\(peer.peer)  \(parts.filter { !$0.isEmpty }.joined(separator: "; "))"
     }
 }
@@ -91,10 +91,11 @@ struct PeersListCommand: AsyncParsableCommand {
 struct PeersRetireCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
-        abstract: "Say to all devices that a peer is not expected back.",
+        abstract: "Tell all devices that a peer will not return.",
         discussion: """
-            Nobody keeps logs for it any more. It goes out with the app's next exchange. With --at, logs that follow lost logs of that peer are joined \
-            without them, once that is confirmed: what they held is missing until they turn up after all, and `ubwatch verify` goes on to name them.
+            No device keeps logs for it any more. The app's next exchange publishes this. With --at, and after confirmation, devices join the logs \
+            after the lost logs of that peer without waiting for the lost ones: their data is missing until the lost logs appear, and `ubwatch \
+            verify` continues to report them.
             """
     )
 
@@ -103,7 +104,7 @@ struct PeersRetireCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The peer, or the beginning of its UUID; see `ubcontrol peers list`.", valueName: "peer"))
     var peer: String
 
-    @Option(name: .customLong("at"), help: ArgumentHelp("The last of its logs that nobody is to wait for.", valueName: "sequence"))
+    @Option(name: .customLong("at"), help: ArgumentHelp("The last of its logs for which no device waits.", valueName: "sequence"))
     var sequence: Int64?
 
     @OptionGroup var confirmation: ConfirmOption
@@ -123,7 +124,7 @@ struct PeersRetireCommand: AsyncParsableCommand {
         let inspection = try store.open(readOnly: false)
         let place = try container.path(for: inspection)
         if sequence != nil, !dryRun.isOn {
-            try confirmation.confirm("What those logs held will be missing on every device that lacks them.")
+            try confirmation.confirm("The data of those logs will be missing on every device that lacks them.")
         }
         let retired = try inspection.retire(peer, at: sequence ?? 0, in: place, isRehearsal: dryRun.isOn)
         if json {

@@ -3,7 +3,7 @@ import SystemPackage
 import ToolSupport
 import UbiquityStores
 
-/// Names a format on the command line.
+/// The format of a file of records on the command line.
 enum FormatArgument: String, ExpressibleByArgument, CaseIterable {
     case jsonl
     case csv
@@ -22,10 +22,10 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Write the records of the synced tables as JSON Lines or CSV.",
         discussion: """
-            It may run beside the app: what is written is of one moment. Every value keeps its type, and `ubcontrol store import` reads it back; \
-            UbiquityStores' article Export describes the formats. Columns that stay on the device are exported too, tables that do not sync are not: \
-            `ubcontrol store strip` writes these. Where the command is ended early, nothing is at PATH, and what is beside it with -draft- in its name \
-            may be deleted. Exit status 0 where all is written, 1 where it is not.
+            The command may run beside the app: the output shows one moment. Every value keeps its type, and `ubcontrol store import` reads it \
+            back; UbiquityStores' article Export describes the formats. Columns that stay on the device are exported too; tables that do not sync \
+            are not: `ubcontrol store strip` writes these. If the command is interrupted, nothing is at PATH, and you may delete the files beside \
+            it with -draft- in their names. Exit status 0 if everything was written, otherwise 1.
             """
     )
 
@@ -33,22 +33,22 @@ struct ExportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where to: a file of JSON Lines, or a directory of CSV files; nothing may be there.",
-            discussion: "Else JSON Lines go to standard output.", valueName: "path"),
+            "A file of JSON Lines, or a directory of CSV files; it must not exist.",
+            discussion: "By default JSON Lines on standard output.", valueName: "path"),
         completion: .file())
     var output: String?
 
     @Option(help: "jsonl, an object a line, or csv, a file a table.")
     var format = FormatArgument.jsonl
 
-    @Option(help: ArgumentHelp("A table; may be given several times.", discussion: "Else all that sync.", valueName: "name"))
+    @Option(help: ArgumentHelp("A table; may be given several times.", discussion: "By default all that sync.", valueName: "name"))
     var table: [String] = []
 
     @Flag(help: "Print a JSON object, with --output: records (by table).")
     var json = false
 
     func validate() throws {
-        if json, output == nil { throw ValidationError("The records themselves go to standard output: name a file for them with --output.") }
+        if json, output == nil { throw ValidationError("The records go to standard output: name a file for them with --output.") }
         if format == .csv, output == nil { throw ValidationError("CSV is a file for each table: name a directory for them with --output.") }
         if format == .jsonl, let output, FilePath(output).extension == "csv" {
             throw ValidationError("\(output) would hold JSON Lines: add --format csv and name a directory, or call it .jsonl.")
@@ -59,7 +59,7 @@ struct ExportCommand: AsyncParsableCommand {
         let inspection = try store.open(readOnly: true)
         let tables = table.isEmpty ? nil : table
         guard let output else {
-            // The records are the output: on a terminal no bar may stand between them.
+            // The records are the output, so a bar on a terminal would mix with them.
             _ = try TerminalProgress.showing(besideOutput: true) { progress in
                 try inspection.exportLines(to: .standardOutput, tables: tables) { progress.show(part: $0) }
             }
@@ -79,11 +79,11 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import",
         abstract: "Write records from JSON Lines or CSV into the store.",
         discussion: """
-            It is an ordinary save, made now, all of it or nothing, and may run beside the app, whose own saves wait meanwhile. It goes out to the other \
-            devices with the app's next exchange. With --dry-run all of it is done and undone, to see what it comes to. A record whose key is there gets the columns that are given and differ; others are inserted; columns \
-            that are not given stay, or get their default. Of a record that comes twice the later writes over the earlier. What was exported by \
-            `ubcontrol store export` is read back as it was; UbiquityStores' article Export describes the formats. \
-            Exit status 0 where all is written, 1 where nothing is.
+            This is an ordinary save, made now, completely or not at all. It may run beside the app, whose own saves wait meanwhile. The app's next \
+            exchange publishes it to the other devices. With --dry-run everything is done and undone, to show the result. A record with an existing \
+            key gets the given columns that differ; other records are inserted; columns that are not given stay, or get their default. If a record \
+            appears twice, the later one overwrites the earlier. The output of `ubcontrol store export` is read back without change; \
+            UbiquityStores' article Export describes the formats. Exit status 0 if everything was written, 1 if nothing was.
             """
     )
 
@@ -96,7 +96,7 @@ struct ImportCommand: AsyncParsableCommand {
         completion: .file())
     var files: [String]
 
-    @Option(help: "What the files are, whatever their names end in: jsonl or csv.")
+    @Option(help: "The format of the files, whatever their names end in: jsonl or csv.")
     var format: FormatArgument?
 
     @Option(help: ArgumentHelp("The longest line, or CSV record, that is read, in MiB.", valueName: "MiB"))

@@ -7,10 +7,10 @@ import UbiquityStores
 struct DuplicatesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "duplicates",
-        abstract: "List the records that have become one, and what each of them holds.",
+        abstract: "List the records that have become one, with their values.",
         discussion: """
-            One line for the record that is shown, and a line for each that it stands for, in the order of their keys. Records become one where a \
-            uniqueness rule of the app says so, or where what names them has become one. Exit status 0, also where there are none.
+            Prints one line for the visible record, and a line for each record that it represents, in the order of their keys. Records become one \
+            because of a uniqueness rule of the app, or because the records that identify them became one. Exit status 0, also if there are none.
             """
     )
 
@@ -52,10 +52,10 @@ struct DuplicatesCommand: AsyncParsableCommand {
 struct HeldCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "held",
-        abstract: "List the records that are alive and not shown.",
+        abstract: "List the live records that are not shown.",
         discussion: """
-            One line a record: its name, what it refers to that is not shown, and what it holds. It is shown again as soon as that is there, and \
-            until then it is deleted by nobody. Exit status 0, also where there are none.
+            Prints one line for each record: its name, the missing record that it refers to, and its values. It appears again as soon as that \
+            record does, and no device deletes it meanwhile. Exit status 0, also if there are none.
             """
     )
 
@@ -85,10 +85,10 @@ struct HeldCommand: AsyncParsableCommand {
 struct MovedCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "moved",
-        abstract: "List the records that show another value than was written, since another record holds that.",
+        abstract: "List the records that show another value than the written one, because another record holds it.",
         discussion: """
-            One line for a record and a column: what was written there, which record holds it by an exclusive rule of the app, and what is shown instead. \
-            What was written is shown again as soon as nobody else holds it. Exit status 0, also where there are none.
+            Prints one line for each record and column: the written value, the record that holds it by an exclusive rule of the app, and the value \
+            shown instead. The written value appears again as soon as no other record holds it. Exit status 0, also if there are none.
             """
     )
 

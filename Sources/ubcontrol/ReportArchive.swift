@@ -2,35 +2,36 @@ import CLinux
 import Foundation
 import Glibc
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// A report's files, gathered in a directory of their own and packed by tar(1).
+/// A report's files, collected in a directory and packed by tar(1).
 final class ReportArchive {
     /// The archive.
     let target: FilePath
     /// The files in it, by path.
     private(set) var files: [String] = []
-    /// In bytes; 0 before it is packed.
+    /// The size in bytes; 0 before packing.
     private(set) var bytes: Int64 = 0
 
-    /// Beside the archive, so that one rename puts that in its place.
+    /// A directory beside the archive, so that one rename gives the archive its name.
     private let draft: FilePath
     private var folder: FilePath { draft.appending(Self.name) }
-    /// The directory that is in the archive.
+    /// The name of the directory in the archive.
     private static let name = "ubiquity-report"
     private let layer = LinuxFileLayer()
 
-    /// Begins.
+    /// Starts an archive.
     ///
-    /// - Parameter target: the archive; nothing may be there.
+    /// - Parameter target: the path of the archive; it must not exist.
     /// - Throws: `ContainerError`.
     init(_ target: FilePath) throws(ContainerError) {
         self.target = PathFacts.absolute(target)
         draft = self.target.removingLastComponent().appending(".ubiquity-report-\(UUID().uuidString)")
         try refuseExisting()
         do {
-            // For nobody else's eyes while it grows.
+            // Other users must not read it.
             guard mkdir(draft.string, 0o700) == 0 else { throw Errno(rawValue: errno) }
             try layer.makeDirectory(folder)
         } catch {
@@ -41,20 +42,17 @@ final class ReportArchive {
 
     private func refuseExisting() throws(ContainerError) {
         guard (try? layer.kind(of: target)) != .some(nil) else { return }
-        throw ContainerError(.fileExists, "\(target) is there already, or its place cannot be looked at; name another file.", path: target)
+        throw ContainerError(.fileExists, "\(target) is there already, or its place cannot be inspected; name another file.", path: target)
     }
 
     /// Adds an object as JSON.
     func add(_ path: String, _ object: some Encodable) throws {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let bytes = try [UInt8](encoder.encode(object)) + [UInt8(ascii: "\n")]
+        let bytes = Array("\(try jsonText(object, isIndented: true))\n".utf8)
         let file = try place(path)
         do { try layer.writeNew(file, bytes) } catch { throw failure(error) }
     }
 
-    /// A place in it where nothing is yet, in a directory that is there.
+    /// Returns an unused path in the archive, in an existing directory.
     func place(_ path: String) throws -> FilePath {
         let place = folder.pushing(FilePath(path))
         try make(place.removingLastComponent())
@@ -69,9 +67,9 @@ final class ReportArchive {
         }
     }
 
-    /// Packs everything, and gives it its name.
+    /// Packs all files, and gives the archive its name.
     ///
-    /// - Throws: `ContainerError`; nothing is at the archive's place then that was not there before.
+    /// - Throws: `ContainerError`; the archive's path is unchanged then.
     func pack() throws {
         let found = FileManager.default.enumerator(atPath: folder.string)?.allObjects as? [String] ?? []
         files = found.filter { (try? layer.kind(of: folder.pushing(FilePath($0)))) == .file }.sorted()
@@ -92,7 +90,7 @@ final class ReportArchive {
         }
     }
 
-    /// Runs tar, which every Debian has; see posix_spawn(3).
+    /// Runs tar, which every Debian system has; see posix_spawn(3).
     private func tar(_ arguments: [String]) throws -> Int32 {
         var words: [UnsafeMutablePointer<CChar>?] = (["tar"] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
@@ -107,7 +105,7 @@ final class ReportArchive {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : -1
     }
 
-    /// Removes what was gathered.
+    /// Removes the collected files.
     func discard() { try? FileManager.default.removeItem(atPath: draft.string) }
 
     private func failure(_ error: any Error) -> ContainerError {

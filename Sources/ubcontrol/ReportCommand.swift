@@ -10,35 +10,35 @@ import UbiquityStores
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Pack what a bug report needs into one archive: versions, the device home, containers, logs and stores.",
+        abstract: "Pack the data for a bug report into one archive: versions, the device home, containers, logs and stores.",
         discussion: """
-            Without --contents nothing is in it of what a user keeps: no value and no key of a record, no name and no content of a document. Of documents there \
-            are sizes, times, and a hash of each part of the path, which stays the same from report to report; extensions that everybody knows, such as .txt, \
-            stay readable. Of logs, baselines and receipts there is what they say of themselves; of stores their tables, and how many of what there are. Names \
-            of accounts, devices, containers and tables are in it, and paths up to the containers. With --contents the containers as they are, and copies of \
-            the stores, are in it as well. Syncthing's API key never is.
+            Without --contents the report contains no user data: no value and no key of a record, no name and no content of a document. For \
+            documents it contains sizes, times, and a hash of each part of the path, which is equal in all reports; well-known extensions, such as \
+            .txt, stay readable. For logs, baselines and receipts it contains their headers; for stores their tables with the numbers of their \
+            entries. It contains names of accounts, devices, containers and tables, and paths down to the containers. With --contents it also \
+            contains the complete containers, and copies of the stores. It never contains Syncthing's API key.
 
                 ubcontrol report --store STORE --output FILE
 
-            It writes nothing but the archive, and may run beside the apps. Exit status 0 where the archive is there, 1 where it is not, 64 for a \
+            The command writes only the archive, and may run beside the apps. Exit status 0 if the archive was written, 1 if it was not, 64 for a \
             wrong command line.
             """
     )
 
     @Option(
         help: ArgumentHelp(
-            "The archive, a .tar.gz; nothing may be there.", discussion: "Else ubiquity-report-<time>.tar.gz in the working directory.",
+            "The archive, a .tar.gz; it must not exist.", discussion: "By default ubiquity-report-<time>.tar.gz in the working directory.",
             valueName: "file"),
         completion: .file(extensions: ["tar.gz"]))
     var output: String?
 
-    @Flag(help: "Put in the containers' files and copies of the stores, with all that is in them.")
+    @Flag(help: "Include the containers' files and copies of the stores, with all their data.")
     var contents = false
 
     @Option(
         name: .customLong("container"),
         help: ArgumentHelp(
-            "A container of the signed-in account. May be given more than once.", discussion: "Else all of them.", valueName: "identifier"))
+            "A container of the signed-in account. May be given more than once.", discussion: "By default all of them.", valueName: "identifier"))
     var containers: [String] = []
 
     @Option(
@@ -68,7 +68,7 @@ struct ReportCommand: AsyncParsableCommand {
         } else {
             for file in archive.files { print(file.printable) }
             print("Packed \(counted(archive.files.count, "file")) into \(archive.target), \(archive.bytes) bytes.")
-            if contents { print("Everything that the containers and stores hold is in it: give it to nobody who may not read that.") }
+            if contents { print("The archive contains all data of the containers and stores: give it only to people who may read that data.") }
         }
     }
 
@@ -107,19 +107,19 @@ struct ReportCommand: AsyncParsableCommand {
     }
 }
 
-/// A finding of `ubcontrol doctor`, without the words that may name documents or records.
+/// A finding of `ubcontrol doctor` without words that may name documents or records.
 struct ReportedFinding: Encodable {
     var severity: Finding.Severity
     var area: Finding.Area
     var path: String?
-    /// Nil where it may say more than it should: the remedy, which is the same for all findings of a kind, says which kind it is.
+    /// Nil if it may reveal too much; the remedy, which is equal for all findings of a kind, identifies the kind.
     var what: String?
     var remedy: String
 
-    /// Takes a finding.
+    /// Makes a reported finding.
     ///
     /// - Parameters:
-    ///   - finding: as the doctor tells it.
+    ///   - finding: the doctor's finding.
     ///   - containers: the containers' directories.
     ///   - names: hides names; nil shows all.
     init(_ finding: Finding, containers: [FilePath], names: RedactedNames?) {

@@ -4,11 +4,11 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// What the programs run on, and which forms of files they write.
+/// The system that runs the programs, and the versions of their file formats.
 struct SystemVersions: Encodable {
-    /// `PRETTY_NAME` of os-release(5).
+    /// The value of `PRETTY_NAME` in os-release(5).
     var system: String?
-    /// As uname(2) tells.
+    /// The kernel, from uname(2).
     var kernel: String
     var machine: String
     var formats = FormatVersions()
@@ -28,7 +28,7 @@ struct SystemVersions: Encodable {
     }
 }
 
-/// What a device home holds, without the key that may stand in its `config.json`.
+/// The contents of a device home, without the key in its `config.json`.
 struct HomeReport: Encodable {
     /// One container of the signed-in account.
     struct Container: Encodable {
@@ -39,26 +39,26 @@ struct HomeReport: Encodable {
         var isDeclared: Bool
     }
 
-    /// What was set aside.
+    /// An entry that was set aside.
     struct Kept: Encodable {
         var id: String
         var bytes: Int64
-        /// Nil where it cannot be read.
+        /// Nil if it cannot be read.
         var entry: KeptEntry?
     }
 
     var home: String
     var account: String?
     var root: String?
-    /// Whether the root was named at sign-in.
+    /// Whether the user named the root at sign-in.
     var isRootChosen: Bool?
     var containers: [Container]
-    /// Where Syncthing answers; nil where nobody has said so.
+    /// The address of Syncthing; nil if it is not configured.
     var syncthing: String?
     var massDeletion: MassDeletionLimit?
     var kept: [Kept]
 
-    /// Gathers it; what cannot be read is among the doctor's findings.
+    /// Collects the contents; the doctor's findings report files that cannot be read.
     init(of home: DeviceHome, _ diagnosis: DeviceDiagnosis, _ known: [KnownContainer]) {
         self.home = home.path.string
         account = diagnosis.home.account?.name

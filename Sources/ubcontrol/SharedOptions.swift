@@ -4,12 +4,12 @@ import SystemPackage
 import ToolSupport
 import UbiquityContainers
 
-/// Says which device it is about.
+/// The option that names the device home.
 struct HomeOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+            "The device home.", discussion: "By default $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
         completion: .directory)
     var home: String?
 
@@ -17,35 +17,35 @@ struct HomeOptions: ParsableArguments {
         get throws { try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard() }
     }
 
-    /// The device home that a command line names which is still being typed.
+    /// Returns the device home that an incomplete command line names.
     ///
     /// - Parameter words: the words so far.
-    /// - Returns: the home; nil where there is none.
+    /// - Returns: the home; nil if there is none.
     static func home(in words: [String]) -> DeviceHome? {
         if let index = words.firstIndex(of: "--home"), index + 1 < words.count { return DeviceHome(FilePath(words[index + 1])) }
         return try? .standard()
     }
 }
 
-/// Keeps what cannot be had back from going without somebody's word.
+/// Prevents the loss of data without a confirmation.
 struct ConfirmOption: ParsableArguments {
-    @Flag(help: "Go on without asking.")
+    @Flag(help: "Continue without asking.")
     var yes = false
 
-    /// Asks on a terminal, unless `--yes` is given; without a terminal it refuses.
+    /// Asks on a terminal, unless `--yes` is given; refuses without a terminal.
     ///
     /// - Parameters:
-    ///   - consequence: what will be so, as a sentence.
-    ///   - answer: what has to be typed.
-    /// - Throws: `ValidationError` where nobody can be asked; `ExitCode` 1 where something else is typed.
+    ///   - consequence: the result of the command, as a sentence.
+    ///   - answer: the word to type.
+    /// - Throws: `ValidationError` without a terminal; `ExitCode` 1 when another word is typed.
     func confirm(_ consequence: String, answer: String = "yes") throws {
         if yes { return }
-        // It may hold names that other devices have given.
+        // The text may contain names that other devices have chosen.
         let consequence = consequence.printable
         guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
-            throw Refusal("\(consequence) There is no terminal to ask on: add --yes.")
+            throw Refusal("\(consequence) There is no terminal for the confirmation: add --yes.")
         }
-        writeError("\(consequence)\nType \(answer) to go on: ")
+        writeError("\(consequence)\nType \(answer) to continue: ")
         guard readLine() == answer else {
             writeError("Nothing has been changed.\n")
             throw ExitCode(1)
@@ -53,13 +53,13 @@ struct ConfirmOption: ParsableArguments {
     }
 }
 
-/// Says beforehand.
+/// The option that only prints the effect of a command.
 struct DryRunOption: ParsableArguments {
-    @Flag(name: .customLong("dry-run"), help: "Say what would be done, and do nothing.")
+    @Flag(name: .customLong("dry-run"), help: "Print the effect, and do nothing.")
     var isOn = false
 }
 
-/// Names a container of the signed-in account on the command line.
+/// The name of a container of the signed-in account on the command line.
 struct ContainerArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The container, such as org.example.notes.", valueName: "identifier"),

@@ -4,11 +4,11 @@ import SystemPackage
 import ToolSupport
 import UbiquityStores
 
-/// Groups what is about one store.
+/// Groups the commands about one store.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Look at a store and mend it.",
+        abstract: "Inspect and repair a store.",
         discussion: """
             For example:
 
@@ -29,7 +29,7 @@ struct StoreCommand: AsyncParsableCommand {
     )
 }
 
-/// Names a store on the command line.
+/// The name of a store on the command line.
 struct StoreArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
@@ -40,11 +40,11 @@ struct StoreArgument: ParsableArguments {
     /// Opens the store beside the app that uses it.
     func open(readOnly: Bool) throws -> StoreInspection { try StoreInspection(FilePath(path), readOnly: readOnly) }
 
-    /// Reads the store beside the app that uses it, and leaves nothing beside its file that was not there.
+    /// Reads the store beside the app that uses it, and leaves no new files beside its file.
     ///
     /// - Parameter body: reads; it may be called more than once.
-    /// - Returns: what the body returns.
-    /// - Throws: what `StoreInspection.look` does.
+    /// - Returns: the result of the body.
+    /// - Throws: the errors of `StoreInspection.look`.
     func look<Result>(_ body: (StoreInspection) throws -> Result) throws -> Result { try StoreInspection.look(at: FilePath(path), body) }
 }
 
@@ -52,17 +52,18 @@ struct StoreArgument: ParsableArguments {
 struct ConflictsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conflicts",
-        abstract: "List the values that lost against others, written apart from them.",
+        abstract: "List the values that lost a conflict against independent writes.",
         discussion: """
-            One line a conflict, oldest first: its number, the record, why it lost, what lost, and what stands there instead (of a deletion: what else \
-            the record held). Values are shown as they are in the store, but for control characters, which stand there by their numbers, such as \\u{a} for \
-            the end of a line; --json has them as they are. `ubcontrol store restore` writes one back. Exit status 0, also where there are none.
+            Prints one line for each conflict, oldest first: its number, the record, the reason, the lost value, and the value that won (for a \
+            deletion: the record's other values). Values are shown as stored, except control characters, which are shown by their numbers, such as \
+            \\u{a} for the end of a line; --json has them unchanged. `ubcontrol store restore` writes one back. Exit status 0, also if there are \
+            none.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Option(help: "Show the newest so many.")
+    @Option(help: "The number of newest conflicts to show.")
     var limit: Int?
 
     @Flag(help: "Print a JSON object a line: id, record, reason, lost, others, author, written, winner, noticed.")
@@ -128,8 +129,8 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Write back values that lost a conflict.",
         discussion: """
-            It is an ordinary change, made now: it wins here at once, and on the other devices after the app's next exchange. A record that was \
-            deleted is inserted anew. What is restored leaves the list of `ubcontrol store conflicts`.
+            This is an ordinary change, made now: it wins here at once, and on the other devices after the app's next exchange. A deleted record is \
+            inserted again. Restored values leave the list of `ubcontrol store conflicts`.
             """
     )
 

@@ -10,11 +10,11 @@ import UbiquityStores
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Compare a store file with itself and with what it has published.",
+        abstract: "Check a store file, and compare it with its published logs.",
         discussion: """
-            It writes nothing, and may run beside the app. It runs SQLite's own check, compares stamps with rows, follows the logs that wait to be \
-            published, and compares the published ones with the container's. Exit status 0 where all is well, 1 where something is not, 64 for a wrong \
-            command line.
+            The command writes nothing, and may run beside the app. It runs SQLite's own check, compares stamps with rows, follows the logs that \
+            wait to be published, and compares the published ones with the container's. Exit status 0 if there is no problem, 1 if there is one, 64 \
+            for a wrong command line.
             """
     )
 
@@ -37,7 +37,7 @@ struct CheckCommand: AsyncParsableCommand {
                 return try inspection.check(container: place)
             }
         }
-        if let hindrance { check.remarks.append("the container was not looked at, for \(hindrance); name it with --container") }
+        if let hindrance { check.remarks.append("the container was not inspected, because \(hindrance); name it with --container") }
         if json {
             try printJSON(check)
         } else {
@@ -51,11 +51,11 @@ struct CheckCommand: AsyncParsableCommand {
     }
 }
 
-/// Groups what is about files that cannot be used.
+/// Groups the commands about unusable files.
 struct QuarantineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine",
-        abstract: "Look at the files that a store cannot use.",
+        abstract: "Show the files that a store cannot use.",
         subcommands: [QuarantineListCommand.self],
         defaultSubcommand: QuarantineListCommand.self
     )
@@ -66,7 +66,7 @@ struct QuarantineListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the files that a store cannot use: file, peer, reason, since when.",
-        discussion: "A file leaves the list once it is whole and joined, or gone from the container. Exit status 0, also where there are none."
+        discussion: "A file leaves the list once it is complete and joined, or gone from the container. Exit status 0, also if there are none."
     )
 
     @OptionGroup var store: StoreArgument
@@ -89,16 +89,16 @@ struct QuarantineListCommand: AsyncParsableCommand {
 struct CopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "strip",
-        abstract: "Write the app's tables to a plain database, without anything of this package.",
+        abstract: "Write the app's tables to a plain database, without the tables of this package.",
         discussion: """
-            It may run beside the app: the copy is of one moment, compared with the store row by row, and put in its place only then. The store is not \
-            written. Exit status 0 where the copy is there, 1 where it is not.
+            The command may run beside the app: the copy shows one moment, is compared with the store row by row, and only then gets its name. The \
+            store is not written. Exit status 0 if the copy was written, otherwise 1.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Argument(help: ArgumentHelp("Where to; nothing may be there.", valueName: "file"), completion: .file())
+    @Argument(help: ArgumentHelp("The path of the copy, which must not exist.", valueName: "file"), completion: .file())
     var target: String
 
     @Flag(help: "Print a JSON object: rows, by table.")

@@ -4,25 +4,26 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// How a store of the signed-in account stands that this device's apps have opened, and what lets it go on where it does not exchange.
+/// The condition of a store that this device's apps have opened for the signed-in account, and the remedies if it does
+/// not exchange.
 struct StoreCondition: Encodable {
     /// The path that the app gave it.
     var path: String
-    /// What its file says of itself; nil where it cannot be read, or is gone.
+    /// The summary of its file; nil if the file cannot be read, or is gone.
     var summary: StoreSummary?
-    /// Why nothing goes out of it or in; nil where nothing hinders that.
+    /// The reason why it does not exchange; nil if it does.
     var hindrance: String?
-    /// The commands that end that, exact; none where it is for the app or the synchroniser to do.
+    /// The exact commands that remove the hindrance; empty if the app or the synchroniser must remove it.
     var remedies: [String] = []
-    /// Whether the hindrance is that its content is gone from the container.
+    /// Whether the hindrance is the loss of its content in the container.
     var isContentGone = false
 
-    /// The stores that the device home knows, of the signed-in account.
+    /// Returns the signed-in account's stores that the device home knows.
     ///
     /// - Parameters:
     ///   - home: the device home.
     ///   - containers: the account's containers.
-    /// - Returns: each store's file of the account, by path; a store whose files are gone, or cannot be read, is among them.
+    /// - Returns: each store's file of the account, by path; including stores whose files are gone or cannot be read.
     static func all(of home: DeviceHome, in containers: [KnownContainer]) -> [StoreCondition] {
         guard let account = try? home.account else { return [] }
         return home.knownStores.flatMap { known -> [StoreCondition] in
@@ -41,7 +42,7 @@ struct StoreCondition: Encodable {
                     return StoreCondition(path: known.path, hindrance: "\(error)", remedies: [])
                 }
             }
-            // The fallback file stays where it is once the account's own has taken in what was saved there.
+            // The fallback file stays after the account's file has taken its saves.
             let isRead = conditions.contains { $0.summary?.place == "account" }
             return isRead ? conditions.filter { $0.summary?.place != "fallback" } : conditions
         }
@@ -59,7 +60,7 @@ struct StoreCondition: Encodable {
             remedies = ["ubcontrol store resume \(file)"]
             return
         }
-        // What befalls a container as a whole is told of that.
+        // The container's own line reports problems of the whole container.
         guard let container, PathFacts(at: container.path).kind == .directory else { return }
         let exchange = try inspection.exchange(with: container.path)
         guard exchange.isContentGone else { return }
@@ -72,11 +73,11 @@ struct StoreCondition: Encodable {
         }
     }
 
-    /// What the two answers to a wipe mean, in words.
-    static let answers = "the first puts back what this device has, the second has it count as removed on all devices"
+    /// The meaning of the two answers to a wipe.
+    static let answers = "the first restores this device's data, the second confirms the removal on all devices"
 }
 
-/// What was saved for an account that is not signed in, and has not gone out.
+/// Unsent saves for an account that is not signed in.
 struct UnsentSaves: Encodable {
     /// The path that the app gave the store.
     var path: String
@@ -84,10 +85,10 @@ struct UnsentSaves: Encodable {
     var content: String
     var container: String
 
-    /// What the stores that the device home knows keep for other accounts than the one that is signed in.
+    /// Returns the unsent saves for other accounts in the stores that the device home knows.
     ///
     /// - Parameter home: the device home.
-    /// - Returns: each store's account with something that has not gone out; a file that cannot be read is left out.
+    /// - Returns: each store's account with unsent saves; unreadable files are left out.
     static func all(of home: DeviceHome) -> [UnsentSaves] {
         let present = (try? home.account)?.description
         return home.knownStores.flatMap { known in

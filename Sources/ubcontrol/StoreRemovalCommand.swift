@@ -9,13 +9,14 @@ import UbiquityStores
 struct StoreRemoveEverythingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove-everything",
-        abstract: "Remove a store's content on all devices of the account, those that are off now included.",
+        abstract: "Remove a store's content on all devices of the account, including those that are off now.",
         discussion: """
-            One file is written, the mark of the content's next epoch: it decides. The app, here and on each other device, empties its store when it \
-            sees it, and sets aside what had not been sent (`ubcontrol kept`). Before, the content's name has to be typed, or --yes given.
+            The command writes one file, the mark of the content's next epoch, which has the effect. When the app sees the mark, here and on each \
+            other device, it empties its store and sets aside unsent data (`ubcontrol kept`). Before that, the content's name must be typed, or \
+            --yes given.
 
-            Where that cannot be, such as of a store that is paused, or whose account is not signed in, nobody is asked, and --dry-run says so, too, with the \
-            same exit status.
+            If the removal is impossible, for example because the store is paused or its account is not signed in, the command does not ask, and \
+            --dry-run reports it too, with an equal exit status.
             """
     )
 
@@ -51,7 +52,7 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
         }
     }
 
-    /// Where its content lies; for that, its account has to be signed in.
+    /// Returns the container of its content; its account must be signed in.
     private func place(of summary: StoreSummary) throws -> UbiquityContainer {
         let deviceHome = try home.deviceHome
         guard let account = try deviceHome.account, account.description == summary.account else {
@@ -59,9 +60,9 @@ struct StoreRemoveEverythingCommand: AsyncParsableCommand {
                 "The store is of “\(summary.account)”, who is not signed in at \(deviceHome.path); sign in with: ubcontrol sign-in ACCOUNT")
         }
         let identifier = try ContainerIdentifier(summary.container)
-        // One that the home does not know would be recorded in it.
+        // An unknown container would be recorded in the home.
         guard try deviceHome.knownPeer(of: account, in: identifier) != nil else {
-            throw Refusal("Nobody has used \(identifier) at \(deviceHome.path); name the device home of the store's app with --home.")
+            throw Refusal("No app has used \(identifier) at \(deviceHome.path); name the device home of the store's app with --home.")
         }
         return try UbiquityContainer(recorded: identifier, of: account, home: deviceHome, files: LinuxFileLayer())
     }

@@ -7,10 +7,10 @@ import UbiquityStores
 struct StorePauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
-        abstract: "Let nothing go out of a store or in, until it is resumed.",
+        abstract: "Stop all exchange of a store until it is resumed.",
         discussion: """
-            The app reads and saves on, nothing is discarded, and all goes out and in once it is resumed, after a restart too. It is of this file: \
-            another account's goes on. Exit status 0, also where it was paused before.
+            The app continues to read and save, nothing is discarded, and the exchange continues after `ubcontrol store resume`, also after a \
+            restart. The pause concerns this file: another account's file continues. Exit status 0, also if it was already paused.
             """
     )
 
@@ -22,7 +22,7 @@ struct StorePauseCommand: AsyncParsableCommand {
 /// Runs `ubcontrol store resume`.
 struct StoreResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Let everything go out of a store and in again.", discussion: "Exit status 0, also where it was not paused."
+        commandName: "resume", abstract: "Resume the exchange of a store.", discussion: "Exit status 0, also if it was not paused."
     )
 
     @OptionGroup var pausing: PauseOptions
@@ -30,7 +30,7 @@ struct StoreResumeCommand: AsyncParsableCommand {
     func run() async throws { try pausing.set(false, did: "Resumed.", was: "It was not paused.") }
 }
 
-/// What pausing and resuming have in common.
+/// The options of pausing and resuming.
 struct PauseOptions: ParsableArguments {
     @OptionGroup var store: StoreArgument
 
@@ -48,10 +48,10 @@ struct PauseOptions: ParsableArguments {
 struct StoreRebuildCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild",
-        abstract: "Have a store made anew from the container's content.",
+        abstract: "Ask the app to rebuild a store from the container's content.",
         discussion: """
-            It is done by the app, which has the schema, in one transaction: what had not gone out goes out first, readers see what was there until it \
-            is done, and it stays so where the content does not hold all that the store does.
+            The app, which has the schema, does this in one transaction: it first publishes unsent saves. Readers see the old state until it is \
+            done, and keep it if the content lacks data of the store.
             """
     )
 
@@ -64,10 +64,10 @@ struct StoreRebuildCommand: AsyncParsableCommand {
 struct StoreRepublishCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "republish",
-        abstract: "Have all that a store holds put into its container again, for the content has gone from there.",
+        abstract: "Ask the app to publish a store's records again, after its content has gone from the container.",
         discussion: """
-            It is done by the app. Where the content is there, a baseline is written, and nothing else. To have it removed on all devices instead, see \
-            `ubcontrol store follow`.
+            The app does this. If the content exists, it only writes a baseline. To remove the content on all devices instead, see `ubcontrol store \
+            follow`.
             """
     )
 
@@ -80,10 +80,10 @@ struct StoreRepublishCommand: AsyncParsableCommand {
 struct StoreFollowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "follow",
-        abstract: "Have the content that has gone from a store's container count as removed, on all devices of the account.",
+        abstract: "Confirm that the content that has gone from a store's container is removed, on all devices of the account.",
         discussion: """
-            It is done by the app: the store begins anew, empty; what this device had not sent is set aside, see `ubcontrol kept`. Where the content \
-            is there, nothing is done. Before, the content's name has to be typed, or --yes given.
+            The app does this: the store starts again, empty; unsent data of this device is set aside, see `ubcontrol kept`. If the content exists, \
+            nothing happens. Before that, the content's name must be typed, or --yes given.
             """
     )
 
@@ -107,7 +107,7 @@ struct StoreFollowCommand: AsyncParsableCommand {
     }
 }
 
-/// What the commands that ask the app for something have in common.
+/// The options of the commands that send the app a request.
 struct RequestOptions: ParsableArguments {
     @OptionGroup var store: StoreArgument
 
@@ -123,13 +123,13 @@ struct RequestOptions: ParsableArguments {
     }
 }
 
-/// Takes back what was asked for.
+/// Withdraws a request.
 struct CancelOption: ParsableArguments {
-    @Flag(name: .customLong("cancel"), help: "Withdraw what this command has asked for and has not been done.")
+    @Flag(name: .customLong("cancel"), help: "Withdraw this command's request, if the app has not done it yet.")
     var isOn = false
 }
 
-/// Asks the app that has a store for something, or withdraws that.
+/// Sends a request to a store's app, or withdraws it.
 struct AppRequest {
     let request: StoreRequest
     let store: StoreArgument
@@ -137,18 +137,18 @@ struct AppRequest {
     let isRehearsal: Bool
     let json: Bool
 
-    static let help: ArgumentHelp = "Print a JSON object: store, asked (what is to be done), before (what was)."
+    static let help: ArgumentHelp = "Print a JSON object: store, asked (the new request), before (the earlier one)."
 
-    /// Does it.
+    /// Sends or withdraws the request.
     ///
-    /// - Parameter confirm: is called before something is asked for.
-    /// - Throws: `UbiquitousStoreError`, or what `confirm` does.
+    /// - Parameter confirm: called before a request is sent.
+    /// - Throws: `UbiquitousStoreError`, or the error of `confirm`.
     func run(confirm: (StoreSummary) throws -> Void = { _ in }) throws {
         let summary = try store.look { inspection in
             if !isWithdrawn { try inspection.checkAskable() }
             return try inspection.summary()
         }
-        // What another command has asked for is withdrawn by that one's --cancel.
+        // The --cancel option of another command withdraws that command's request.
         var (asked, before) = (isWithdrawn ? nil : request.rawValue, isWithdrawn && summary.request != request.rawValue ? nil : summary.request)
         if !isRehearsal {
             if !isWithdrawn { try confirm(summary) }

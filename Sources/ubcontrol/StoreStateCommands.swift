@@ -12,15 +12,16 @@ struct StoreListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the files of a store: one for each account, and those of this device.",
         discussion: """
-            One line a file: what it is for, whose it is, its records, what has not gone out, and where it lies. It writes nothing. Exit status 0, also \
-            where there are none, and 1 where one cannot be read, or a store that this device has had is gone: it is named, and the others are listed.
+            Prints one line for each file: its purpose, its account, its records, its unsent data, and its path. The command writes nothing. Exit \
+            status 0, also if there are none, and 1 if a file cannot be read or a store of this device is gone: it is named, and the others are \
+            listed.
             """
     )
 
     @Argument(
         help: ArgumentHelp(
-            "The path that the app gave its store, or a directory in which there are stores.",
-            discussion: "Else all that this device's apps have opened.",
+            "The path that the app gave its store, or a directory with stores.",
+            discussion: "By default all that this device's apps have opened.",
             valueName: "path"),
         completion: .file())
     var path: String?
@@ -29,8 +30,8 @@ struct StoreListCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished, isNoted, \
-            isGathered, isPaused, isAttached, request, quarantined, held, conflicts.
+            Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished, \
+            isNoted, isGathered, isPaused, isAttached, request, quarantined, held, conflicts.
             """)
     var json = false
 
@@ -55,7 +56,7 @@ struct StoreListCommand: AsyncParsableCommand {
         if !isWhole { throw ExitCode(1) }
     }
 
-    /// What is named, or the stores that are known, each once.
+    /// Returns the named stores, or the known stores, each once.
     private func stores() throws -> [FilePath] {
         if let path { return [FilePath(path)] }
         let paths = try home.deviceHome.knownStores.map(\.path)
@@ -82,16 +83,16 @@ struct StoreListCommand: AsyncParsableCommand {
 /// Runs `ubcontrol store state`.
 struct StoreStateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "state", abstract: "Show how a store file stands.", discussion: "It writes nothing, and may run beside the app."
+        commandName: "state", abstract: "Show the state of a store file.", discussion: "The command writes nothing, and may run beside the app."
     )
 
     @OptionGroup var store: StoreArgument
 
     @Flag(
         help: """
-            Print a JSON object: file, place, account, container, content, peer, epoch, bytes, records, unpublished (logs that have not gone out), isNoted \
-            (saves that are in no log yet), isGathered (the account's content has been read once), isPaused, isAttached, request (what the app is to do \
-            with its next exchange), quarantined, held, conflicts.
+            Print a JSON object: file, place, account, container, content, peer, epoch, bytes, records, unpublished (logs that have not gone out), \
+            isNoted (saves that are in no log yet), isGathered (the account's content has been read once), isPaused, isAttached, request (the app's \
+            task for its next exchange), quarantined, held, conflicts.
             """)
     var json = false
 

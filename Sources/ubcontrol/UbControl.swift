@@ -10,12 +10,13 @@ struct UbControl: AsyncParsableCommand {
         commandName: "ubcontrol",
         abstract: "Control accounts, containers, stores and file coordination on this device.",
         discussion: """
-            What a command is about comes first, then its options, in any order. --home names another device home, --json prints documented objects, \
-            --dry-run says what would be done, and --yes goes on without asking; what destroys something asks on a terminal, and without one refuses.
+            The subject of a command comes first, then its options, in any order. --home names another device home, --json prints documented \
+            objects, --dry-run prints the effect without doing anything, and --yes continues without asking. A command that destroys data asks on a \
+            terminal, and refuses without one.
 
             \(ToolExit.table)
 
-            Completion of what is typed, such as for bash:
+            Completion for a shell, such as bash:
 
                 ubcontrol --generate-completion-script bash > ubcontrol.bash
                 . ./ubcontrol.bash
@@ -29,7 +30,7 @@ struct UbControl: AsyncParsableCommand {
         ]
     )
 
-    /// `-UbiquityLogLevel 3` is the library's to read.
+    /// The library reads `-UbiquityLogLevel 3`.
     static func main() async {
         await runTool(UbiquityLog.appArguments()) { error in
             (error as? UbiquitousStoreError)?.code == .notFound ? ToolExit.usage : nil

@@ -3,13 +3,13 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// What to do, on each device, about the stores whose content is gone from a container.
+/// The commands for the stores whose content is gone from a container, on each device.
 struct WipeAdvice {
     /// The stores of this device.
     let stores: [StoreCondition]
     private let container: ContainerIdentifier
 
-    /// Looks for them.
+    /// Finds the stores.
     ///
     /// - Parameters:
     ///   - home: the device home.
@@ -22,7 +22,7 @@ struct WipeAdvice {
         }
     }
 
-    /// The advice for people; none where no store of this device is concerned.
+    /// The advice for people; empty if no store of this device is concerned.
     var lines: [String] {
         guard !stores.isEmpty else { return [] }
         var lines: [String] = []
@@ -31,11 +31,11 @@ struct WipeAdvice {
                 "The store \(store.path) keeps everything. \(store.remedies.isEmpty ? store.hindrance ?? "" : "Its content is gone from the container:")"
             )
             guard store.remedies.count == 2 else { continue }
-            lines.append("  to put back what this device has:             \(store.remedies[0])")
-            lines.append("  to have it count as removed, on all devices:  \(store.remedies[1])")
+            lines.append("  to restore this device's data:                \(store.remedies[0])")
+            lines.append("  to confirm the removal, on all devices:       \(store.remedies[1])")
         }
         lines.append(
-            "On each other device do one or the other, too, once the deletion has arrived there: `ubcontrol container resume \(container)` names its stores with these commands."
+            "Choose one of them on each other device too, once the deletion has arrived there: `ubcontrol container resume \(container)` names its stores with these commands."
         )
         return lines
     }

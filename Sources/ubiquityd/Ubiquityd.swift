@@ -15,12 +15,12 @@ struct Ubiquityd: ParsableCommand {
         commandName: "ubiquityd",
         abstract: "Decide which process may touch which file: the broker of a user's coordinated accesses.",
         discussion: """
-            Programs start it when they need it, so there is nothing to set up; it leaves when nobody has needed it for a while. Under systemd it \
-            may be socket-activated instead (ubiquityd.socket).
+            Programs start it when they need it, so no setup is necessary; it ends when no program has needed it for a while. Under systemd it may \
+            be socket-activated instead (ubiquityd.socket).
 
-            It logs to standard error; where a program has started it, to broker.log in its directory. `ubcontrol log-level` says how much.
+            It logs to standard error or, if a program has started it, to broker.log in its directory. `ubcontrol log-level` sets the amount.
 
-            Exit status: 0 when it left because it was idle or asked to, 69 when another broker serves this user already or the place is not fit, \
+            Exit status: 0 when it ended because it was idle or asked to, 69 when another broker already serves this user or the place is unusable, \
             64 on a usage error.
             """,
         version: ToolVersion.text
@@ -28,12 +28,12 @@ struct Ubiquityd: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where it listens.",
-            discussion: "$XDG_RUNTIME_DIR/ubiquity, /run/user/<uid>/ubiquity, or a directory below ~/.local/state/ubiquity unless given.",
+            "The directory in which it listens.",
+            discussion: "$XDG_RUNTIME_DIR/ubiquity, /run/user/<uid>/ubiquity, or a directory below ~/.local/state/ubiquity by default.",
             valueName: "dir"))
     var directory: String?
 
-    @Option(help: ArgumentHelp("Leave after so long without clients; 0 never.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Leave after this time without clients; 0 for never.", valueName: "seconds"))
     var idle = 30.0
 
     @Option(help: .hidden)
@@ -49,7 +49,7 @@ struct Ubiquityd: ParsableCommand {
     }
 
     func run() throws {
-        // Started by a client, it must not keep open what that has open.
+        // A broker that a client has started must not keep the client's files open.
         if let lockDescriptor, let readyDescriptor { _ = clinux_close_from(UInt32(max(lockDescriptor, readyDescriptor) + 1)) }
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -64,7 +64,7 @@ struct Ubiquityd: ParsableCommand {
         let place = directory.map { BrokerPlace(directory: FilePath($0)) } ?? .standard()
         let server: BrokerServer
         do {
-            // What is written is the broker's to say, by its own level.
+            // The broker's own level decides about the output.
             UbiquityLog.level = .everything
             let file = lockDescriptor == nil ? nil : BrokerLogFile(in: place)
             server = try BrokerServer(place, options, logger: file.map { UbiquityLog.logger(writingLinesTo: $0.write) } ?? .ubiquity)
@@ -80,7 +80,7 @@ struct Ubiquityd: ParsableCommand {
         server.run()
     }
 
-    /// The socket that systemd has passed; see sd_listen_fds(3).
+    /// Returns the socket that systemd has passed; see sd_listen_fds(3).
     private var activatedSocket: FileDescriptor? {
         let environment = ProcessInfo.processInfo.environment
         guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"] == "1" else { return nil }

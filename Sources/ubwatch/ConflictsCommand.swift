@@ -11,14 +11,15 @@ import UbiquityStores
 struct ConflictsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conflicts",
-        abstract: "Show what is in conflict, held, quarantined or set aside, with reasons.",
+        abstract: "Show conflicting, held, quarantined and set-aside entries, with reasons.",
         discussion: """
-            Of a container: copies of items that lost a conflict, and of each store of this device, or of a store alone: values of records that lost \
-            against another device's, records that are not shown since what they refer to is not, and files that cannot be used; and what was set \
-            aside when content was removed. Records are named by table and key; their values are shown by `ubcontrol store conflicts`. It reads files only.
+            For a container: copies of items that lost a conflict, and for each store of this device, or for a store alone: values of records that \
+            lost against another device's, records that are hidden because a record they refer to is hidden, and unusable files; also data that was \
+            set aside when content was removed. Records are named by table and key; `ubcontrol store conflicts` shows their values. The command \
+            only reads files.
 
-            Exit status 0 where there is nothing, 5 where there is something, 1 where it, or a store of it, cannot be read, with the reason on standard \
-            error and what was found all the same; 3 where the container is gone, 64 for wrong usage, or where there is no such container or store.
+            Exit status 0 if there is nothing, 5 if there is something, 1 if the container or a store of it cannot be read, with the reason on \
+            standard error and the findings so far; 3 if the container is gone, 64 for wrong usage, or if there is no such container or store.
 
             EXAMPLES
             ubwatch conflicts ~/Sync/alice/org.example.notes
@@ -33,16 +34,17 @@ struct ConflictsCommand: AsyncParsableCommand {
     var path: String
 
     @Option(
-        name: .long, help: ArgumentHelp("A store of this device beside those that the device home knows. May be given again.", valueName: "file"),
+        name: .long,
+        help: ArgumentHelp("A store of this device in addition to those that the device home knows. May be given again.", valueName: "file"),
         completion: .file())
     var store: [String] = []
 
-    @Option(help: ArgumentHelp("List so many of a kind at most, the newest; all are counted.", valueName: "count"))
+    @Option(help: ArgumentHelp("The greatest number of listed entries of each kind, newest first; all are counted.", valueName: "count"))
     var limit = 1000
 
     @Option(
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+            "The device home.", discussion: "By default $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
         completion: .directory)
     var home: String?
 
@@ -58,7 +60,7 @@ struct ConflictsCommand: AsyncParsableCommand {
         var troubles = WatchFacts.Troubles()
         var isGone = false
         if let summary = try storeSummary() {
-            // Its container's place in this device's home is not asked for: a store alone says what befell it.
+            // A store alone reports its own problems, so its container's place in this device's home is not needed.
             let reading = ContainerReading(path: FilePath(path), home: nil, options: .init(troubles: limit), first: nil)
             reading.addTroubles(of: summary, to: &troubles)
         } else {
@@ -74,19 +76,19 @@ struct ConflictsCommand: AsyncParsableCommand {
         if !troubles.counts.isEmpty { throw ToolExit.troubles }
     }
 
-    /// The files of the store at the path; nil where the path is a directory.
+    /// Returns the files of the store at the path; nil if the path is a directory.
     private func storeSummary() throws -> StoreSummary? {
         let path = FilePath(path)
         if PathFacts(at: path).kind == .directory { return nil }
         let files = StoreInspection.files(at: path)
-        // A container that is gone looks like a store that is.
+        // A missing container looks like a missing store.
         if files.isEmpty { return nil }
         return try StoreInspection.look(at: path) { try $0.summary() }
     }
 }
 
 extension WatchFacts.Troubles {
-    /// The troubles for people, a line each.
+    /// The problems for people, one on each line.
     var lines: [String] {
         guard !counts.isEmpty else {
             let words = "nothing is in conflict, held, quarantined or set aside"

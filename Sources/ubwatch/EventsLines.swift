@@ -3,14 +3,14 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// Turns changes into what is printed.
+/// Formats changes for the output.
 protocol EventsPrinter: Sendable {
     func lines(for batch: TreeChangeBatch) -> [UInt8]
-    /// What is printed on SIGUSR1 and at the end.
+    /// Returns the output for SIGUSR1 and for the end.
     func summarise() -> [UInt8]
 }
 
-/// One line a change.
+/// Prints one line for each change.
 struct EventsLines: EventsPrinter {
     let json: Bool
 
@@ -79,9 +79,10 @@ struct EventsLines: EventsPrinter {
     typealias StaticName = String
 }
 
-/// Bytes as text.
+/// Formats bytes as text.
 enum EventsText {
-    /// Control characters, backslashes and what is not UTF-8 as escapes, so that a line stays a line.
+    /// Appends bytes as text, with escapes for control characters, backslashes and invalid UTF-8, so that a line stays
+    /// one line.
     static func appendEscaped(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
         let isValid = isPlain(bytes) || String(validating: bytes, as: UTF8.self) != nil
         for (offset, byte) in bytes.enumerated() {
@@ -96,13 +97,14 @@ enum EventsText {
         }
     }
 
-    /// Whether a byte of UTF-8 belongs to one of U+0080 to U+009F, which terminals take for control characters: C2, and one below A0.
+    /// Returns whether a byte of UTF-8 belongs to U+0080 to U+009F, which terminals treat as control characters: C2,
+    /// and a byte below A0.
     private static func isControl(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Bool {
         if bytes[offset] == 0xC2 { return offset + 1 < bytes.count && bytes[offset + 1] < 0xA0 }
         return offset > 0 && bytes[offset - 1] == 0xC2 && bytes[offset] < 0xA0
     }
 
-    /// A JSON string; where the bytes are not UTF-8 a lossy one, and the bytes in base64 under a second key.
+    /// Appends a JSON string; for invalid UTF-8 a lossy one, and the bytes in base64 under a second key.
     static func appendJSON(_ bytes: UnsafeRawBufferPointer, bytesKey: String, to text: inout [UInt8]) {
         text.append(0x22)
         if isPlain(bytes) {
@@ -127,7 +129,7 @@ enum EventsText {
         text.append(0x22)
     }
 
-    /// Printable ASCII that needs no escape in any form.
+    /// Returns whether all bytes are printable ASCII that needs no escape in any format.
     private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }
     }
@@ -139,7 +141,7 @@ enum EventsText {
         text.append(digits[Int(byte & 15)])
     }
 
-    /// RFC 4648, with padding.
+    /// Appends base64 with padding (RFC 4648).
     static func appendBase64(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         var offset = 0
@@ -153,9 +155,9 @@ enum EventsText {
     }
 }
 
-/// RFC 3339 in UTC with microseconds.
+/// Formats times in RFC 3339, in UTC with microseconds.
 enum EventsTime {
-    /// The second that was formatted last, since most changes come in the same one.
+    /// The last formatted second, because most changes follow within a second.
     private static let last = Mutex<(second: Int64, text: [UInt8])>((.min, []))
 
     static func append(_ time: Duration, to text: inout [UInt8]) {

@@ -1,10 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Standard output, written at once where it takes everything at once, and by a thread of its own where its reader is slow.
+/// Standard output, written directly while it accepts everything at once, and by a separate thread if its reader is
+/// slow.
 ///
-/// So a reader that stops costs memory, up to a limit, but no event. Beyond the limit the watching thread waits, the kernel's queue overflows, and the
-/// watcher repairs that.
+/// A reader that stops therefore costs memory, up to a limit, but no event. Beyond the limit the watching thread waits,
+/// the kernel's queue overflows, and the watcher repairs that.
 final class EventsOutput: Sendable {
     private struct State {
         var backlog: [UInt8] = []
@@ -16,7 +17,7 @@ final class EventsOutput: Sendable {
     private let state = Mutex(State())
     private static let limit = 256 << 20
 
-    /// Called when nobody reads any more.
+    /// Called when the output has no reader any more.
     var onGone: (@Sendable () -> Void)? {
         get { state.withLock { $0.onGone } }
         set { state.withLock { $0.onGone = newValue } }
@@ -43,7 +44,7 @@ final class EventsOutput: Sendable {
         }
     }
 
-    /// Writes while that does not wait: poll(2) promises room for PIPE_BUF bytes.
+    /// Writes as long as no wait is needed: poll(2) guarantees room for PIPE_BUF bytes.
     private func writeReady(_ bytes: ArraySlice<UInt8>, _ state: inout State) -> ArraySlice<UInt8> {
         var rest = bytes
         while !rest.isEmpty {
@@ -98,7 +99,7 @@ final class EventsOutput: Sendable {
         }
     }
 
-    /// Waits for a slow reader, a second at most.
+    /// Waits for a slow reader, at most one second.
     func finish() {
         for _ in 0..<100 where state.withLock({ $0.isWriting && !$0.isGone }) { usleep(10_000) }
     }

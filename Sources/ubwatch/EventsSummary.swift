@@ -3,7 +3,7 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// Counts and rates for each directory and kind, as `inotifywatch` gives.
+/// Counts and rates for each directory and kind, like those of `inotifywatch`.
 final class EventsSummary: EventsPrinter {
     private struct Counts {
         var directories: [[UInt8]: [String: Int]] = [:]
@@ -28,7 +28,7 @@ final class EventsSummary: EventsPrinter {
         return []
     }
 
-    /// The directory that a change counts for: the entry's, or the root itself for what concerns the whole tree.
+    /// Returns the directory of a change: the entry's, or the root for a change of the whole tree.
     private static func directory(of change: TreeChange) -> [UInt8]? {
         switch change.kind {
         case .ready: nil
@@ -68,7 +68,7 @@ final class EventsSummary: EventsPrinter {
         return text
     }
 
-    /// A column for each kind that came, a row for each directory, the busiest first.
+    /// Returns a table with a column for each kind and a row for each directory, the busiest first.
     private static func table(_ rows: [Row], _ total: Int, _ seconds: Double) -> [UInt8] {
         var text = Array("\(total) changes in \(decimal(seconds)) s\n".utf8)
         if rows.isEmpty { return text }

@@ -10,18 +10,19 @@ import UbiquityContainers
 struct ItemsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "items",
-        abstract: "Show how a container's items stand towards the user's other devices.",
+        abstract: "Show the status of a container's items with respect to the user's other devices.",
         discussion: """
-            One line an item, but for .ubiquity and CoreData: current, downloaded, notDownloaded, downloading, uploading, waitingToUpload, excluded, \
-            conflicted or unknown, and its path in the container. Syncthing is asked where config.json of the device home names it; without it only \
-            excluded and conflicted are known. `ubcontrol container status` shows single items. It writes nothing.
+            Prints one line for each item, except .ubiquity and CoreData: current, downloaded, notDownloaded, downloading, uploading, \
+            waitingToUpload, excluded, conflicted or unknown, and its path in the container. Syncthing is asked if config.json of the device home \
+            names it; without it only excluded and conflicted are known. `ubcontrol container status` shows single items. The command writes \
+            nothing.
             """
     )
 
     @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
     var container: String
 
-    @Flag(name: .shortAndLong, help: "Stay until nobody reads any more, and print each item again whose status has changed.")
+    @Flag(name: .shortAndLong, help: "Continue until the output is closed, and print each item again when its status changes.")
     var follow = false
 
     @Flag(help: "Print a JSON object a line: path, status.")
@@ -29,7 +30,7 @@ struct ItemsCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+            "The device home.", discussion: "By default $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
         completion: .directory)
     var home: String?
 

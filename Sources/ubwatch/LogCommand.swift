@@ -11,7 +11,7 @@ struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "Show a log in readable form.",
-        discussion: "Shows the contents of records. Exit status 1 where it is no log, or its bytes are not those that the file's name says."
+        discussion: "Shows the contents of records. Exit status 1 if the file is not a log, or its bytes do not match its name."
     )
 
     @Argument(help: "The file: <sequence>.<content hash>.ublog.", completion: .file(extensions: ["ublog"]))
@@ -38,7 +38,7 @@ struct LogCommand: AsyncParsableCommand {
 }
 
 extension LogReport {
-    /// The log for people.
+    /// The log in text for people.
     var text: String {
         var lines = [
             "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName.printable)",
@@ -59,7 +59,7 @@ extension LogReport {
         }
         for fact in retired {
             lines.append(
-                "retires \(fact.peer) at receipt \(fact.receipt)\(fact.sequence > 0 ? ", and nobody is to wait for its logs up to \(fact.sequence)" : "")"
+                "retires \(fact.peer) at receipt \(fact.receipt)\(fact.sequence > 0 ? ", and no device waits for its logs up to \(fact.sequence)" : "")"
             )
         }
         return lines.joined(separator: "\n")

@@ -10,15 +10,16 @@ import UbiquityStores
 struct PeersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "peers",
-        abstract: "Show who lacks how many logs of whom, and how old they are.",
+        abstract: "Show how many logs each peer lacks of each other peer, and their age.",
         discussion: """
-            Each peer says in its receipt how far it has read the others. A table for each store: a row for each peer that reads, a column for each that \
-            writes; a number is how many logs of the column's peer the row's peer has not read, by its last receipt that is here. Below it a line for each \
-            such pair, with the time of the oldest of these logs. Of more than 12 peers only the lines are shown. A peer whose logs are named and are \
-            not here is told of, too, and so is a directory that cannot be listed. It reads files only.
+            Each peer's receipt says how far it has read the others. The output has a table for each store, with a row for each reading peer and a \
+            column for each writing peer. A number is how many logs of the column's peer the row's peer has not read, according to its last receipt \
+            that is here. Below the table is a line for each such pair, with the time of the oldest of these logs. For more than 12 peers only the \
+            lines are shown. The command also reports a peer whose logs are named but not here, and a directory that cannot be listed. It only \
+            reads files.
 
-            Exit status 0; 1 where it, or a directory of a store, cannot be read; 3 where the container is gone; 64 for wrong usage, or where it is no \
-            container.
+            Exit status 0; 1 if the container, or a directory of a store, cannot be read; 3 if the container is gone; 64 for wrong usage, or if it \
+            is not a container.
 
             EXAMPLES
             ubwatch peers ~/Sync/alice/org.example.notes
@@ -28,7 +29,7 @@ struct PeersCommand: AsyncParsableCommand {
 
     @OptionGroup var arguments: WatchArguments
 
-    @Option(help: ArgumentHelp("Show one store only.", valueName: "name"))
+    @Option(help: ArgumentHelp("Show only one store.", valueName: "name"))
     var content: String?
 
     @Flag(
@@ -38,7 +39,7 @@ struct PeersCommand: AsyncParsableCommand {
             """)
     var json = false
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     private struct Output: Encodable {
         var path: String
         var account: String
@@ -71,12 +72,12 @@ struct PeersCommand: AsyncParsableCommand {
     }
 }
 
-/// A store's peers against its peers, for people.
+/// A table of a store's peers against its peers, for people.
 struct PeersTable {
     let store: ContainerSurvey.Store
     let now: Date
 
-    /// The most peers that a table has columns for.
+    /// The greatest number of peers in a table.
     static let widest = 12
 
     var lines: [String] {
@@ -118,7 +119,7 @@ struct PeersTable {
 
     private func column(_ index: Int) -> String { "\(index + 1)".padding(toLength: 2, withPad: " ", startingAt: 0) }
 
-    /// How long ago something was, in its largest unit.
+    /// Returns the time since an event, in its largest unit.
     static func age(of time: Date, _ now: Date) -> String {
         let seconds = max(0, Int(now.timeIntervalSince(time)))
         return switch seconds {

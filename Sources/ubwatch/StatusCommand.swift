@@ -5,23 +5,23 @@ import ToolSupport
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show a container, what this device does with it and why, its stores and peers, items, and what needs to be looked at.",
+        abstract: "Show a container, its activity on this device with reasons, its stores and peers, items, and problems.",
         discussion: """
-            The first lines answer “why has my change not arrived?”: what the account does on this device, and the reasons.
+            The first lines answer “why has my change not arrived?”: the activity of the account on this device, and the reasons.
 
             signed out   nobody is signed in on this device, or another account than the container's
             setting up   the container or a store has not been attached yet, or an app uses local storage until the account's content has been read
             uploading    a store of this device has saves that have not gone out, or an item waits to go out
-            downloading  something names a log that has not arrived, a log that lies there has not been read, or an item is not here in its newest version
-            idle         none of these, as far as anything here tells
+            downloading  a file names a log that has not arrived, a log in the container has not been read, or an item is not here in its newest version
+            idle         none of these, as far as this device knows
 
             JSON has them as signedOut, settingUp, uploading, downloading and idle.
 
-            The stores of this device are those that the device home knows, for apps that have opened one note that there, and those of --store. It \
-            reads files only: it writes, coordinates and downloads nothing, and makes nothing beside a store's file. Syncthing is asked how items stand \
-            where config.json of the device home names it.
+            The stores of this device are the stores that the device home knows, because apps record the stores that they open, and the stores of \
+            --store. The command only reads files: it writes, coordinates and downloads nothing, and creates no files beside a store's file. \
+            Syncthing is asked for the items' statuses if config.json of the device home names it.
 
-            Exit status 0; 1 where it cannot be read; 3 where the container is gone; 64 for wrong usage, or where it is no container.
+            Exit status 0; 1 if the container cannot be read; 3 if it is gone; 64 for wrong usage, or if it is not a container.
 
             EXAMPLES
             ubwatch status ~/Sync/alice/org.example.notes
@@ -32,7 +32,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     @OptionGroup var arguments: WatchArguments
 
-    @Option(help: ArgumentHelp("List so many items at most.", valueName: "count"))
+    @Option(help: ArgumentHelp("The greatest number of listed items.", valueName: "count"))
     var items = 100
 
     @Flag(

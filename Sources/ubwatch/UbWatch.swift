@@ -2,12 +2,12 @@ import ArgumentParser
 import ToolSupport
 import UbiquityStores
 
-/// Shows what happens in a container, and never writes to it.
+/// Shows the activity in a container, and never writes to it.
 @main
 struct UbWatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubwatch",
-        abstract: "See what happens in a container: changes, items, peers, logs.",
+        abstract: "Show the activity in a container: changes, items, peers, logs.",
         discussion: ToolExit.table,
         version: ToolVersion.text,
         subcommands: [

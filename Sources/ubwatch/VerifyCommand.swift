@@ -11,12 +11,13 @@ import UbiquityStores
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check every file of a container's stores, and how they belong together.",
+        abstract: "Check every file of a container's stores, and their consistency.",
         discussion: """
-            Logs, large values, baselines, receipts and marks are read whole and compared with their names, their places and each other. A line each: \
-            a fault is a file that cannot be used or does not belong there, a gap one that others need and that is nowhere, a remark neither. What a \
-            baseline holds is no gap. It reads files only: it writes, coordinates and downloads nothing. Exit status 0 where nothing is wrong, 1 where \
-            there is a fault or a gap, 64 for wrong usage, or where there is no such container or content.
+            Logs, large values, baselines, receipts and marks are read completely and compared with their names, their places and each other. \
+            Prints one line for each finding: a fault is a file that is unusable or in the wrong place, a gap is a file that others need and that \
+            is missing, a remark is neither. Logs that a baseline contains are no gap. The command only reads files: it writes, coordinates and \
+            downloads nothing. Exit status 0 if there is no problem, 1 if there is a fault or a gap, 64 for wrong usage, or if there is no such \
+            container or content.
             """
     )
 
@@ -25,7 +26,7 @@ struct VerifyCommand: AsyncParsableCommand {
         completion: .directory)
     var container: String
 
-    @Option(help: ArgumentHelp("Check one content of the container only.", valueName: "name"))
+    @Option(help: ArgumentHelp("Check only one content of the container.", valueName: "name"))
     var content: String?
 
     @Flag(help: "Print a JSON object: path, findings, contents, and of each content its counts, findings and unread logs.")
@@ -45,7 +46,7 @@ struct VerifyCommand: AsyncParsableCommand {
     }
 }
 
-/// How many files there are to look at, for those who wait at a terminal; nobody else has them counted.
+/// The number of files to check, for the progress on a terminal; otherwise they are not counted.
 private struct VerifiedFiles {
     let count: Int
 
@@ -54,7 +55,7 @@ private struct VerifiedFiles {
             count = 0
             return
         }
-        // A content's own directory, or all that lies below CoreData.
+        // The directory of one content, or everything below CoreData.
         let parent = path.appending(UbiquityContainer.storesName)
         let directory = FileManager.default.fileExists(atPath: parent.string) ? content.map { parent.pushing(FilePath($0)) } ?? parent : path
         var found = 0
@@ -66,7 +67,7 @@ private struct VerifiedFiles {
 }
 
 extension ContainerVerification {
-    /// The findings for people.
+    /// The findings in text for people.
     fileprivate var text: String {
         var lines = findings.map(\.text)
         if contents.isEmpty { lines.append("no stores in \(path.printable)") }

@@ -2,7 +2,7 @@ import ArgumentParser
 import SystemPackage
 import UbiquityContainers
 
-/// What the commands that look at a container take.
+/// The arguments of the commands that inspect a container.
 struct WatchArguments: ParsableArguments {
     @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
     var container: String
@@ -10,24 +10,24 @@ struct WatchArguments: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "A store of this device, beside those that the device home knows: the path that the app gave it, or an SQLite file. May be given again.",
+            "A store of this device, in addition to those that the device home knows: the path that the app gave it, or an SQLite file. May be given again.",
             valueName: "file"), completion: .file())
     var store: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+            "The device home.", discussion: "By default $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
         completion: .directory)
     var home: String?
 
-    /// The device home; nil where no variable tells one.
+    /// The device home; nil if no variable names one.
     var deviceHome: DeviceHome? { home.map { DeviceHome(FilePath($0)) } ?? (try? DeviceHome.standard()) }
 
-    /// Reads the container.
+    /// Makes a reader of the container.
     ///
     /// - Parameters:
-    ///   - items: how many items are listed at most; nil leaves the items alone.
-    ///   - troubles: how many troubles of a kind are listed at most.
+    ///   - items: the greatest number of listed items; nil ignores the items.
+    ///   - troubles: the greatest number of listed problems of each kind.
     /// - Returns: the reader.
     func reader(items: Int? = 100, troubles: Int = 100) -> WatchReader {
         WatchReader(

@@ -44,7 +44,7 @@ extension PairTests {
         let folder = "config/folders/ubiquity"
         let cases: [(set: String, unset: String, severity: Finding.Severity, words: String)] = [
             (#"{"type": "receiveonly"}"#, #"{"type": "sendreceive"}"#, .fault, "nothing leaves this device"),
-            (#"{"type": "sendonly"}"#, #"{"type": "sendreceive"}"#, .fault, "nothing that other devices make comes here"),
+            (#"{"type": "sendonly"}"#, #"{"type": "sendreceive"}"#, .fault, "no changes of other devices arrive here"),
             (#"{"maxConflicts": 0}"#, #"{"maxConflicts": -1}"#, .warning, "keeps no copy of a version that loses a conflict"),
             (#"{"fsWatcherEnabled": false}"#, #"{"fsWatcherEnabled": true}"#, .warning, "not watched for changes"),
             (#"{"paused": true}"#, #"{"paused": false}"#, .fault, "is paused"),
@@ -91,7 +91,7 @@ extension PairTests {
         try await a.tool("ubcontrol", "sign-in", "other", "--containers", elsewhere.string)
         // Of an account that has no container yet it is the root that counts.
         let empty = try await a.examine().syncthing
-        #expect(empty.map(\.path) == [elsewhere.string] && empty.first?.what.hasPrefix("lies in no folder") == true, "\(empty)")
+        #expect(empty.map(\.path) == [elsewhere.string] && empty.first?.what.hasPrefix("is in no folder") == true, "\(empty)")
     }
 
     @Test("ubcontrol container status asks the Syncthing of config.json, and with --follow tells an item's way")
@@ -165,7 +165,7 @@ struct CertificateTests {
             let refused = try await Tool.run("ubcontrol", ["container", "status", "--home", a.home.string])
             #expect(refused.status == 1 && refused.errors.contains("shows another certificate"), "\(refused)")
             try a.configure(address: a.device.address.replacing("https:", with: "http:"))
-            #expect(try await a.examine().syncthing.first?.what.contains("wants to be asked elsewhere") == true)
+            #expect(try await a.examine().syncthing.first?.what.contains("redirects to another address") == true)
         }
     }
 

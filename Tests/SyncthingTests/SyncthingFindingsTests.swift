@@ -27,9 +27,9 @@ struct SyncthingFindingsTests {
         func folder(_ change: (inout SyncthingFacts.Folder) -> Void) -> [Finding] { facts { change(&$0.folders[0]) } }
         expect(folder { _ in }, nil, "")
         expect(folder { $0.type = "receiveonly" }, .fault, "nothing leaves this device")
-        expect(folder { $0.type = "sendonly" }, .fault, "comes here")
-        expect(folder { $0.type = "receiveencrypted" }, .fault, "no container can lie in it")
-        expect(folder { $0.type = "sideways" }, .warning, "not known here, sideways")
+        expect(folder { $0.type = "sendonly" }, .fault, "arrive here")
+        expect(folder { $0.type = "receiveencrypted" }, .fault, "cannot contain a container")
+        expect(folder { $0.type = "sideways" }, .warning, "unknown type, sideways")
         expect(folder { $0.isPaused = true }, .fault, "is paused")
         expect(folder { $0.error = "folder marker missing" }, .fault, "folder marker missing")
         expect(folder { $0.maxConflicts = 0 }, .warning, "keeps no copy")
@@ -41,9 +41,9 @@ struct SyncthingFindingsTests {
         expect(folder { $0.devices[0].isPaused = true }, .warning, "devices that are paused: phone")
         expect(folder { $0.devices = [.init(name: "phone", isConnected: false)] }, .remark, "is connected: phone")
         expect(folder { $0.devices[0].isConnected = false }, nil, "")
-        expect(folder { $0.hidden = [Self.container.appending("Documents/a.bak")] }, .warning, "leave it out")
+        expect(folder { $0.hidden = [Self.container.appending("Documents/a.bak")] }, .warning, "exclude it")
         for vital in ["", "CoreData/Notes", ".ubiquity/alice~1"] {
-            expect(folder { $0.hidden = [Self.container.pushing(FilePath(vital))] }, .fault, "leave it out")
+            expect(folder { $0.hidden = [Self.container.pushing(FilePath(vital))] }, .fault, "exclude it")
         }
     }
 
@@ -60,7 +60,7 @@ struct SyncthingFindingsTests {
 
     @Test("F-29: a container in no folder, a Syncthing that is old, and one that cannot be asked are told")
     func whole() {
-        expect(facts { $0.unshared = ["/g"] }, .fault, "lies in no folder")
+        expect(facts { $0.unshared = ["/g"] }, .fault, "is in no folder")
         expect(facts { $0.version = "v1.18.6" }, .warning, "is v1.18.6")
         expect(facts { $0.version = "v2.0.1" }, nil, "")
         expect(facts { $0.version = "unknown-dev" }, nil, "")

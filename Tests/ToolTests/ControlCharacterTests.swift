@@ -38,6 +38,24 @@ struct ControlCharacterTests {
         }
     }
 
+    @Test("a text for a terminal is one line of what shows, with the numbers of all else; a screen shows the same by its number")
+    func printable() {
+        let text = "a\u{1B}[2J\n\u{85}\u{9B}\u{2028}\u{2029}\u{7F}é\u{A0}👩\u{200D}🔬"
+        #expect(text.printable == #"a\u{1b}[2J\u{a}\u{85}\u{9b}\u{2028}\u{2029}\u{7f}é"# + "\u{A0}👩\u{200D}🔬")
+        for scalar in text.unicodeScalars where scalar.isTerminalControl { #expect(DisplayWidth.kind(of: scalar) == .escaped) }
+        #expect("a\u{2028}b\nc".printableLines == "a\\u{2028}b\nc")
+    }
+
+    @Test("JSON has its keys in order and its times as in ISO 8601, on one line or on many")
+    func json() throws {
+        struct Object: Encodable {
+            var path = "/a"
+            var date = Date(timeIntervalSince1970: 0)
+        }
+        #expect(try jsonLine(Object()) == #"{"date":"1970-01-01T00:00:00Z","path":"/a"}"#)
+        #expect(try jsonText(Object(), isIndented: true).split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.count == 4)
+    }
+
     @Test(
         "a name in a line of ubwatch events has no control character, of one byte or of two, and is else as it is",
         arguments: [("a\u{9B}b", "a\\xc2\\x9bb"), ("\u{80}\u{9F}", "\\xc2\\x80\\xc2\\x9f"), ("\u{1B}é\u{A0}€\u{7F}", "\\x1bé\u{A0}€\\x7f")])

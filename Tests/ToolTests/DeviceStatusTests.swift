@@ -115,12 +115,12 @@ struct DeviceStatusTests {
             let remains = device.container.appending(".CoreData.0.nosync")
             try FileManager.default.moveItem(atPath: device.container.appending("CoreData").string, toPath: remains.string)
             let doctor = try await self.doctor(device)
-            #expect(doctor.status == 1 && doctor.output.contains("\(remains): a wipe is under way, or was cut short"), "\(doctor)")
+            #expect(doctor.status == 1 && doctor.output.contains("\(remains): a wipe is running or was interrupted"), "\(doctor)")
             #expect(doctor.output.contains("ubcontrol container wipe org.example.notes"), "\(doctor)")
             #expect(try await status(device).facts.containers.first?.remedies == ["ubcontrol container wipe org.example.notes"])
             #expect(try await device.run("ubcontrol", "container", "wipe", "org.example.notes", "--yes").status == 0)
             let after = try await self.doctor(device)
-            #expect(after.status == 1 && !after.output.contains("a wipe is under way"), "\(after)")
+            #expect(after.status == 1 && !after.output.contains("a wipe is running"), "\(after)")
             #expect(after.output.contains("its content is gone from the container: it is suspended, and keeps everything"), "\(after)")
         }
     }
@@ -134,7 +134,7 @@ struct DeviceStatusTests {
             for (device, told) in zip(devices, [wipe, try await devices[1].run("ubcontrol", "container", "resume", "org.example.notes")]) {
                 let store = try device.storeFile().string
                 for command in ["republish", "follow"] { #expect(told.output.contains("ubcontrol store \(command) \(store)\n"), "\(told)") }
-                #expect(told.output.contains("On each other device do one or the other"), "\(told)")
+                #expect(told.output.contains("Choose one of them on each other device"), "\(told)")
             }
             #expect(wipe.status == 0, "\(wipe)")
             let resumed = try await devices[1].run("ubcontrol", "container", "resume", "org.example.notes")

@@ -90,7 +90,7 @@ struct DoctorTests {
             #expect(try await device.run("ubcontrol", "sign-out").status == 0)
             let out = try await examine(device)
             #expect(out.status == 0 && out.report.account == nil)
-            #expect(out.report.about("account").map(\.what) == ["nobody is signed in, so that there are no containers"])
+            #expect(out.report.about("account").map(\.what) == ["nobody is signed in, so there are no containers"])
         }
     }
 
@@ -134,7 +134,7 @@ struct DoctorTests {
             let name = try #require(try FileManager.default.contentsOfDirectory(atPath: marks.string).first)
             let mark = marks.appending(name)
             let content = try String(contentsOfFile: mark.string, encoding: .utf8)
-            for (text, words) in [("x", "does not hold"), (#"{"format":9}"#, "newer version (format 9)")] {
+            for (text, words) in [("x", "is not a valid"), (#"{"format":9}"#, "newer version (format 9)")] {
                 try write(text, to: mark)
                 let found = try await examine(device).report.about("container")
                 #expect(found.count == 1 && found.first?.path == mark.string && found.first?.what.contains(words) == true, "\(found)")
@@ -214,13 +214,13 @@ struct DoctorTests {
             #expect(lines.filter { $0.hasPrefix("warning: item: ") }.count == 21, "\(lines)")
             #expect(lines.contains("warning: item: 12 more like these (rename it); --json lists all"), "\(lines)")
             #expect(
-                lines.first?.hasPrefix("fault: syncthing: \(device.home)/config.json: \"nowhere\" is no address of Syncthing's; give one") == true)
+                lines.first?.hasPrefix("fault: syncthing: \(device.home)/config.json: \"nowhere\" is not an address of Syncthing; give one") == true)
             #expect(
                 lines.contains { $0.hasPrefix("warning: home: \(device.home)/config.json: holds Syncthing's key, and others can read it; chmod") })
             #expect(lines.last == "something is in the way (1 fault, 33 warnings, 0 remarks)")
             #expect(try await device.run("ubcontrol", "doctor", "--frobnicate").status == 64)
             let help = try await Tool.run("ubcontrol", ["doctor", "--help"])
-            #expect(help.status == 0 && help.output.contains("Exit status 0 where there is no fault"))
+            #expect(help.status == 0 && help.output.contains("Exit status 0 if there is no fault"))
         }
     }
 

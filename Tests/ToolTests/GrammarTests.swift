@@ -21,7 +21,7 @@ struct GrammarTests {
             #expect(try await device.run("notes", "add", "one").status == 0)
             let command = ["ubcontrol", "store", "remove-everything", try device.storeFile().string, "--home", device.home.string]
             let refused = try await Tool.run("ubcontrol", Array(command.dropFirst()))
-            #expect(refused.status == 64 && refused.errors.contains("There is no terminal to ask on: add --yes."), "\(refused)")
+            #expect(refused.status == 64 && refused.errors.contains("There is no terminal for the confirmation: add --yes."), "\(refused)")
             let declined = try await onTerminal(command, typing: "y")
             #expect(declined.status == 1 && declined.output.contains("This removes Notes of alice with 1 record here"), "\(declined)")
             #expect(declined.output.contains("Nothing has been changed."))

@@ -87,7 +87,7 @@ struct KeptToolTests {
                 #expect(bare.status == 64 && bare.output.isEmpty && bare.errors.contains("add --yes"), "\(bare)")
                 for answer in ["yes", "y", "notes", "alice"] {
                     let declined = try await onTerminal(["ubcontrol"] + command, typing: answer)
-                    #expect(declined.status == 1 && declined.output.contains("Type Notes to go on: "), "\(answer): \(declined)")
+                    #expect(declined.status == 1 && declined.output.contains("Type Notes to continue: "), "\(answer): \(declined)")
                     #expect(declined.output.contains("Nothing has been changed."), "\(answer): \(declined)")
                 }
             }

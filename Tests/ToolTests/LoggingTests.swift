@@ -78,7 +78,7 @@ struct LoggingTests {
     @Test("S-131: ubcontrol log-level sets the broker's level at run time, and that of the programs connected to it; the next broker goes on with it")
     func broker() async throws {
         try await withPlayers(1) { scene, players in
-            #expect(try await scene.control("log-level").output == "4; no broker runs, the next one begins with it\n")
+            #expect(try await scene.control("log-level").output == "4; no broker runs, the next one starts with it\n")
             func access(_ name: String) async throws {
                 try await players[0].say("read \(name) \(scene.path(name))")
                 try await players[0].hears("granted \(name)")

@@ -60,7 +60,7 @@ struct PeersToolTests {
             let outcome = try await waiting.run("ubcontrol", "peers", "retire", store, peer, "--at", "2", "--yes")
             #expect(outcome.status == 0 && outcome.output == "Retired \(peer) at log 2.\n", "\(outcome)")
             #expect(try await waiting.list().map(\.title) == ["a", "c"])
-            #expect(try await waiting.run("ubcontrol", "peers", "list", store).output.contains("nobody waits for its logs up to 2"))
+            #expect(try await waiting.run("ubcontrol", "peers", "list", store).output.contains("no device waits for its logs up to 2"))
             let verified = try await Tool.run("ubwatch", ["verify", waiting.container.string])
             #expect(verified.status == 0 && verified.output.contains("its author was retired at it"), "\(verified)")
             let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")

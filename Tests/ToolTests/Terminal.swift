@@ -27,7 +27,7 @@ func onTerminal(_ command: [String], typing answer: String? = nil, environment: 
             if not part:
                 break
             written += part
-            if not asked and b' to go on: ' in written:
+            if not asked and b' to continue: ' in written:
                 asked = True
                 os.write(terminal, sys.argv[1].encode() + b'\\n')
         status = os.waitpid(child, 0)[1]

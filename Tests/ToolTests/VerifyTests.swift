@@ -58,8 +58,8 @@ struct VerifyTests {
             for (sql, detail) in [
                 ("DELETE FROM log", "its knowledge names a log that it does not list"),
                 ("UPDATE log SET hash = NULL", "a log in its list is malformed"),
-                ("INSERT INTO seen VALUES (1, 99, 0)", "what its peers have seen is malformed"),
-                ("INSERT INTO hole SELECT peer, sequence, hash, 0 FROM log", "it lists a log that it says it lacks"),
+                ("INSERT INTO seen VALUES (1, 99, 0)", "the list of stamps that its peers had seen is malformed"),
+                ("INSERT INTO hole SELECT peer, sequence, hash, 0 FROM log", "it lists a log that it also calls missing"),
                 ("INSERT INTO retired VALUES (1, -1, 0)", "a peer that it retires is malformed"),
                 ("UPDATE record_1 SET peer = NULL", "a record of “note” is malformed"),
                 ("UPDATE baseline SET sequence = 2", "it is baseline 2 of"), ("CREATE VIEW v AS SELECT 1", "it has other tables than a baseline"),
@@ -200,7 +200,7 @@ private struct Damage {
         Damage(name: "a truncated baseline", detail: "it") { content in
             try content.change(content.files(of: nil, ".ubbaseline")[0]) { $0.removeLast($0.count / 2) }
         },
-        Damage(name: "a baseline with a flipped byte", detail: "its bytes are not those") { content in
+        Damage(name: "a baseline with a flipped byte", detail: "its bytes do not have the hash in its name") { content in
             try content.change(content.files(of: nil, ".ubbaseline")[0]) { $0[$0.count - 1] ^= 1 }
         },
         Damage(name: "a foreign file in a peer's directory", detail: "it does not belong here") { content in

@@ -306,7 +306,7 @@ struct WatchStatusTests {
             let wait = try await run(hidden, "ubwatch", ["wait", "--until", "imported", "--timeout", "0.2", device.container.string])
             #expect(wait.status != 0 && wait.errors.contains(hidden.string), "\(wait)")
             let doctor = try await run(hidden, "ubcontrol", ["doctor"])
-            #expect(doctor.output.contains("not all of this peer's files can be looked at: \(hidden) cannot be listed"), "\(doctor)")
+            #expect(doctor.output.contains("not all of this peer's files can be inspected: \(hidden) cannot be listed"), "\(doctor)")
 
             let epochs = try await run(content.appending("epochs"), "ubwatch", ["status", device.container.string])
             #expect(epochs.status == 0 && epochs.output.contains("\(content)/epochs cannot be listed"), "\(epochs)")

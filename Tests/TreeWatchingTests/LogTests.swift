@@ -50,7 +50,7 @@ struct LogTests {
         #expect(Self.settings(["UBIQUITY_LOG_LEVEL": "9"]).level == 3 && Self.settings(["UBIQUITY_LOG_LEVEL": "-1"]).level == 0)
         #expect(Self.settings(["UBIQUITY_LOG_LEVEL": "1"], "--", "-UbiquityLogLevel", "3").level == 1)
         let unclear = Self.settings(["UBIQUITY_LOG_LEVEL": "loud"], "-UbiquityLogLevel", "2")
-        #expect(unclear.level == 2 && unclear.faults == ["UBIQUITY_LOG_LEVEL says “loud”, which is no level: give a number from 0 to 3."])
+        #expect(unclear.level == 2 && unclear.faults == ["UBIQUITY_LOG_LEVEL says “loud”, which is not a level: give a number from 0 to 3."])
     }
 
     @Test("contents and SQL are written only where the environment asks for them, and 0 does not")

@@ -36,7 +36,7 @@ struct DiagnosisTests {
         expect(home { _ in }.findings, nil, "")
         expect(home { $0.kind = .nothing }.findings, .fault, "there is no device home")
         expect(home { $0.kind = .file }.findings, .fault, "not a directory")
-        expect(home { $0.kind = .hidden(.permissionDenied) }.findings, .fault, "cannot be looked at")
+        expect(home { $0.kind = .hidden(.permissionDenied) }.findings, .fault, "cannot be inspected")
         expect(home { $0.isWritable = false }.findings, .fault, "cannot be written by user 1000")
         expect(home { $0.isReadable = false }.findings, .fault, "cannot be read by user 1000")
         expect(home { $0.owner = 7 }.findings, .warning, "belongs to user 7")
@@ -143,10 +143,10 @@ struct DiagnosisTests {
         expect(container { $0.place.isWritable = false }, .fault, "cannot be written")
         expect(container(.unused, .newer(2)), .warning, "newer version (format 2)")
         expect(container(.unused, .garbage), .fault, "this device's own")
-        expect(container(.unused, .garbage, name: other), .warning, "does not hold")
+        expect(container(.unused, .garbage, name: other), .warning, "is not a valid")
         expect(container(.unused, .unreadable(.permissionDenied)), .fault, "cannot be read")
         expect(container(.unused, name: "bob~00000000-0000-0000-0000-000000000003"), .fault, "another account, bob")
-        expect(container(.unused, name: "notes.txt"), .remark, "no attachment mark")
+        expect(container(.unused, name: "notes.txt"), .remark, "not an attachment mark")
     }
 
     @Test(

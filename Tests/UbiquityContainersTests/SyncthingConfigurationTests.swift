@@ -32,8 +32,8 @@ struct SyncthingConfigurationTests {
     @Test(
         "garbage is refused with the file, the member and what to write, never with what stands there; containers are found all the same",
         arguments: [
-            (#""secret""#, "syncthing is of another type"), (#"{"key":"secret"}"#, "syncthing.address is missing"),
-            (#"{"address":"http://h"}"#, "syncthing.key is missing"), (#"{"address":["secret"],"key":"k"}"#, "syncthing.address is of another type"),
+            (#""secret""#, "syncthing has another type"), (#"{"key":"secret"}"#, "syncthing.address is missing"),
+            (#"{"address":"http://h"}"#, "syncthing.key is missing"), (#"{"address":["secret"],"key":"k"}"#, "syncthing.address has another type"),
         ])
     func garbage(member: String, words: String) async throws {
         try await withConfiguration(#"{"format":1,"containers":["org.example.notes"],"syncthing":\#(member)}"#) { (home: DeviceHome) throws in
@@ -42,7 +42,7 @@ struct SyncthingConfigurationTests {
             } throws: { error in
                 let text = "\(error)"
                 return (error as? ContainerError)?.code == .malformed && text.contains(home.configurationFile.string) && text.contains(words)
-                    && text.contains("mend it") && !text.contains("secret")
+                    && text.contains("correct it") && !text.contains("secret")
             }
             #expect(try home.configuration.containers == ["org.example.notes"])
         }

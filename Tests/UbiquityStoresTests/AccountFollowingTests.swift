@@ -216,8 +216,8 @@ struct AccountFollowingTests {
                     "Ubiquity: \(local): \(store.file): Using local storage: 1",
                 ])
             #expect(lines.all.allSatisfy { $0.hasPrefix("Ubiquity: ") })
-            #expect(lines.all.contains("Ubiquity: alice: People.sqlite: waiting until what other devices have written is read"))
-            #expect(lines.all.contains("Ubiquity: alice: People.sqlite: what other devices have written is read"))
+            #expect(lines.all.contains("Ubiquity: alice: People.sqlite: waiting until the content of other devices has been read"))
+            #expect(lines.all.contains("Ubiquity: alice: People.sqlite: the content of other devices has been read"))
             try await store.close()
             // It is nothing that keeps anything from working.
             try devices[0].home.signIn(AccountName("alice"), containers: root)

@@ -97,7 +97,7 @@ struct AccountRebuildTests {
             #expect(await again.place == .account(alice))
             let status = try await again.status()
             #expect(status.peer == peer)
-            if loss == nil { #expect(try #require(status.failure).contains("is not made anew")) }
+            if loss == nil { #expect(try #require(status.failure).contains("is not rebuilt")) }
             if loss == nil { try await again.rollBaseline() } else { try await again.answerWipe(.republish) }
             try await again.settled()
             let other = try await devices[1].open()

@@ -57,7 +57,7 @@ struct LifeLimitTests {
                 #expect(try await store.rows(Self.ids) == [["a"]])
                 let quarantined = try await store.status().quarantined
                 #expect(quarantined.map(\.kind) == [.refused] && quarantined.first?.record == "person/t:a")
-                #expect(quarantined.first?.reason.contains("more lives than can have been lived") == true)
+                #expect(quarantined.first?.reason.contains("an impossible number of lives") == true)
             }
             try await second.execute("DELETE FROM person")
             try await settle(second, first)

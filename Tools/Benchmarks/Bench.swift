@@ -17,10 +17,10 @@ struct Bench: AsyncParsableCommand {
     @Argument(help: "The suites to run.")
     var suites: [String]
 
-    @Option(help: ArgumentHelp("Only the metrics whose names begin so.", valueName: "prefix"))
+    @Option(help: ArgumentHelp("Only metrics with this prefix.", valueName: "prefix"))
     var metric: String?
 
-    @Option(help: ArgumentHelp("Only the variants whose names begin so, where a suite has any: tmpfs or disk for watching.", valueName: "prefix"))
+    @Option(help: ArgumentHelp("Only variants with this prefix, in suites with variants: tmpfs or disk for watching.", valueName: "prefix"))
     var variant: String?
 
     @Flag(help: "Print one JSON object a line.")
@@ -50,6 +50,6 @@ enum Suites {
 
 /// A set of measurements.
 protocol Suite: Sendable {
-    /// Measures and reports each figure as it is known.
+    /// Measures, and reports each figure as soon as it is known.
     static func run(_ report: Report) async throws
 }

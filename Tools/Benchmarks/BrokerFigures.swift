@@ -4,10 +4,10 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// Coordination between processes, with a broker of the measurement's own.
+/// Measures coordination between processes, with a separate broker.
 struct BrokerFigures {
     private let directory: FilePath
-    /// Where brokers are found: in memory, as is usual.
+    /// The directory of brokers: in memory, as usual.
     private let places: FilePath
     private let program: FilePath
 
@@ -40,7 +40,7 @@ struct BrokerFigures {
 
     // MARK: One claim
 
-    /// A claim that the process itself decides, for it was delegated the tree.
+    /// Measures a claim that the process itself decides, because the tree is delegated to it.
     func delegated(_ report: Report) async throws {
         let client = client()
         let url = try file("delegated.txt")
@@ -60,7 +60,7 @@ struct BrokerFigures {
         client.disconnect()
     }
 
-    /// A claim that the broker decides, for another process holds a claim in the same directory.
+    /// Measures a claim that the broker decides, because another process holds a claim in the directory.
     func throughBroker(_ report: Report) async throws {
         let (client, neighbour) = (client(), client())
         let url = try file("brokered.txt")
@@ -90,7 +90,7 @@ struct BrokerFigures {
                 }.start()
             }
         } else {
-            // Detached, for it is not part of the access around it, which is another client's.
+            // The task is detached, because it is not part of the surrounding access, which belongs to another client.
             try await Task.detached { for _ in 0..<rounds { try await coordinator.write(url) { _ in } } }.value
         }
     }
@@ -114,7 +114,7 @@ struct BrokerFigures {
 
     // MARK: Many processes
 
-    /// How many claims several processes get in a second, each in a tree of its own, or all on one file.
+    /// Measures how many claims several processes get in a second, each in its own tree, or all on one file.
     func perSecond(_ report: Report) async throws {
         for count in [1, 4, 8] {
             for isShared in count == 1 ? [false] : [false, true] {
@@ -132,7 +132,7 @@ struct BrokerFigures {
         }
     }
 
-    /// The sum of what processes report.
+    /// Returns the sum of the processes' reports.
     private func claimers(_ paths: [String], isLock: Bool) async throws -> Double {
         let tool = FilePath(CommandLine.arguments[0]).removingLastComponent().appending("ubiquity-torture").string
         let processes = try paths.map { path in
@@ -147,7 +147,7 @@ struct BrokerFigures {
 
     // MARK: Takeover
 
-    /// From the death of the broker, with a claim held, to the next grant by the one that takes over.
+    /// Measures the time from the death of a broker, with a claim held, to the next grant by its successor.
     func takeover(_ report: Report) async throws {
         let (client, neighbour) = (client(), client())
         let url = try file("next.txt")
@@ -161,7 +161,7 @@ struct BrokerFigures {
                 let mine = try await seconds {
                     kill(broker.process, SIGKILL)
                     try await claim(coordinator, url, 1, false)
-                    // A claim that was granted by the dead one's last word proves nothing.
+                    // A claim granted by the dead broker's last frame would prove nothing.
                     while try BrokerControl(place: place()).status()?.process == broker.process {}
                 }
                 let other = try await spawn(run)
@@ -176,7 +176,7 @@ struct BrokerFigures {
             "broker_takeover_ms", unit: "ms", ours: median(ours), reference: median(others), referenceName: "spawning the broker and connecting")
     }
 
-    /// The first claim at a place without a broker.
+    /// Measures the first claim at a place without a broker.
     private func spawn(_ run: Int) async throws -> Double {
         let client = client("spawn\(run)")
         let url = try file("spawn.txt")
@@ -187,7 +187,7 @@ struct BrokerFigures {
     }
 }
 
-/// A forked process that sends back whatever comes; it calls read(2) and write(2) only.
+/// A forked process that returns all bytes it receives; it only calls read(2) and write(2).
 private final class Echo: Sendable {
     private let socket: CInt
     private let process: CInt
@@ -215,7 +215,7 @@ private final class Echo: Sendable {
         waitpid(process, nil, 0)
     }
 
-    /// 64 bytes there and back, so many times.
+    /// Sends 64 bytes there and back, a number of times.
     func roundTrips(_ count: Int) throws {
         var bytes = [UInt8](repeating: 1, count: 64)
         for _ in 0..<count {

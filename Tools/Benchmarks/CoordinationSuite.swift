@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// Coordinated accesses against what a program without coordination would do.
+/// Measures coordinated accesses against equal work without coordination.
 enum CoordinationSuite: Suite {
     static func run(_ report: Report) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordination-bench-\(UUID().uuidString)/a/b/c")
@@ -27,10 +27,10 @@ enum CoordinationSuite: Suite {
         if report.wants("broker_takeover_ms") { try await figures.takeover(report) }
     }
 
-    /// A client that asks no broker.
+    /// A client without a broker.
     private static let client = CoordinationClient()
 
-    /// An uncontended claim with nobody to ask, against open, flock, unlock, close of the same path.
+    /// Measures a claim without conflicts and presenters, against open, flock, unlock, close of the path.
     private static func claim(_ report: Report, _ url: URL, variant: String, presenters count: Int, blocking: Bool = false) async throws {
         let presenters = (0..<count).map { Bystander(url.deletingLastPathComponent().appending(path: "other-\($0).txt")) }
         for presenter in presenters { client.add(presenter) }
@@ -73,7 +73,7 @@ enum CoordinationSuite: Suite {
         }
     }
 
-    /// A write that has a presenter relinquish first, against two hops between tasks.
+    /// Measures a write that makes a presenter relinquish first, against two hops between tasks.
     private static func roundTrip(_ report: Report, _ url: URL) async throws {
         let presenter = Bystander(url)
         client.add(presenter)

@@ -7,23 +7,23 @@ struct Report {
     let prefix: String
     var variantPrefix = ""
 
-    /// Whether a variant was asked for: the whole of it, or its beginning.
+    /// Returns whether a variant is requested, in full or by its first characters.
     func wants(variant: String) -> Bool { variant.hasPrefix(variantPrefix) }
 
-    /// Whether a metric was asked for.
+    /// Returns whether a metric is requested.
     func wants(_ metric: String) -> Bool { metric.hasPrefix(prefix) }
 
     /// Reports one figure.
     ///
     /// - Parameters:
     ///   - metric: the name.
-    ///   - variant: tells lines of one metric apart.
-    ///   - unit: of both sides.
-    ///   - ours: the median of our side.
-    ///   - reference: the median of the other, if there is one.
-    ///   - referenceName: what the other is.
+    ///   - variant: distinguishes the lines of one metric.
+    ///   - unit: the unit of both sides.
+    ///   - ours: the median of this package.
+    ///   - reference: the median of the reference, if there is one.
+    ///   - referenceName: a description of the reference.
     ///   - main: false on lines against other tools.
-    ///   - hasRatio: false for counts, of which no ratio says anything.
+    ///   - hasRatio: false for counts, for which a ratio is meaningless.
     func line(
         _ metric: String, variant: String = "", unit: String, ours: Double, reference: Double? = nil, referenceName: String? = nil, main: Bool = true,
         hasRatio: Bool = true
@@ -77,7 +77,7 @@ struct Report {
     }
 }
 
-/// The middle one of several figures.
+/// Returns the median of several figures.
 func median(_ figures: [Double]) -> Double {
     let sorted = figures.sorted()
     guard !sorted.isEmpty else { return .nan }
@@ -85,7 +85,7 @@ func median(_ figures: [Double]) -> Double {
     return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
 }
 
-/// Seconds that a body takes.
+/// Returns the seconds that a body takes.
 func seconds(_ body: () async throws -> Void) async rethrows -> Double {
     let clock = ContinuousClock()
     let start = clock.now

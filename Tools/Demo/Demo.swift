@@ -3,7 +3,7 @@ import Foundation
 import SystemPackage
 import ToolProcesses
 
-/// Two devices, one container, one store, seen live.
+/// Shows two devices, one container and one store live.
 @main
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,7 +15,7 @@ struct Demo: AsyncParsableCommand {
     @Flag(help: "Print a JSON object a check: check, ok, detail.")
     var json = false
 
-    @Flag(help: "Keep the temporary directory, and say where it is.")
+    @Flag(help: "Keep the temporary directory, and print its path.")
     var keep = false
 
     func run() async throws {
@@ -38,7 +38,7 @@ struct Demo: AsyncParsableCommand {
     }
 }
 
-/// Prints what held and what did not.
+/// Prints the results of the checks.
 struct Checks {
     let json: Bool
     private(set) var allHeld = true
@@ -59,7 +59,7 @@ struct Checks {
         }
     }
 
-    /// Prints what is not a check.
+    /// Prints a line that is not a check.
     func say(_ text: String) {
         if !json { FileHandle.standardOutput.write(Data("  \(text)\n".utf8)) }
     }

@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 import ToolProcesses
 
-/// One of the two devices: a home of its own, and the `notes` program on it.
+/// One of the two devices: its home, with the `notes` program.
 actor Device {
     nonisolated let name: String
     nonisolated let home: String
@@ -16,7 +16,7 @@ actor Device {
         self.home = home.string
     }
 
-    /// A line that `notes run --json` prints.
+    /// A line of the output of `notes run --json`.
     struct RunLine: Decodable, Sendable {
         var event: String
         var inserted: Int?
@@ -25,7 +25,7 @@ actor Device {
         var reason: String?
     }
 
-    /// A note as `notes list --json` prints it.
+    /// A note in the output of `notes list --json`.
     struct Note: Decodable, Hashable, Sendable {
         var id: String
         var title: String

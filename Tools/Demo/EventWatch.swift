@@ -2,9 +2,9 @@ import Foundation
 import SystemPackage
 import ToolProcesses
 
-/// `ubwatch events --json`, running.
+/// A running `ubwatch events --json`.
 actor EventWatch {
-    /// A line that it prints.
+    /// A line of its output.
     struct Event: Decodable, Sendable {
         var kind: String
         var path: String
@@ -50,7 +50,7 @@ actor EventWatch {
         }
         defer { alarm.cancel() }
         while !condition(Array(seen[start...])) {
-            guard ContinuousClock.now < deadline else { throw Device.Failure(description: "ubwatch did not show what was waited for within 30 s") }
+            guard ContinuousClock.now < deadline else { throw Device.Failure(description: "ubwatch did not show the awaited event within 30 s") }
             await withCheckedContinuation { waiters.append($0) }
         }
         return seen

@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 import ToolProcesses
 
-/// What happens in the demo, in order.
+/// The events of the demo, in order.
 struct Story {
     let shared: FilePath
     let directory: FilePath
@@ -47,7 +47,7 @@ struct Story {
             "\(marks.sorted().joined(separator: " and ")), in processes of their own; ubwatch watches")
     }
 
-    /// Some thousand rows on one device, in one save.
+    /// Imports some thousand rows on one device, in one save.
     private func importRows(_ checks: inout Checks) async throws {
         let count = 4000
         let file = directory.appending("notes.csv")
@@ -63,7 +63,7 @@ struct Story {
             "saved and published after \(saved.text), all of it on \(second.name) after \(arrived.text); both list \(left.count) notes, alike")
     }
 
-    /// Different columns of one record on both devices at once.
+    /// Edits different columns of one record on both devices at once.
     private func editBoth(_ checks: inout Checks) async throws {
         let note = try await first.list()[17]
         async let left = first.run("notes", ["edit", note.id, "--title", "Edited at the desk"])
@@ -75,7 +75,7 @@ struct Story {
         checks.check("edits of different columns of one note both survive", isMerged, "on both: \(found.0?.title ?? "–"); \(found.0?.body ?? "–")")
     }
 
-    /// A deletion on one device, while the other edits the record: the devices are apart meanwhile.
+    /// Deletes a record on one device while the other edits it, with the devices disconnected.
     private func deleteAgainstEdit(_ checks: inout Checks) async throws {
         let note = try await first.list()[18]
         await first.stop()
@@ -105,7 +105,7 @@ struct Story {
         for line in status.output.split(separator: "\n") { checks.say(String(line)) }
     }
 
-    /// The container is deleted in the middle of a sync.
+    /// Deletes the container in the middle of a sync.
     private func wipe(_ checks: inout Checks) async throws {
         let file = directory.appending("more.csv")
         let count = 3000
@@ -113,7 +113,8 @@ struct Story {
         let before = try await (first.list().count, second.list().count)
         async let importing = first.run("notes", ["import", file.string])
         _ = try await events?.waitForNext { $0.path.contains(".nosync/") || $0.path.hasSuffix(".ublog") }
-        // A device that is just writing puts a file into a directory that is being emptied: delete again, as a person would.
+        // A device that is writing can put a file into a directory that is being emptied: delete again, as a person
+        // would.
         let deadline = ContinuousClock.now + .seconds(10)
         while FileManager.default.fileExists(atPath: container.string), ContinuousClock.now < deadline {
             try? FileManager.default.removeItem(atPath: container.string)
@@ -133,11 +134,11 @@ struct Story {
         try await first.run("notes", ["add", "Written while the container is gone"])
         let written = try await first.list().count
         checks.check(
-            "saves go on locally, and nobody makes the container again",
+            "saves continue locally, and no device makes the container again",
             written == after.0 + 1 && !FileManager.default.fileExists(atPath: container.string), "\(first.name): \(written) notes; no \(container)")
     }
 
-    /// Waits until each peer's receipt says that it has read all there is.
+    /// Waits until each peer's receipt says that it has read everything.
     private func settle() async throws {
         struct Survey: Decodable {
             struct Store: Decodable { var peers: [Peer] }
@@ -158,11 +159,11 @@ struct Story {
 }
 
 extension Duration {
-    /// Such as “120 ms”.
+    /// The duration in the form “120 ms”.
     fileprivate var text: String { formatted(.units(allowed: [.seconds, .milliseconds], maximumUnitCount: 1)) }
 }
 
-/// Rows as an app would export them.
+/// Rows like those of an app's export.
 enum CSVRows {
     static func text(count: Int) -> String {
         let subjects = [

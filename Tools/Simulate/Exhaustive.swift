@@ -6,9 +6,11 @@ import UbiquityContainers
 import UbiquityStores
 import UbiquityTesting
 
-/// Every history of three writes of two peers in a small world: two records that a uniqueness rule makes one, and a child of either.
+/// Every history of three writes by two peers in a small world: two records that a uniqueness rule makes one, and a
+/// child of either.
 ///
-/// Before each write its peer has read the other's, or has not. Many histories share two stores, each with keys of its own.
+/// Before each write its peer has or has not read the other's writes. Many histories share two stores, each with its
+/// own keys.
 struct Exhaustive {
     private static let tables = [
         SimulatedTable(
@@ -18,7 +20,7 @@ struct Exhaustive {
         SimulatedTable(name: "parent", keys: ["id"], columns: ["email", "name"], definitions: ["email": "TEXT UNIQUE"], indexed: [["email"]]),
     ]
 
-    /// What a peer may do; `#` is the history's number.
+    /// The possible writes; `#` is the history's number.
     private static let statements = [
         "INSERT INTO parent VALUES ('#a', '#', '1')", "INSERT INTO parent VALUES ('#b', '#', '2')", "DELETE FROM parent WHERE id IN ('#a', '#b')",
         "UPDATE parent SET name = '3', email = '#' WHERE id IN ('#a', '#b')", "UPDATE parent SET email = NULL WHERE id IN ('#a', '#b')",
@@ -36,19 +38,19 @@ struct Exhaustive {
 
     init(every: Int) { self.every = every }
 
-    /// The histories; the first write is the first peer's, for the peers are alike.
+    /// The histories; the first write belongs to the first peer, because the peers are interchangeable.
     private var histories: [[Step]] {
         let choices = (0..<2).flatMap { peer in
             [true, false].flatMap { reads in Self.statements.indices.map { Step(peer: peer, reads: reads, statement: $0) } }
         }
         let first = Self.statements.indices.map { Step(peer: 0, reads: false, statement: $0) }
         let all = first.flatMap { one in choices.flatMap { two in choices.map { [one, two, $0] } } }
-        // A prefix of four writes lets both make their record and their child before anything else happens.
+        // A prefix of four writes gives both peers their record and their child first.
         let made = [Step(peer: 0, reads: false, statement: 0), Step(peer: 1, reads: false, statement: 1)]
         return (all + all.map { made + $0 }).enumerated().filter { $0.offset % every == 0 }.map(\.element)
     }
 
-    /// Runs them all; returns how many.
+    /// Runs all histories, and returns their number.
     func run() async throws -> Int {
         let histories = histories
         for start in stride(from: 0, to: histories.count, by: Self.historiesPerStore) {
@@ -85,7 +87,7 @@ struct Exhaustive {
                 do {
                     try await stores[step.peer].write { db in try db.execute(sql: sql) }
                 } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-                    // The schema refuses it: there was no save.
+                    // The schema rejects the write, so there was no save.
                 }
             }
             for _ in 0..<3 {
@@ -107,7 +109,7 @@ struct Exhaustive {
         return nil
     }
 
-    /// The history that a row is of.
+    /// Returns the history of a row.
     private func story(_ row: String, _ histories: [[Step]], _ start: Int) -> String {
         guard let number = row.split(separator: "/h").last.flatMap({ Int($0.prefix { $0.isNumber }) }) else { return "" }
         return ":\n"

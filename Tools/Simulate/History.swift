@@ -2,42 +2,43 @@ import Foundation
 import SystemPackage
 import UbiquityTesting
 
-/// A run: operations that follow from a seed, and what they come to.
+/// A run: operations that a seed determines, and their result.
 struct History: Sendable {
     let seed: UInt64
     let peers: Int
     let schema: SimulatedSchema
-    /// What it does, each with its number in the whole history.
+    /// The operations, each with its number in the whole history.
     var operations: [(number: Int, operation: Operation)]
 
-    /// A run.
+    /// Makes a run.
     ///
     /// - Parameters:
-    ///   - seed: everything follows from it.
-    ///   - peers: how many peers begin.
-    ///   - count: how many operations there are.
-    ///   - isWide: whether the schema follows from the seed too, clocks are badly wrong, and devices join on the way.
+    ///   - seed: determines everything.
+    ///   - peers: the initial number of peers.
+    ///   - count: the number of operations.
+    ///   - isWide: whether the seed also determines the schema, clocks are badly wrong, and devices join during the
+    ///     run.
     init(seed: UInt64, peers: Int, count: Int, isWide: Bool = false) {
         self.seed = seed
         self.peers = peers
         let schema = isWide ? RandomSchema.make(seed: seed) : .fixed
         self.schema = schema
         var random = SeededRandom(seed: seed)
-        // Every second run of the fixed schema is about records that relate, few and close together.
+        // Every second run of the fixed schema uses few related records.
         let writer = RandomWrite(world: isWide ? .random : seed.isMultiple(of: 2) ? .related : .all, schema: schema)
         operations = (0..<count).map { ($0, Operation.random(peers: peers, writer, &random)) }
     }
 
-    /// Runs it, and says what is wrong at the end; nil where nothing is.
+    /// Runs the history, and returns the failure at the end; nil if there is none.
     func failure() async throws -> String? { try await outcome().failure }
 
-    /// Runs it.
+    /// Runs the history.
     ///
-    /// - Parameter keeps: whether the devices' files stay where something is wrong; the failure says where.
-    /// - Returns: what is wrong at the end, nil where nothing is; and the names of all files that are there then.
-    /// - Throws: Foundation's error where the devices' directory cannot be made or removed.
+    /// - Parameter keeps: whether to keep the devices' files after a failure; the failure names their directory.
+    /// - Returns: the failure at the end, nil if there is none, and the names of all files at that time.
+    /// - Throws: Foundation's error when the devices' directory cannot be created or removed.
     func outcome(keeps: Bool = false) async throws -> (failure: String?, files: [String]) {
-        // Memory, not disk: a run is about order, not about durability.
+        // The files are in memory, because a run tests order, not durability.
         let base = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path
         let directory = FilePath(base).appending("ubiquity-simulate-\(UUID().uuidString)")
         try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
@@ -62,10 +63,10 @@ struct History: Sendable {
         }
     }
 
-    /// What kind of failure one is: its first words, without what differs from run to run.
+    /// Returns the kind of a failure: its first words, without the parts that differ between runs.
     private static func kind(_ failure: String) -> String { String(failure.filter(\.isLetter).prefix(32)) }
 
-    /// The shortest history found that fails alike, by leaving out ever smaller parts.
+    /// Returns the shortest history found with an equal kind of failure, by leaving out ever smaller parts.
     func shrunk(_ failure: String) async throws -> History {
         var best = self
         let kind = Self.kind(failure)

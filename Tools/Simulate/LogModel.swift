@@ -3,7 +3,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// A value of one column of one record that a conflict history lists, or should.
+/// A value of a record's column that a conflict history lists, or should list.
 struct LostValue: Hashable {
     var record: String
     var column: String
@@ -16,40 +16,40 @@ struct LostValue: Hashable {
     }
 }
 
-/// What a container's logs come to, joined by the rules as they are written down, slowly and without a database.
+/// The result of a container's logs by the written rules, computed slowly and without a database.
 struct LogModel {
-    /// A log's place among its author's; forks have several of one sequence.
+    /// A log's position among its author's logs; forks have several logs with one sequence.
     private struct Position: Hashable {
         var peer: String
         var sequence: Int64
     }
 
-    /// One column's write, or with no column a death.
+    /// A write of one column, or without a column a deletion.
     private struct Write {
         var life: Int64
         var column: String?
         var value: RecordValue
         var time: Int64
-        /// Whose stamp it is.
+        /// The peer of the stamp.
         var peer: String
-        /// The log that it stands in.
+        /// The log that contains it.
         var log: ContentHash
     }
 
     let tables: [SimulatedTable]
     private var writes: [ObjectID: [Write]] = [:]
-    /// The logs by their hashes, and what each says that its author had read.
+    /// The logs by their hashes, with the positions that their authors had read.
     private var logs: [ContentHash: LogFile] = [:]
 
-    /// Reads every log of a content, in the order of the directory: which is no order at all.
+    /// Reads every log of a content, in the arbitrary order of the directory.
     ///
     /// - Parameters:
     ///   - container: the container.
     ///   - contentName: the content's name.
-    ///   - elsewhere: where logs are that are there no more, or never were.
-    ///   - known: the logs that some peer has taken in, of those that are elsewhere.
-    ///   - isWhole: whether every log that is there is whole.
-    ///   - epoch: the one that counts.
+    ///   - elsewhere: the directories of logs that are not in the content any more, or never were.
+    ///   - known: the logs among those elsewhere that some peer has joined.
+    ///   - isWhole: whether every log in the content is complete.
+    ///   - epoch: the current epoch.
     ///   - tables: the synced tables.
     /// - Throws: `LogFault`, or Foundation's errors.
     init(
@@ -62,11 +62,11 @@ struct LogModel {
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.string) {
                 guard let name = FilePath(path).lastComponent?.string, let parsed = LogFileName(name), logs[parsed.hash] == nil else { continue }
                 let bytes = [UInt8](try Data(contentsOf: URL(filePath: directory.appending(path).string)))
-                // Of what was removed, or came from a device that is lost, some had arrived in part only.
+                // Some logs that were removed, or came from a lost device, had arrived only partly.
                 if directory != content || !isWhole, ContentHash(of: bytes) != parsed.hash { continue }
                 if directory != content, !known.contains(parsed.hash) { continue }
                 let log = try LogFile(decoding: bytes)
-                // What was there before the content was removed shows nowhere.
+                // Logs from before the removal of the content have no effect.
                 guard log.header.epoch == epoch else { continue }
                 logs[parsed.hash] = log
                 try take(log, parsed.hash)
@@ -97,10 +97,10 @@ struct LogModel {
         }
     }
 
-    /// The life of a record that counts: the largest.
+    /// Returns the current life of a record: the largest.
     private func life(_ record: ObjectID) -> Int64 { writes[record]!.reduce(0) { max($0, $1.life) } }
 
-    /// The write that a column shows; nil where none does.
+    /// Returns the write that a column shows; nil if there is none.
     private func winner(_ record: ObjectID, _ column: String, _ policy: MergePolicy) -> Write? {
         let life = life(record)
         return greatest(writes[record]!.filter { $0.life == life && $0.column == column }, policy)
@@ -122,7 +122,7 @@ struct LogModel {
     /// The pairs of records that some peer found to be one, by table.
     private(set) var same: [String: Set<SameAs>] = [:]
 
-    /// The life that each record of a table is in, or was in last when it was alive.
+    /// Returns the life of each record of a table; for dead records the last life.
     func lives(_ table: String) -> [[RecordValue]: (life: Int64, isAlive: Bool)] {
         var lives: [[RecordValue]: (life: Int64, isAlive: Bool)] = [:]
         for record in writes.keys where record.table == table {
@@ -132,14 +132,14 @@ struct LogModel {
         return lives
     }
 
-    /// When a column of one of several records that are one was written.
+    /// Returns the stamp of a column among several records that are one.
     func stamp(of column: String, of keys: [[RecordValue]], in table: SimulatedTable) -> (time: Int64, peer: String) {
         let policy = table.policies[column] ?? .lastWriter
         let winners = keys.compactMap { winner(ObjectID(table: table.name, key: $0), column, policy) }
         return greatest(winners, policy).map { ($0.time, $0.peer) } ?? (0, "")
     }
 
-    /// What a column of one of several records that are one holds: the greatest that any of them does.
+    /// Returns the value of a column among several records that are one: the greatest of theirs.
     func value(_ column: String, of keys: [[RecordValue]], in table: SimulatedTable) -> RecordValue {
         let policy = table.policies[column] ?? .lastWriter
         let winners = keys.compactMap { winner(ObjectID(table: table.name, key: $0), column, policy) }
@@ -148,27 +148,28 @@ struct LogModel {
 }
 
 extension LogModel {
-    /// The first value, in no order, that is not in the content, was replaced by nobody who had seen it, and is not listed.
+    /// Returns a value that is not in the content, was not replaced by a peer that had seen it, and is not listed.
     func firstLost(listed: Set<LostValue>) -> String? {
         var seen: [ContentHash: Set<ContentHash>] = [:]
         for hash in logs.keys { _ = reach(hash, &seen) }
         for (record, all) in writes {
             guard let table = tables.first(where: { $0.name == record.table }) else { continue }
             let life = life(record)
-            // What is nobody's loses to anybody's.
+            // A write without an author loses to every other write.
             for write in all where write.value != .null && write.time > 0 {
                 let column = write.column!
                 let policy = table.policies[column] ?? .lastWriter
                 guard policy == .lastWriter || policy == .firstWriter else { continue }
                 if write.life == life, winner(record, column, policy)?.value == write.value { continue }
-                // Whoever had seen the same value there, from whomever, has seen this: a restored backup says again what it had said.
+                // A peer that had seen an equal value there, from any author, has seen this one: a restored backup
+                // repeats its writes.
                 let twins = all.filter { $0.life == write.life && $0.column == column && $0.value == write.value }
                 let isReplaced = all.contains { other in
                     (other.life > write.life || other.life == write.life && other.column == column && other.value != write.value)
                         && twins.contains { other.log != $0.log && seen[other.log]!.contains($0.log) }
                 }
                 if isReplaced || listed.contains(LostValue(record, column, write.value)) { continue }
-                // Within one log, what stands there last has taken the place of what came before.
+                // Within one log, the last write replaces earlier ones.
                 let isRewritten = all.contains { other in
                     other.log == write.log && other.time > write.time
                         && (other.life > write.life || other.life == write.life && other.column == column)
@@ -180,7 +181,7 @@ extension LogModel {
         return nil
     }
 
-    /// The logs that the author of a log had taken in, its own included.
+    /// Returns the logs that the author of a log had joined, including its own.
     private func reach(_ hash: ContentHash, _ seen: inout [ContentHash: Set<ContentHash>]) -> Set<ContentHash> {
         if let known = seen[hash] { return known }
         var found: Set<ContentHash> = [hash]
@@ -188,7 +189,7 @@ extension LogModel {
         seen[hash] = found
         var before = [header.predecessor].compactMap { $0 } + header.news.entries.map(\.position.hash)
         if let predecessor = header.predecessor, logs[predecessor] == nil {
-            // Lost with its device: behind it lie the others of its author.
+            // The log was lost with its device; the author's earlier logs come before it.
             before += logs.filter { $0.value.header.peer == header.peer && $0.value.header.sequence < header.sequence }.map(\.key)
         }
         for other in before where logs[other] != nil { found.formUnion(reach(other, &seen)) }

@@ -1,10 +1,10 @@
 import UbiquityTesting
 
-/// One thing that happens in a run: data, so that a history can be repeated without some of its parts.
+/// One event of a run, as data, so that a history can be repeated without some of its events.
 enum Operation: Sendable, CustomStringConvertible {
     /// A save of these statements by a peer.
     case save(peer: Int, [Write])
-    /// The same by another program, which seals nothing.
+    /// A save of these statements by another program, which seals nothing.
     case foreignWrite(peer: Int, [Write])
     /// The peer publishes and imports.
     case settle(peer: Int)
@@ -12,13 +12,13 @@ enum Operation: Sendable, CustomStringConvertible {
     case publish(peer: Int)
     /// The peer writes a baseline.
     case roll(peer: Int)
-    /// The peer makes its store anew from the content.
+    /// The peer rebuilds its store from the content.
     case rebuild(peer: Int)
     /// The peer retires another, dead or alive, at one of its logs.
     case retire(peer: Int, other: Int, sequence: Int64)
     /// One of the logs in the peer's container is damaged.
     case damage(peer: Int, seed: UInt64)
-    /// The peer's device is lost, with all that it has not sent.
+    /// The peer's device is lost, with all its unsent data.
     case die(peer: Int)
     /// The peer removes the content, on all devices.
     case removeContent(peer: Int)
@@ -28,30 +28,30 @@ enum Operation: Sendable, CustomStringConvertible {
     case advance(peer: Int, seconds: Int)
     /// The store is closed and opened.
     case reopen(peer: Int)
-    /// The same, with the next version of the schema.
+    /// The store is closed, and opened with the next version of the schema.
     case upgrade(peer: Int)
-    /// The peer seeds its store, as any other may too.
+    /// The peer seeds its store, as any other peer may do too.
     case seed(peer: Int)
-    /// The store is closed, its file deleted, and opened anew.
+    /// The store is closed, its file deleted, and opened again.
     case loseFile(peer: Int)
-    /// The peer publishes and imports, and its process ends after so many changes to files.
+    /// The peer publishes and imports, and its process ends after this number of file changes.
     case crash(peer: Int, after: Int)
-    /// The peer is away: it does nothing, and nothing reaches it; or it is back.
+    /// The peer goes away, does nothing and receives nothing; or it returns.
     case turnAway(peer: Int)
-    /// A copy of the store file is put aside.
+    /// A copy of the store file is stored.
     case backUp(peer: Int)
-    /// The last copy is put in the store file's place.
+    /// The last copy replaces the store file.
     case restore(peer: Int)
-    /// Another device is made from a copy of everything that this one has.
+    /// Another device is made from a copy of everything on this one.
     case clone(peer: Int)
-    /// A device joins that has no store yet: with a copy of what this one's container holds, or with nothing.
+    /// A device without a store joins: with a copy of this peer's container, or empty.
     case join(peer: Int, copies: Bool)
-    /// A copy of the peer's container is put aside.
+    /// A copy of the peer's container is stored.
     case copyContainer(peer: Int)
-    /// The last copy is put in the container's place.
+    /// The last copy replaces the container.
     case putBackContainer(peer: Int)
 
-    /// The peer that does it.
+    /// The peer of the operation.
     var peer: Int {
         switch self {
         case .save(let peer, _), .foreignWrite(let peer, _), .settle(let peer), .publish(let peer), .roll(let peer), .rebuild(let peer),
@@ -65,7 +65,7 @@ enum Operation: Sendable, CustomStringConvertible {
 
     static func random(peers: Int, _ writer: RandomWrite, _ random: inout SeededRandom) -> Operation {
         let isWide = writer.world == .random
-        // Those that join on the way do their part.
+        // Peers that join during the run take part too.
         let peers = isWide ? peers + 2 : peers
         let peer = Int.random(in: 0..<peers, using: &random)
         switch Int.random(in: 0..<(isWide ? 106 : 100), using: &random) {
@@ -82,7 +82,7 @@ enum Operation: Sendable, CustomStringConvertible {
             let other = (peer + Int.random(in: 1..<peers, using: &random)) % peers
             return .deliver(from: peer, to: other, count: Int.random(in: 1...6, using: &random))
         case 80..<85:
-            // A clock that is wrong by a lifetime: 1966, 2027, 2198, 2200.
+            // A clock may be wrong by decades: 1966, 2027, 2198, 2200.
             if isWide, Int.random(in: 0..<4, using: &random) == 0 {
                 return .advance(peer: peer, seconds: [-1_900_000_000, 5_390_000_000, 5_458_118_400, -5_390_000_000].randomElement(using: &random)!)
             }

@@ -1,8 +1,8 @@
 import UbiquityStores
 import UbiquityTesting
 
-/// Makes a schema by a seed: composite and natural keys, keys that refer, references in circles, uniqueness over several columns,
-/// generated columns, tables without rowids, columns of each affinity, and up to three versions.
+/// Makes a schema from a seed: composite and natural keys, keys with references, circular references, uniqueness over
+/// several columns, generated columns, tables without rowids, columns of each affinity, and up to three versions.
 struct RandomSchema {
     private var random: SeededRandom
     private var tables: [SimulatedTable] = []
@@ -21,7 +21,7 @@ struct RandomSchema {
     private mutating func make() -> SimulatedSchema {
         let count = Int.random(in: 3...5, using: &random)
         for number in 0..<count { tables.append(keyed("t\(number)")) }
-        // The last may come with a later version: nothing of an earlier one refers to it.
+        // The last table may come with a later version, because no earlier table refers to it.
         let late = versions > 1 && oneIn(3)
         if late { tables[count - 1].since = Int.random(in: 2...versions, using: &random) }
         for index in tables.indices {
@@ -47,7 +47,7 @@ struct RandomSchema {
 
     private mutating func pick<Element>(_ list: [Element]) -> Element { list[Int.random(in: list.indices, using: &random)] }
 
-    /// A table with nothing but its key.
+    /// Returns a table with only its key.
     private mutating func keyed(_ name: String) -> SimulatedTable {
         var table = SimulatedTable(name: name, keys: ["id"], columns: [])
         table.hasRowid = !oneIn(3)
@@ -129,7 +129,7 @@ struct RandomSchema {
         if isLate { tables[index].later[name] = Int.random(in: since + 1...versions, using: &random) }
     }
 
-    /// Gives a table a reference outside of its key, to any table, itself included.
+    /// Gives a table a reference outside of its key, to any table, including itself.
     private mutating func refer(_ index: Int, to parentIndex: Int, number: Int) {
         let parent = tables[parentIndex]
         let columns = parent.keys.map { "f\(number)\($0)" }
@@ -166,7 +166,7 @@ struct RandomSchema {
         }
         let plain = tables[index].columns.filter { $0.hasPrefix("c") }
         if oneIn(3) {
-            // NULL, a number or text: any value of any column has one.
+            // The value is NULL, a number or text: any value of any column is possible.
             tables[index].generate(oneIn(2) ? "g0 REAL AS (c0 * 2) STORED" : "g0 TEXT AS (coalesce(c0, '') || '!') VIRTUAL")
             if oneIn(2) {
                 tables[index].indexes.append("CREATE INDEX \(tables[index].name)_g0 ON \(tables[index].name) (g0)")

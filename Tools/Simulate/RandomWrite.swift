@@ -1,12 +1,12 @@
 import UbiquityTesting
 
-/// Makes the statements of a run, by its seed.
+/// Makes the statements of a run from its seed.
 struct RandomWrite {
-    /// Which records a run is about.
+    /// The records that a run uses.
     enum World: Sendable {
-        /// A quarter of all is in the plain table.
+        /// All tables; a quarter of the writes concern the plain table.
         case all
-        /// Few keys of the tables that relate.
+        /// Few keys of the related tables.
         case related
         /// The tables of a random schema.
         case random
@@ -27,7 +27,7 @@ struct RandomWrite {
     let world: World
     let schema: SimulatedSchema
 
-    /// Some statements of one save.
+    /// Returns the statements of one save.
     func writes(_ random: inout SeededRandom) -> [Write] {
         (0..<Int.random(in: 1...4, using: &random)).map { _ in Write(sql: sql(&random)) }
     }
@@ -89,7 +89,7 @@ struct RandomWrite {
                 "INSERT INTO \(shape.name) (\(keyNames), \(name)) VALUES (\(keyValues(key)), \(text(value, column))) ON CONFLICT (\(keyNames)) DO UPDATE SET \(name) = \(text(value, column))"
         case .update(let column, let value): return "UPDATE \(shape.name) SET \(columns[column]) = \(text(value, column)) WHERE \(condition)"
         case .updateAll(let column, let value):
-            // What stays on the device changes too, which nobody else may see.
+            // Columns that stay on the device change too; no other device may see that.
             let local = shape.excluded.map { ", \($0) = \(text(value, column))" }.joined()
             return "UPDATE \(shape.name) SET \(columns[column]) = \(text(value, column))\(local)"
         case .delete: return "DELETE FROM \(shape.name) WHERE \(condition)"

@@ -1,6 +1,6 @@
 import UbiquityStores
 
-/// What the rows are, by the rules as they are written down: computed from all registers at once, slowly and without a database.
+/// The rows according to the written rules, computed from all registers at once, slowly and without a database.
 struct RelationModel {
     /// Records that are one.
     private struct Entity {
@@ -12,15 +12,15 @@ struct RelationModel {
     }
 
     private let model: LogModel
-    /// The key that each key means, by table; dead ones too.
+    /// The key that each key stands for, by table, including dead ones.
     private var meanings: [String: [[RecordValue]: [RecordValue]]] = [:]
     private var entities: [String: [[RecordValue]: Entity]] = [:]
-    /// The values that are shown, by table and key.
+    /// The visible values, by table and key.
     private var shown: [String: [[RecordValue]: [String: RecordValue]]] = [:]
 
     init(_ model: LogModel) {
         self.model = model
-        // Tables that are named by others come behind these.
+        // Tables that others refer to in their keys come after those.
         for table in model.tables.sorted(by: { !$0.isNamedByOthers && $1.isNamedByOthers }) { compose(table) }
         for (table, all) in entities { shown[table] = all.mapValues(\.values) }
         var isStable = false
@@ -37,7 +37,7 @@ struct RelationModel {
         for table in model.tables { for rule in table.exclusive { exclude(rule, table) } }
     }
 
-    /// Gives all but one of the records that hold the same by a rule another value.
+    /// Gives another value to all but one of the records with an equal value under a rule.
     private mutating func exclude(_ rule: SimulatedTable.Exclusive, _ table: SimulatedTable) {
         let moved = rule.columns.last!
         let rows = shown[table.name] ?? [:]
@@ -74,7 +74,7 @@ struct RelationModel {
         }
     }
 
-    /// A key with the references in it as they are shown.
+    /// Returns a key with its references as they are visible.
     private func resolved(_ key: [RecordValue], _ table: SimulatedTable) -> [RecordValue] {
         var resolved = key
         for reference in table.references {
@@ -127,7 +127,7 @@ struct RelationModel {
         }
     }
 
-    /// The values that an entity shows now; nil where it is held.
+    /// Returns the visible values of an entity; nil if it is held.
     private func row(_ entity: Entity, _ table: SimulatedTable) -> [String: RecordValue]? {
         var values = entity.values
         func wanted(_ reference: SimulatedTable.Reference) -> [RecordValue]? {
@@ -152,7 +152,7 @@ struct RelationModel {
         return values
     }
 
-    /// The rows of a table, as SQL quotes them.
+    /// Returns the rows of a table, quoted as in SQL.
     func rows(_ table: SimulatedTable) -> [String] {
         (shown[table.name] ?? [:]).map { key, values in
             let list = table.columns.map { column in
@@ -163,7 +163,7 @@ struct RelationModel {
         }.sorted()
     }
 
-    /// Two rows that a rule without an index forbids beside each other; SQLite sees to the others.
+    /// Returns two visible rows that a rule without an index forbids; SQLite enforces the other rules.
     func firstDuplicate() -> String? {
         for table in model.tables {
             for columns in table.unique {

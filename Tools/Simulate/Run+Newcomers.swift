@@ -5,13 +5,13 @@ import UbiquityContainers
 import UbiquityStores
 import UbiquityTesting
 
-/// What a run has found, where no operation failed by itself.
+/// A fault that a run found although no operation failed.
 struct SimulationFault: Error, CustomStringConvertible {
     let description: String
 }
 
 extension Run {
-    /// Whether a device that has no store yet reads all that a peer's holds from what lies in the peer's container.
+    /// Returns whether a device without a store can read everything of a peer from that peer's container.
     func isReadable(by peer: Int) async throws -> Bool {
         let device = try newcomer("newcomer-\(UUID().uuidString)", copying: peer)
         let store = try await open(device, version: versions[peer])
@@ -22,7 +22,7 @@ extension Run {
         return try await Self.logs(of: stores[peer]).isSubset(of: read)
     }
 
-    /// The logs that a store has taken in or published, for people.
+    /// Returns the logs that a store has joined or published, for people.
     private static func names(of store: UbiquitousStore) async throws -> Set<String> {
         try await store.read { db in
             let sql = "SELECT name || ' ' || sequence || ' ' || substr(hex(hash), 1, 6) FROM ubiquity_log JOIN ubiquity_peer ON number = peer"
@@ -30,14 +30,14 @@ extension Run {
         }
     }
 
-    /// The logs that a store has taken in or published.
+    /// Returns the logs that a store has joined or published.
     private static func logs(of store: UbiquitousStore) async throws -> Set<ContentHash> {
         try await store.read { db in Set(try Data.fetchAll(db, sql: "SELECT hash FROM ubiquity_log").compactMap { ContentHash(bytes: $0) }) }
     }
 
-    /// Has a device join at the end, and each peer make its store anew; all must show what all showed before.
+    /// Adds a device at the end, and rebuilds each peer's store; all must show the earlier rows.
     ///
-    /// - Returns: what is wrong; nil where nothing is.
+    /// - Returns: the fault; nil if there is none.
     mutating func aftermath() async throws -> String? {
         let before = try await stores[living[0]].read { [schema] db in try schema.rows(db) }
         try await join(copying: living[0], version: schema.versions)
@@ -51,7 +51,7 @@ extension Run {
             do {
                 try await stores[peer].rebuildFromUbiquitousContent()
             } catch let error as UbiquitousStoreError where error.code == .contentIncomplete {
-                // What a disk has damaged in its own container, once it was read, nobody brings again.
+                // If a disk has damaged a log in its own container after it was read, no device brings the log again.
                 if hasDamage, try await !isReadable(by: peer) { continue }
                 let lacking = try await Self.names(of: stores[peer]).subtracting(Self.names(of: stores[stores.count - 1]))
                 return "peer \(peer) cannot rebuild, though all shows: the newcomer lacks \(lacking.sorted()); \(error)"

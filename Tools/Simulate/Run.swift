@@ -12,24 +12,24 @@ struct Run {
     private var synchroniser: FaultySynchroniser
     /// The peers that are away.
     private var away: Set<Int> = []
-    /// The peers that are lost.
+    /// The lost peers.
     private var dead: Set<Int> = []
     /// Whether logs have been damaged.
     private(set) var hasDamage = false
-    /// What was listed in store files that are lost: each peer lists what it sees lose, for itself.
+    /// The lost values that deleted store files had listed: each peer lists the conflicts that it has seen.
     private var listed: Set<LostValue> = []
-    /// The identifier of each peer, as it was when it was looked at last.
+    /// The last known identifier of each peer.
     private var identifiers: [Int: PeerIdentifier] = [:]
     /// The version of each peer's schema.
     private(set) var versions: [Int]
     let schema: SimulatedSchema
-    /// Clones and devices that join make more of the peers; more than this would only take time.
+    /// The greatest number of peers, because clones and new devices only take more time.
     private let limit: Int
-    /// Copies of containers, each with what was not whole in it.
+    /// Copies of containers, each with its incomplete files.
     private var copies: [Int: (directory: FilePath, partial: Set<String>)] = [:]
     private let seed: UInt64
     private let directory: FilePath
-    /// Where the logs are that were trimmed.
+    /// The directory of trimmed logs.
     private let trimmed: FilePath
     private let baselines: BaselinePolicy
     private let silenceLimit: Duration?
@@ -41,11 +41,11 @@ struct Run {
         limit = peers + 2
         trimmed = directory.appending("trimmed")
         try FileManager.default.createDirectory(atPath: trimmed.string, withIntermediateDirectories: true)
-        // Often enough that logs are trimmed within a run.
+        // This is often enough that logs are trimmed within a run.
         baselines = BaselinePolicy(logs: 5 + Int(seed % 16))
         silenceLimit = seed.isMultiple(of: 3) ? .seconds(30 * 86_400) : nil
         stores = []
-        // An upgrade takes as long as a whole run otherwise.
+        // Otherwise an upgrade would take as long as a whole run.
         let first = seed.isMultiple(of: 5) ? 1 : schema.versions
         versions = devices.indices.map { schema.isModelled ? first : 1 + $0 % schema.versions }
         for (device, version) in zip(devices, versions) { stores.append(try await open(device, version: version)) }
@@ -53,7 +53,7 @@ struct Run {
 
     func open(_ device: SimulatedDevice, version: Int) async throws -> UbiquitousStore {
         device.faults.keepRemoved(in: trimmed)
-        // Clocks jump by years: what lost is kept through all of them.
+        // Clocks jump by years, so lost values are kept without limit.
         return try await device.openStore(
             schema: schema.synced(version: version), conflictRetention: ConflictRetention(count: 1_000_000, days: 1_000_000),
             baselines: baselines, silenceLimit: silenceLimit)
@@ -70,7 +70,7 @@ struct Run {
         do {
             try await carryOut(operation)
         } catch let error as UbiquitousStoreError where error.code == .suspended {
-            // An older container was put back, in which it has no place.
+            // The container was replaced with an older one, in which the peer has no mark.
         }
     }
 
@@ -82,10 +82,10 @@ struct Run {
             do {
                 try await store.write { db in for write in writes { try write.perform(db) } }
             } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-                // A deferred reference failed: there was no save.
+                // A deferred reference failed, so there was no save.
             }
         case .foreignWrite(_, let writes):
-            // As the shell, which enforces no foreign keys.
+            // Like the shell, which enforces no foreign keys.
             var configuration = Configuration()
             configuration.foreignKeysEnabled = false
             let other = try DatabaseQueue(path: store.file.string, configuration: configuration)
@@ -101,7 +101,7 @@ struct Run {
             do {
                 try await store.retire(identifier, at: sequence)
             } catch let error as UbiquitousStoreError where error.code == .unsupported {
-                // It has not heard of it yet.
+                // The peer has not heard of it yet.
             }
         case .damage(_, let seed): try damage(peer, seed)
         case .die:
@@ -116,7 +116,8 @@ struct Run {
             do {
                 try await store.rebuildFromUbiquitousContent()
             } catch let error as UbiquitousStoreError where error.code == .contentIncomplete {
-                // Its content has not all arrived, or never will: then nobody else reads it there either.
+                // Its content has not arrived completely, or never will: in that case no other device can read it there
+                // either.
                 if try await isReadable(by: peer) { throw SimulationFault(description: "a newcomer reads what a rebuild refuses: \(error)") }
             }
         case .deliver(_, let target, let count):
@@ -129,7 +130,7 @@ struct Run {
         case .upgrade: try await upgrade(peer)
         case .seed: try await store.seed(from: schema.seed, token: "seed")
         case .loseFile:
-            // What was not published is lost with the file, and nobody can bring it back.
+            // Unpublished data is lost with the file, and no device can restore it.
             try await store.publish()
             listed.formUnion(try await conflicts(of: store))
             try await store.close()
@@ -137,7 +138,7 @@ struct Run {
             stores[peer] = try await open(devices[peer], version: versions[peer])
         case .crash(_, let count):
             devices[peer].faults.arm(after: count)
-            // It fails, or there was less to do.
+            // It fails, or there were fewer changes.
             try? await store.settled()
             devices[peer].faults.disarm()
             try await devices[peer].crash(store)
@@ -148,7 +149,7 @@ struct Run {
             try await store.publish()
             listed.formUnion(try await conflicts(of: store))
             try await store.close()
-            // A copy from before an upgrade is upgraded as it was.
+            // A copy from before an upgrade is upgraded again.
             _ = try devices[peer].restore(store.file)
             stores[peer] = try await open(devices[peer], version: versions[peer])
         case .clone:
@@ -181,7 +182,7 @@ struct Run {
         stores[peer] = try await open(devices[peer], version: versions[peer])
     }
 
-    /// Makes a device that has no store yet one of the peers.
+    /// Makes a device without a store one of the peers.
     mutating func join(copying peer: Int?, version: Int) async throws {
         let device = try newcomer("device\(devices.count)", copying: peer)
         synchroniser.connect(device, copyOf: peer)
@@ -190,7 +191,7 @@ struct Run {
         stores.append(try await open(device, version: version))
     }
 
-    /// A device that has no store yet, with a copy of what a peer's container holds, or with nothing.
+    /// Makes a device without a store, with a copy of a peer's container, or empty.
     func newcomer(_ name: String, copying peer: Int?) throws -> SimulatedDevice {
         let device = try SimulatedDevice(
             name, in: directory, clock: ManualClock(devices[peer ?? 0].clock.now), seed: seed)
@@ -201,7 +202,7 @@ struct Run {
         return device
     }
 
-    /// Keeps the logs of a container that is about to go for the model.
+    /// Keeps the logs of a container before its loss, for the model.
     private func keepLogs(of peer: Int) throws {
         let root = devices[peer].root
         for path in try FileManager.default.subpathsOfDirectory(atPath: root.string) {
@@ -210,18 +211,18 @@ struct Run {
         }
     }
 
-    /// Upgrades and delivers everything, until each peer has read all.
+    /// Upgrades and delivers everything, until each peer has read everything.
     mutating func heal() async throws {
         for peer in living { while versions[peer] < schema.versions { try await upgrade(peer) } }
         try await deliverAll()
-        // What died with its device, or was damaged where nobody had read it, nobody waits for.
+        // Peers do not wait for logs that died with their device, or were damaged before any peer had read them.
         while isLossy, let lost = try await firstLost() {
             try await stores[living[0]].retire(lost, at: .max)
             try await deliverAll()
         }
     }
 
-    /// Whether logs may be lost for good.
+    /// Whether logs may be lost permanently.
     private var isLossy: Bool { !dead.isEmpty || hasDamage }
 
     /// Damages a log as a bad disk would; the model keeps a copy.
@@ -245,7 +246,7 @@ struct Run {
         for peer in living { try await settle(peer) }
     }
 
-    /// Exchanges; a store whose place is not in the container that was put back puts it there again.
+    /// Exchanges; if the container was replaced and lacks the store's mark, writes the mark again.
     private func settle(_ peer: Int) async throws {
         do {
             try await stores[peer].settled()
@@ -255,7 +256,7 @@ struct Run {
         }
     }
 
-    /// The author of a log that somebody waits for and nobody has passed over.
+    /// Returns the author of a log that a peer waits for and no peer has passed over.
     private func firstLost() async throws -> PeerIdentifier? {
         for peer in living {
             let facts = try await stores[peer].peers().filter { $0.passable > 0 }.map(\.peer)
@@ -265,7 +266,7 @@ struct Run {
         return nil
     }
 
-    /// What differs between peers, or from the model, or is lost; nil where nothing is.
+    /// Returns a difference between peers or from the model, or a loss; nil if there is none.
     func difference() async throws -> String? {
         var contents: [[String]] = []
         var listed = listed
@@ -275,7 +276,7 @@ struct Run {
         for peer in living {
             let store = stores[peer]
             let status = try await store.status()
-            // What arrived in part from a device that is lost stays so.
+            // Partial files from a lost device stay partial.
             quarantined.formUnion(status.quarantined.compactMap { LogFileName($0.file)?.hash })
             guard status.waiting.isEmpty, status.quarantined.isEmpty || isLossy, status.unpublished == 0 else {
                 return "peer \(peer) is not done: \(status.waiting) \(status.quarantined) \(status.unpublished)"
@@ -313,13 +314,13 @@ struct Run {
         return nil
     }
 
-    /// What differs between the rows of two stores.
+    /// Returns the difference between the rows of two stores.
     static func difference(_ one: [String], _ other: [String]) -> String {
         let (first, second) = (Set(one), Set(other))
         return "only \(second.subtracting(first).sorted()), not \(first.subtracting(second).sorted())"
     }
 
-    /// What a store does not show, and why.
+    /// Returns the hidden records of a store, with reasons.
     func held(_ peer: Int) async throws -> [String] {
         try await stores[peer].read { db in
             try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'ubiquity\\_aside\\__' ESCAPE '\\'").flatMap { table in
@@ -328,10 +329,11 @@ struct Run {
         }
     }
 
-    /// What merging may break, which is listed, or what a column's default is not taken for.
+    /// Returns whether a fault is allowed: merging may break some rules, which is listed, or a column's default may
+    /// break its CHECK.
     private static func isAllowed(_ fault: String) -> Bool { fault == "ok" || fault.hasPrefix("CHECK constraint failed") }
 
-    /// What a store lists as lost.
+    /// Returns the lost values that a store lists.
     private func conflicts(of store: UbiquitousStore) async throws -> [LostValue] {
         try await store.read { db in
             try ConflictHistory(db).list().flatMap { conflict in
@@ -340,7 +342,7 @@ struct Run {
         }
     }
 
-    /// The files that are in the devices' containers; the names of logs say what is in them.
+    /// Returns the files in the devices' containers; the names of logs identify their contents.
     func files() throws -> [String] {
         try devices.flatMap { device in
             try FileManager.default.subpathsOfDirectory(atPath: device.root.string).sorted().map { "\(device.name)/\($0)" }

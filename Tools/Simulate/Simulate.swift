@@ -4,47 +4,48 @@ import SystemPackage
 import UbiquityStores
 import UbiquityTesting
 
-/// Runs peers that write at random over a faulty synchroniser, and proves that they converge.
+/// Runs peers that write randomly with a faulty synchroniser, and proves that they converge.
 @main
 struct Simulate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Run peers that write at random over a faulty synchroniser, and prove that they converge.",
+        abstract: "Run peers that write randomly with a faulty synchroniser, and prove that they converge.",
         discussion: """
-            Each seed is one run, and repeats exactly, as the fingerprint of the files that it leaves shows. After it everything is delivered, and each peer's content is compared in full with the others' and \
-            with what the logs say, joined by a model. A failure prints the seed and the shortest history found that fails too; exit status 1.
+            Each seed is one run, and repeats exactly, as the fingerprint of its files shows. After the run everything is delivered, and each \
+            peer's content is compared completely with the others' and with a model's result from the logs. A failure prints the seed and the \
+            shortest failing history found; exit status 1.
             """,
         subcommands: [Upgrade.self]
     )
 
-    @Option(help: "How many peers.")
+    @Option(help: "The number of peers.")
     var peers = 3
 
-    @Option(help: "How many operations a run.")
+    @Option(help: "The number of operations in a run.")
     var operations = 60
 
-    @Option(help: ArgumentHelp("Which seeds, such as 1..100 or 7.", valueName: "a..b"))
+    @Option(help: ArgumentHelp("The seeds, such as 1..100 or 7.", valueName: "a..b"))
     var seeds = "1..20"
 
     @Flag(
         help:
-            "Each seed makes a schema of its own; clocks are wrong by lifetimes, containers are put back from copies, and devices join on the way."
+            "Each seed makes its own schema; clocks are wrong by decades, copies replace containers, and devices join during the run."
     )
     var schemas = false
 
-    @Flag(help: "Goes on after a seed that fails, and shrinks none.")
+    @Flag(help: "Continue after a failing seed, without shrinking.")
     var goesOn = false
 
-    @Option(help: ArgumentHelp("Of one seed's operations only these, as a failure prints them.", valueName: "n,n,..."))
+    @Option(help: ArgumentHelp("Run only these operations of one seed, as a failure prints them.", valueName: "n,n,..."))
     var only: String?
 
-    @Flag(help: "Leave the files of a seed that fails where they are, and say where; nothing is shrunk.")
+    @Flag(help: "Keep the files of a failing seed, and print their directory; nothing is shrunk.")
     var keep = false
 
     @Flag(help: "Instead of seeds, every history of three writes of two peers, with one unique column and one child table.")
     var exhaustive = false
 
-    @Option(help: ArgumentHelp("With --exhaustive, only each so many-th history.", valueName: "n"))
+    @Option(help: ArgumentHelp("With --exhaustive, run only every n-th history.", valueName: "n"))
     var every = 1
 
     func validate() throws {
@@ -53,7 +54,7 @@ struct Simulate: AsyncParsableCommand {
         if let only, only.split(separator: ",").contains(where: { Int($0) == nil }) || range?.count != 1 {
             throw ValidationError("--only takes the numbers of some operations of one seed, such as --seeds 7 --only 3,12.")
         }
-        if range == nil { throw ValidationError("“\(seeds)” is no range of seeds; give one like 1..100.") }
+        if range == nil { throw ValidationError("“\(seeds)” is not a range of seeds; give one like 1..100.") }
     }
 
     private var range: ClosedRange<UInt64>? {
@@ -62,7 +63,7 @@ struct Simulate: AsyncParsableCommand {
         return first...last
     }
 
-    /// The operations that are run; nil for all.
+    /// The operations to run; nil for all.
     private var numbers: Set<Int>? { only.map { Set($0.split(separator: ",").compactMap { Int($0) }) } }
 
     func run() async throws {

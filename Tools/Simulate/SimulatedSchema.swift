@@ -3,19 +3,19 @@ import UbiquityStores
 
 /// The schema of a run: its tables, in one version or several.
 struct SimulatedSchema: Sendable {
-    /// Children stand before or after their parents.
+    /// The tables; children may come before or after their parents.
     let tables: [SimulatedTable]
-    /// How many versions there are.
+    /// The number of versions.
     let versions: Int
-    /// What a seed holds: the same for whoever seeds.
+    /// The records of a seed, which are equal for every peer that seeds.
     let seed: [SeedRecord]
-    /// Whether the models say what the tables show; else peers are compared with each other.
+    /// Whether the models predict the tables; otherwise peers are only compared with each other.
     let isModelled: Bool
 
-    /// One table of each kind that merges in its own way, in two versions.
+    /// The fixed schema: one table for each kind of merging, in two versions.
     static let fixed = SimulatedSchema(tables: SimulatedTable.all, versions: 2, seed: SimulatedTable.seed, isModelled: true)
 
-    /// The schema as an app of a version has it.
+    /// Returns the schema of an app's version.
     func synced(version: Int) -> SyncedSchema {
         var migrator = DatabaseMigrator()
         for step in 1...version {
@@ -26,6 +26,6 @@ struct SimulatedSchema: Sendable {
         return SyncedSchema(migrator: migrator, tables: { synced })
     }
 
-    /// Every living record, one string each.
+    /// Returns every live record, one string each.
     func rows(_ db: Database) throws -> [String] { try tables.flatMap { try $0.rows(db) } }
 }

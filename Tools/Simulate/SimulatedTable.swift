@@ -1,47 +1,47 @@
 import GRDB
 import UbiquityStores
 
-/// The tables of a run: one of each kind that merges in its own way.
+/// The tables of a run: one for each kind of merging.
 struct SimulatedTable: Sendable {
     let name: String
     private(set) var keys: [String]
     /// The columns that sync.
     private(set) var columns: [String]
-    /// Columns that are computed, each with its definition.
+    /// Computed columns, each with its definition.
     private var generated: [String] = []
-    /// Columns of which not the last write stays.
+    /// Columns with another policy than the last write.
     var policies: [String: MergePolicy] = [:]
     var groups: [[String]] = []
-    /// The version of the schema that brings the table.
+    /// The version of the schema that adds the table.
     var since = 1
-    /// Columns that come with a later version than the table, and with which.
+    /// Columns that a later version than the table's adds, with that version.
     var later: [String: Int] = [:]
     /// Columns that stay on the device.
     var excluded: [String] = []
     var hasRowid = true
-    /// What stands behind a column's name where the table is made.
+    /// The text after a column's name in the table's definition.
     var definitions: [String: String] = [:]
-    /// What stands behind the columns.
+    /// The text after the columns.
     var constraints: [String] = []
     var indexes: [String] = []
-    /// Columns with few values, so that records meet under uniqueness rules.
+    /// Columns with few values, so that records conflict under uniqueness rules.
     var few: Set<String> = []
-    /// Rules that have an index, by which records are one.
+    /// Rules with an index, which make records one.
     var indexed: [[String]] = []
-    /// Rules that have no index.
+    /// Rules without an index.
     var unique: [[String]] = []
-    /// Rules by which one of two records shows another value: the last column, NULL or the next free number.
+    /// Rules that give one of two records another value: the last column, NULL or the next free number.
     var exclusive: [Exclusive] = []
     var references: [Reference] = []
-    /// The types of key columns that are not TEXT.
+    /// The types of key columns other than TEXT.
     var keyTypes: [String: String] = [:]
-    /// What a column of a key, or of a reference, may hold, where not the numbered keys of the modelled tables.
+    /// The possible values of a column of a key or reference, if they are not the numbered keys of the modelled tables.
     var domains: [String: [String]] = [:]
-    /// What another column may hold, as SQL.
+    /// The possible values of other columns, as SQL.
     var literals: [String: [String]] = [:]
     /// Whether its key is SQLite's own number for the row.
     var assignsIntegerKeys = false
-    /// The column that an election sets; nil where there is no election.
+    /// The column that an election sets; nil without an election.
     var elected: String?
 
     /// A foreign key, for the model.
@@ -77,7 +77,7 @@ struct SimulatedTable: Sendable {
         self.elected = elected
     }
 
-    /// A rule by which two records that hold the same stay two.
+    /// A rule under which two records with an equal value stay two.
     struct Exclusive: Sendable {
         var columns: [String]
         var showsNull: Bool
@@ -94,7 +94,7 @@ struct SimulatedTable: Sendable {
         SimulatedTable(name: "tie", keys: ["l", "r"], columns: ["kind", "weight"], hasRowid: false),
     ]
 
-    /// Every kind of rule and reference, in circles too; children stand before their parents.
+    /// Every kind of rule and reference, including circles; children come before their parents.
     private static let related = [
         SimulatedTable(
             name: "badge", keys: ["id"], columns: ["p", "t", "text"], definitions: ["p": "TEXT", "t": "TEXT"],
@@ -143,7 +143,7 @@ struct SimulatedTable: Sendable {
             unique: [["code"]], references: [Reference(columns: ["lead"], parent: "person", orphan: .null)], elected: "name"),
     ]
 
-    /// What a version of the schema adds.
+    /// Returns the statements that a version of the schema adds.
     func statements(ofVersion version: Int) -> [String] {
         guard version == since else {
             return columns.filter { later[$0] == version }.map { "ALTER TABLE \(name) ADD COLUMN \(definition(of: $0))" }
@@ -160,10 +160,10 @@ struct SimulatedTable: Sendable {
 
     private func definition(of column: String) -> String { definitions[column].map { "\(column) \($0)" } ?? column }
 
-    /// Whether its records are named by others'.
+    /// Whether other records have references to its records in their keys.
     var isNamedByOthers: Bool { references.contains { keys.contains($0.columns[0]) } }
 
-    /// What an app of a version declares.
+    /// Returns the declaration of an app's version.
     func synced(version: Int) -> SyncedTable {
         func isThere(_ column: String) -> Bool { (later[column] ?? 1) <= version }
         return SyncedTable(
@@ -172,12 +172,12 @@ struct SimulatedTable: Sendable {
             assignsIntegerKeys: assignsIntegerKeys, election: elected.map(Self.election))
     }
 
-    /// The app's choice: the least value of a column.
+    /// Returns the app's choice: the least value of a column.
     private static func election(of column: String) -> SyncedTable.Election {
         { duplicates in [column: duplicates.map { $0[column] as DatabaseValue }.min { "\($0)" < "\($1)" }!] }
     }
 
-    /// What a seed holds: the same for whoever seeds.
+    /// The records of a seed, which are equal for every peer that seeds.
     static let seed: [SeedRecord] = (0..<3).flatMap { number in
         let key: String = "k\(number)"
         return [
@@ -187,10 +187,10 @@ struct SimulatedTable: Sendable {
         ]
     }
 
-    /// How many keys there are; nil for the numbered keys of the modelled tables.
+    /// The number of keys; nil for the numbered keys of the modelled tables.
     var keyCount: Int? { domains.isEmpty ? nil : keys.reduce(1) { $0 * domains[$1]!.count } }
 
-    /// The values of a key by its number, in the order of the key's columns.
+    /// Returns the values of a key by its number, in the order of the key's columns.
     func key(_ number: Int) -> [String] {
         if keyCount != nil {
             var rest = number
@@ -204,7 +204,7 @@ struct SimulatedTable: Sendable {
         return isNamedByOthers ? ["k\(number / 2)", "k\(number % 2)"] : ["l\(number / 3)", "r\(number % 3)"]
     }
 
-    /// A value of a column, as SQL.
+    /// Returns a value of a column as SQL.
     func value(_ number: Int?, of column: String) -> String {
         guard let number else { return "NULL" }
         if let domain = domains[column] { return "'\(domain[number % domain.count])'" }
@@ -215,10 +215,10 @@ struct SimulatedTable: Sendable {
         return few.contains(column) ? definitions[column]?.hasPrefix("INTEGER") == true ? "\(number % 4)" : "'\(number % 4)'" : String(number)
     }
 
-    /// A condition that one key fulfils.
+    /// Returns a condition that matches one key.
     func condition(_ number: Int) -> String { zip(keys, key(number)).map { "\($0) = '\($1)'" }.joined(separator: " AND ") }
 
-    /// Every living record, one string each, with each value's type and bytes.
+    /// Returns every live record, one string each, with each value's type and bytes.
     func rows(_ db: Database) throws -> [String] {
         let shown = (keys + columns).joined(separator: ", ")
         return try Row.fetchAll(db, sql: "SELECT \(shown) FROM \(name) ORDER BY \(keys.joined(separator: ", "))").map { row in

@@ -4,7 +4,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Opens a store with an older or a newer version of a schema; for tests that kill the process on the way.
+/// Opens a store with an older or newer version of a schema, for tests that kill the process meanwhile.
 struct Upgrade: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upgrade", abstract: "Open a store with a version of a schema, write, exchange, and print its records.", shouldDisplay: false)
@@ -13,7 +13,7 @@ struct Upgrade: AsyncParsableCommand {
     var home: String
 
     @Option(
-        help: "1, or 2: a column is dropped, one is renamed, one is added and filled, and the table is made anew; 3: parents and children.")
+        help: "1, or 2: a column is dropped, one is renamed, one is added and filled, and the table is rebuilt; 3: parents and children.")
     var schema: Int
 
     @Option(help: "SQL to run as a save.")

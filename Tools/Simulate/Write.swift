@@ -1,11 +1,11 @@
 import GRDB
 
-/// One statement of a save: data, so that a history prints and repeats.
+/// One statement of a save, as data, so that a history can be printed and repeated.
 struct Write: Sendable {
-    /// The statement; only the schema's own rules may refuse it.
+    /// The statement; only the schema's own rules may reject it.
     let sql: String
 
-    /// Writes it, unless a rule of the schema refuses it.
+    /// Executes the statement, unless a rule of the schema rejects it.
     func perform(_ db: Database) throws {
         try db.inSavepoint {
             do {
@@ -15,7 +15,7 @@ struct Write: Sendable {
                 where error.resultCode == .SQLITE_CONSTRAINT || error.message?.contains("no such") == true
                 || error.message?.contains("has no column") == true
             {
-                // A column, or a table, that this peer's version has not yet.
+                // The column or table does not exist in this peer's version yet.
                 return .rollback
             }
         }

@@ -6,12 +6,13 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// Random operations on a tree by four processes; what the watcher knows is compared with the real tree at every barrier.
+/// Runs random operations on a tree in four processes, and compares the watcher's knowledge with the real tree at every
+/// barrier.
 @main
 struct Soak: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "Change a tree at random from four processes, and compare what the watcher knows with the tree at every barrier.")
+        abstract: "Change a tree randomly from four processes, and compare the watcher's knowledge with the tree at every barrier.")
 
     @Option(help: "How long, in minutes.")
     var minutes = 10.0
@@ -19,7 +20,7 @@ struct Soak: AsyncParsableCommand {
     @Option(help: "The seed of the first round; each round adds one.")
     var seed: UInt64 = .random(in: 0..<1_000_000)
 
-    @Option(help: "Where the tree lies.")
+    @Option(help: "The directory of the tree.")
     var place = "/dev/shm"
 
     @Option(help: ArgumentHelp("Used by the soak itself: be one of the processes.", visibility: .hidden))
@@ -45,7 +46,7 @@ struct Soak: AsyncParsableCommand {
             try await watcher.settled()
             let (known, told, real) = (try await watcher.entries().map(\.path.string), replay.paths, Self.paths(root + "/tree"))
             guard Set(known) == real, told == real else {
-                print("soak: round \(round), seed \(seed): what is known differs from the tree")
+                print("soak: round \(round), seed \(seed): the watcher's knowledge differs from the tree")
                 print("  known, not there: \(Set(known).subtracting(real).sorted().prefix(10))")
                 print("  there, not known: \(real.subtracting(known).sorted().prefix(10))")
                 print("  told, not there: \(told.subtracting(real).sorted().prefix(10))")
@@ -79,7 +80,7 @@ struct Soak: AsyncParsableCommand {
     }
 }
 
-/// The tree as a reader of the changes would know it.
+/// The tree as a reader of the changes knows it.
 private final class Replay: Sendable {
     private struct State {
         var paths: Set<String> = []
@@ -110,7 +111,7 @@ private final class Replay: Sendable {
                     state.paths.insert(path)
                 case .moved:
                     let from = change.from!.string
-                    // Its other half comes next.
+                    // The other half of the exchange follows.
                     if change.isExchange {
                         position += 1
                         Self.exchange(&state.paths, from, path)
@@ -179,7 +180,7 @@ private struct SoakWorker {
         case 17: rmdir(path())
         case 18: try? FileManager.default.removeItem(atPath: path())
         default:
-            // In one breath, as `mkdir -p` does.
+            // All at once, as `mkdir -p` does.
             var directory = path()
             for name in ["a", "b", "c"] {
                 mkdir(directory, 0o755)

@@ -4,24 +4,24 @@ internal import Synchronization
 public import SystemPackage
 internal import Waiting
 
-/// The package's programs, which lie beside the program that asks.
+/// Runs the package's programs, which are in the directory of the calling program.
 public enum Tool {
-    /// The path of a program, such as `ubwatch`.
+    /// Returns the path of a program, such as `ubwatch`.
     public static func path(_ name: String) -> FilePath {
         if name.hasPrefix("/") { return FilePath(name) }
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         return FilePath(own).removingLastComponent().appending(name)
     }
 
-    /// What a program that has ended left behind.
+    /// The result of a program that has ended.
     public struct Outcome: Sendable {
-        /// The exit status, or nil where a signal ended it.
+        /// The exit status, or nil if a signal ended it.
         public var status: Int32?
         /// The signal that ended it, if one did.
         public var signal: Int32?
-        /// What it wrote to standard output, where that was not read line by line.
+        /// Its standard output, unless the output was read line by line.
         public var output = ""
-        /// What it wrote to standard error.
+        /// Its standard error.
         public var errors: String
     }
 
@@ -30,10 +30,11 @@ public enum Tool {
     /// - Parameters:
     ///   - name: one of the package's programs, or an absolute path.
     ///   - arguments: its arguments.
-    ///   - environment: added to this process's.
-    ///   - limit: how long it may run, in the time of a quiet machine; nil for ever. It is killed then.
+    ///   - environment: variables to add to this process's.
+    ///   - limit: the longest time it may run, measured in the time of a quiet machine; nil for no limit. After the
+    ///     limit it is killed.
     /// - Returns: status and output.
-    /// - Throws: an error where the program cannot be started, or has not ended within its limit.
+    /// - Throws: an error when the program cannot be started, or has not ended within its limit.
     public static func run(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], limit: Duration? = RunningTool.usualLimit
     ) async throws -> Outcome {
@@ -48,16 +49,16 @@ public enum Tool {
 
 /// A program that is running.
 public final class RunningTool: Sendable {
-    /// The lines of its standard output, as they come; for one reader.
+    /// The lines of its standard output as they arrive; for one reader.
     public let lines: AsyncStream<String>
     /// Its process identifier.
     public let identifier: Int32
     private let running: Task<Tool.Outcome, any Error>
 
-    /// How long a program may run that has no reason to run longer, in the time of a quiet machine.
+    /// The usual limit for a program, measured in the time of a quiet machine.
     public static let usualLimit = Duration.seconds(600)
 
-    /// The most that is kept of standard error, and the longest line.
+    /// The greatest number of bytes kept of standard error, and of a line.
     private static let limit = 64 << 20
 
     /// Starts a program.
@@ -65,9 +66,10 @@ public final class RunningTool: Sendable {
     /// - Parameters:
     ///   - name: one of the package's programs, or an absolute path.
     ///   - arguments: its arguments.
-    ///   - environment: added to this process's.
-    ///   - limit: how long it may run, in the time of a quiet machine; nil for ever. It is killed then, its lines end, and ``end()`` says so.
-    /// - Throws: an error where the program cannot be started.
+    ///   - environment: variables to add to this process's.
+    ///   - limit: the longest time it may run, measured in the time of a quiet machine; nil for no limit. After the
+    ///     limit it is killed, its lines end, and ``end()`` throws.
+    /// - Throws: an error when the program cannot be started.
     public init(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], limit: Duration? = RunningTool.usualLimit
     ) async throws {
@@ -106,7 +108,7 @@ public final class RunningTool: Sendable {
             self.identifier = identifier
             return
         }
-        // It never started: the task has the reason.
+        // The program never started; the task has the error.
         _ = try await running.value
         identifier = 0
     }
@@ -117,7 +119,7 @@ public final class RunningTool: Sendable {
     /// Waits until it has ended and its output is closed.
     public func end() async throws -> Tool.Outcome { try await running.value }
 
-    /// Asks it to end with SIGTERM, and waits.
+    /// Sends SIGTERM and waits for the end.
     @discardableResult
     public func stop() async throws -> Tool.Outcome {
         signal(SIGTERM)
@@ -145,7 +147,9 @@ private final class Alarm: Sendable {
         }
     }
 
-    /// - Throws: ``Overdue`` where it has been killed.
+    /// Checks whether the program was killed.
+    ///
+    /// - Throws: ``Overdue`` if it was killed.
     func check() throws {
         if let error = overdue.withLock({ $0 }) { throw error }
     }

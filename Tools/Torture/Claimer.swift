@@ -4,7 +4,7 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// Claims one file again and again, for the benchmark of several processes at once.
+/// Claims one file repeatedly, for the benchmark of several processes at once.
 struct Claimer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "claimer", abstract: "Claim a file again and again, and print how often.", shouldDisplay: false)
@@ -24,7 +24,7 @@ struct Claimer: AsyncParsableCommand {
         func claim() async throws {
             if lock { try Self.lock(file) } else { try await coordinator.write(url) { _ in } }
         }
-        // The first ones find the broker, and make it delegate.
+        // The first claims find the broker, and make it delegate.
         for _ in 0..<600 { try await claim() }
         print("ready")
         fflush(nil)

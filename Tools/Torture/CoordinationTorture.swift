@@ -3,22 +3,23 @@ import FileCoordination
 import Foundation
 import SystemPackage
 
-/// Random coordinated accesses from many tasks and threads.
+/// Makes random coordinated accesses from many tasks and threads.
 struct CoordinationTorture: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "coordination",
         abstract: "Random reads, writes, moves, deletions and cancellations, with presenters; checked from the trace.",
         discussion: """
-            In one process, or in eight with a broker, both of which are killed and stopped at random, in rounds of ten seconds.
+            The accesses run in one process, or in eight with a broker; the processes and the broker are killed and stopped randomly, in rounds of \
+            ten seconds.
 
-            Proves from the trace that no writer overlapped anyone it must not, that every presenter's messages came in their order, and that \
-            nobody was overtaken or starved; and from the files that no write was lost. Exit status 1 if anything failed.
+            Proves from the trace that no writer overlapped a conflicting access, that every presenter's messages arrived in order, and that no \
+            claim was overtaken or starved; and from the files that no write was lost. Exit status 1 if anything failed.
             """)
 
-    @Flag(help: "Everything in this process, without a broker.")
+    @Flag(help: "Run everything in this process, without a broker.")
     var inProcess = false
 
-    @Option(help: ArgumentHelp("How many processes.", valueName: "count"))
+    @Option(help: ArgumentHelp("The number of processes.", valueName: "count"))
     var processes = 8
 
     @Option(help: ArgumentHelp("How long.", valueName: "minutes"))
@@ -27,7 +28,7 @@ struct CoordinationTorture: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Replays the choices of a run, though not the scheduler's; random by default.", valueName: "number"))
     var seed: UInt64?
 
-    @Option(help: ArgumentHelp("How many tasks, and as many threads over four.", valueName: "count"))
+    @Option(help: ArgumentHelp("The number of tasks; a quarter of this number of threads is added.", valueName: "count"))
     var workers = 16
 
     @Flag(help: "Print one JSON object.")
@@ -54,7 +55,7 @@ struct CoordinationTorture: AsyncParsableCommand {
         try report(checker.summary, seed: seed)
     }
 
-    /// Lets processes loose, round after round.
+    /// Runs processes in rounds.
     private func runProcesses(seed: UInt64) async throws {
         if !json { say("seed \(seed), \(minutes) minutes, \(processes) processes") }
         let directory = FilePath("/tmp/coordination-torture-\(UUID().uuidString.prefix(8))")
@@ -82,9 +83,9 @@ struct CoordinationTorture: AsyncParsableCommand {
     /// Prints a line at once.
     private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
-    /// Lets the workers loose.
+    /// Runs the workers.
     ///
-    /// - Returns: whether all came to their end; when nothing has happened for half a minute the rest are given up.
+    /// - Returns: whether all of them ended; when nothing has happened for half a minute, the rest are given up.
     private func run(_ scene: Scene, _ checker: TraceChecker, seed: UInt64) async -> Bool {
         let end = ContinuousClock.now + .seconds(minutes * 60)
         let count = workers

@@ -5,11 +5,11 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A process that coordinates as it is told, line by line; for tests of what happens between processes.
+/// A process that performs the commands in the lines of a pipe, for tests of coordination between processes.
 struct Participant: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "participant",
-        abstract: "Coordinate as the lines of a pipe say, and print what happens.",
+        abstract: "Run the coordination commands of a pipe, and print the events.",
         discussion: """
             read ID PATH [deadline=MS] · write ID PATH [deleting|moving|replacing] [purpose=NAME] · end ID · cancel ID · move ID FROM TO · \
             present NAME PATH [silent] · answer NAME · dismiss NAME · count N PATH · mode · fork · quit
@@ -42,7 +42,7 @@ struct Participant: AsyncParsableCommand {
     }
 }
 
-/// What a participant has going on.
+/// The open accesses and presenters of a participant.
 private actor Stage {
     private enum Order: Sendable {
         case end
@@ -127,7 +127,7 @@ private actor Stage {
     }
 }
 
-/// A presenter that prints what it is told, and may not answer.
+/// A presenter that prints its messages, and may not answer.
 private final class Listener: FilePresenter {
     private let name: String
     private let isSilent: Bool

@@ -4,11 +4,11 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// Rounds of several processes that access the same files, while they and their broker are killed and stopped.
+/// Rounds of several processes that access shared files, while they and their broker are killed and stopped.
 struct ProcessTorture {
     let processes: Int
     let directory: FilePath
-    /// `ubiquityd`.
+    /// The path of `ubiquityd`.
     let program: FilePath
     private var random: SplitMix64
 
@@ -16,12 +16,12 @@ struct ProcessTorture {
     private struct Incarnation {
         let process: Int32
         let trace: FilePath
-        /// When it was killed.
+        /// The time at which it was killed.
         var killed: UInt64?
         var isStopped = false
     }
 
-    /// What was done to the processes.
+    /// The number of kills and stops.
     struct Tally {
         var rounds = 0
         var killedWorkers = 0
@@ -41,7 +41,7 @@ struct ProcessTorture {
     /// Runs one round.
     ///
     /// - Parameter seconds: how long the processes work.
-    /// - Returns: what the checker has seen.
+    /// - Returns: the checker's summary.
     /// - Throws: an error when the round cannot be set up.
     mutating func round(_ seconds: Double) async throws -> TraceChecker.Summary {
         let place = directory.appending("round\(tally.rounds)")
@@ -50,7 +50,7 @@ struct ProcessTorture {
                 atPath: place.appending(name).string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         }
         defer { try? FileManager.default.removeItem(atPath: place.string) }
-        // Every third round has no resident broker, every other one stops processes.
+        // Every third round has no resident broker, every second one stops processes.
         let hasProgram = tally.rounds % 3 != 2
         let stops = tally.rounds % 2 == 1
         tally.rounds += 1
@@ -114,7 +114,7 @@ struct ProcessTorture {
         return Incarnation(process: process, trace: trace)
     }
 
-    /// Waits until all have come to their end.
+    /// Waits until all processes have ended.
     ///
     /// - Returns: complaints about those that have not.
     private func finish(_ living: inout [Incarnation], _ control: BrokerControl) async -> [String] {
@@ -143,7 +143,7 @@ struct ProcessTorture {
 
     // MARK: Checking
 
-    /// Puts the traces of all processes in the order of time, and has them checked.
+    /// Merges the traces of all processes by time, and checks them.
     private func check(_ incarnations: [Incarnation], _ place: FilePath, lenient: Bool, _ complaints: [String]) throws -> TraceChecker.Summary {
         let checker = TraceChecker(leniency: lenient ? .stoppedProcesses : .processes)
         for complaint in complaints { checker.complain(complaint) }
@@ -153,13 +153,13 @@ struct ProcessTorture {
             let bytes = (try? [UInt8](Data(contentsOf: URL(fileURLWithPath: incarnation.trace.string)))) ?? []
             let records = TraceRecord.read(bytes)
             all += records.map { ($0.time, incarnation.process, $0.record, nil) }
-            // It died some time after it was to be killed, and after all that it wrote.
+            // It died some time after the kill, and after all its writes.
             let end = max(incarnation.killed ?? 0, records.last?.time ?? 0)
             if let client = records.lazy.compactMap(\.record.client).first { all.append((end, incarnation.process, nil, client)) }
             if incarnation.killed != nil, let client = all.last?.client { killed.insert(client) }
             checker.allowForEnd(of: records.map(\.record))
         }
-        // Stable, for the records of one process are in order.
+        // The sort is stable, because the records of one process are in order.
         let order = all.indices.sorted { (all[$0].time, $0) < (all[$1].time, $1) }
         for index in order {
             switch all[index].record {
@@ -188,7 +188,7 @@ struct ProcessTorture {
 }
 
 extension TraceRecord {
-    /// Whose it is, where that can be told.
+    /// The client of the record, if it is known.
     fileprivate var client: ClientID? {
         switch self {
         case .event(.request(let request)): request.id.client

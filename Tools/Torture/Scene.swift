@@ -3,10 +3,10 @@ import Foundation
 import Synchronization
 import SystemPackage
 
-/// A few directories whose files hold numbers, and presenters that come and go.
+/// A few directories whose files contain numbers, with changing presenters.
 ///
-/// Whoever writes a file adds one to its number, and whoever removes a file takes its number away, so that in the end the files add up
-/// to what was reported, unless two writers met.
+/// A writer adds one to a file's number, and a deletion subtracts the file's number. In the end the sum of the files
+/// equals the reported sum, unless two writers ran at once.
 final class Scene: Sendable {
     let directory: URL
     let client: CoordinationClient
@@ -28,7 +28,7 @@ final class Scene: Sendable {
 
     // MARK: Numbers
 
-    /// The number in a file; nil when there is none, or whoever made it was killed before it wrote one.
+    /// Returns the number in a file; nil if there is none, or its creator was killed before it wrote one.
     func number(_ url: URL) -> Int? {
         guard let text = try? String(contentsOf: url, encoding: .utf8), !text.isEmpty else { return nil }
         guard let number = Int(text) else {
@@ -38,7 +38,7 @@ final class Scene: Sendable {
         return number
     }
 
-    /// Adds one, in two steps between which others could come.
+    /// Adds one, in two steps between which other accesses could run.
     func increment(_ url: URL, between: () -> Void = {}) {
         let number = number(url) ?? 0
         between()
@@ -52,14 +52,14 @@ final class Scene: Sendable {
         }
     }
 
-    /// Writes in one step and always as many bytes, so that somebody who is killed leaves the old number or the new one.
+    /// Writes a fixed number of bytes in one step, so that a killed process leaves the old number or the new one.
     private func write(_ number: Int, to url: URL) throws {
         let file = try FileDescriptor.open(FilePath(url.path), .writeOnly, options: [.create, .closeOnExec], permissions: .ownerReadWrite)
         defer { try? file.close() }
         try file.writeAll(String(format: "%012ld", number).utf8)
     }
 
-    /// Removes a file or a folder with its files.
+    /// Removes a file, or a folder with its files.
     func remove(_ url: URL) {
         var numbers: [Int] = []
         if let number = number(url) {
@@ -81,7 +81,7 @@ final class Scene: Sendable {
 
     // MARK: Presenters
 
-    /// Adds a presenter, or lets one go, removed or just forgotten.
+    /// Adds a presenter, or removes or releases one.
     func changePresenters(_ random: inout SplitMix64) {
         let url =
             Bool.random(using: &random)
@@ -98,7 +98,7 @@ final class Scene: Sendable {
         if let gone, removes { client.remove(gone) }
     }
 
-    /// Returns once no presenter has anything left to handle.
+    /// Returns when no presenter has unhandled messages.
     func presentersAreDone() async {
         while client.hasUnhandledMessages { try? await Task.sleep(for: .milliseconds(10)) }
         let all = presenters.withLock { presenters in
@@ -109,7 +109,7 @@ final class Scene: Sendable {
     }
 }
 
-/// The numbers of SplitMix64: the same for a seed everywhere.
+/// The SplitMix64 generator: equal seeds give equal numbers everywhere.
 struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
@@ -128,7 +128,7 @@ struct SplitMix64: RandomNumberGenerator {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
-/// A presenter that saves, reads and refuses at random.
+/// A presenter that saves, reads and refuses randomly.
 final class ToyPresenter: FilePresenter {
     struct Refusal: Error {}
 
@@ -151,7 +151,7 @@ final class ToyPresenter: FilePresenter {
 
     private func chance(_ percent: Int) -> Bool { state.withLock { $0.random.chance(percent) } }
 
-    /// One message at a time (C-32).
+    /// Handles one message at a time.
     private func turn<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         let wasBusy = state.withLock { state in
             defer { state.isBusy = true }

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// Does its worst, and checks that what must hold has held.
+/// Runs stress tests, and checks the invariants.
 @main
 struct Torture: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "torture", abstract: "Do the worst for a while, and check that what must hold has held.",
+        commandName: "torture", abstract: "Run stress tests for a while, and check the invariants.",
         subcommands: [CoordinationTorture.self, Participant.self, WorkerCommand.self, Claimer.self])
 }

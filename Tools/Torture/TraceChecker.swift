@@ -2,9 +2,9 @@ import FileCoordination
 import Synchronization
 import SystemPackage
 
-/// Checks the trace of an arbiter while it is made, knowing the rules and nothing of the arbiter's inside.
+/// Checks an arbiter's trace while it runs, by the rules only, without knowledge of the arbiter's internals.
 final class TraceChecker: Recorder {
-    /// What was seen.
+    /// The results.
     struct Summary: Encodable, Sendable {
         var claims = 0
         var granted = 0
@@ -36,32 +36,34 @@ final class TraceChecker: Recorder {
         var isHeld = false
         var unanswered: Set<MessageID> = []
         var relinquished: Set<MessageID> = []
-        /// The last kind of question that each presenter was sent, and by which broker: the next may have to ask all again.
+        /// The last kind of question to each presenter, with its broker: the next broker may have to ask everything
+        /// again.
         var asked: [PresenterID: (rank: Int, epoch: UInt64)] = [:]
     }
 
-    /// What the trace cannot prove, by how it came about.
+    /// The limits of a trace's evidence, by its origin.
     enum Leniency {
         /// One arbiter's own trace proves everything.
         case none
-        /// The traces of several processes, put in the order of time: claims do not come to the broker in that order.
+        /// The merged traces of several processes: the order of claims at the broker may differ from the order of their
+        /// times.
         case processes
-        /// Some of these were stopped, and passed over.
+        /// Some of the processes were stopped and passed over.
         case stoppedProcesses
     }
 
     fileprivate struct State {
         let leniency: Leniency
-        /// How far off the files may be, for processes were killed on the way.
+        /// How far the sum of the files may be wrong, because processes were killed.
         var slack = 0
         var summary = Summary()
         var events = 0
         var claims: [ClaimID: Claim] = [:]
-        /// Messages sent and not handled, in order.
+        /// Unhandled messages, in order.
         var mailboxes: [PresenterID: [MessageID]] = [:]
-        /// Requests to relinquish that a reacquire has to follow.
+        /// Requests to relinquish that a reacquire must follow.
         var owed: [MessageID: PresenterID] = [:]
-        /// What the files should add up to.
+        /// The expected sum of the files.
         var balance = 0
 
         mutating func complain(_ text: String) {
@@ -85,7 +87,7 @@ final class TraceChecker: Recorder {
     func adding() {}
     func removing(_: Int) {}
 
-    /// Somebody added to a file's number.
+    /// Records an addition to a file's number.
     func added() {
         state.withLock { state in
             state.balance += 1
@@ -93,10 +95,10 @@ final class TraceChecker: Recorder {
         }
     }
 
-    /// Somebody removed a file with this number.
+    /// Records the removal of a file with this number.
     func removed(_ number: Int) { state.withLock { $0.balance -= number } }
 
-    /// Takes in a note of another process.
+    /// Handles a note of another process.
     func take(_ kind: UInt8, _ number: Int, _ text: String) {
         switch TraceLog.Note(rawValue: kind) {
         case .complaint: complain(text)
@@ -106,9 +108,9 @@ final class TraceChecker: Recorder {
         }
     }
 
-    /// Allows for what a process was about to do when it ended, which may have happened or not.
+    /// Allows for the last action of a process, which may or may not have happened.
     ///
-    /// One that was not killed may still have ended in the middle of what a presenter did at the very last.
+    /// A process that was not killed may also have ended in the middle of a presenter's last action.
     func allowForEnd(of records: [TraceRecord]) {
         var open: [UInt8: Int] = [:]
         var slack = 0
@@ -124,9 +126,9 @@ final class TraceChecker: Recorder {
         state.withLock { $0.slack += slack + open.values.reduce(0, +) }
     }
 
-    /// Checks what has to hold when all is over.
+    /// Checks the invariants at the end.
     ///
-    /// - Parameter sum: what the files add up to; nil when the run was given up.
+    /// - Parameter sum: the sum of the files; nil when the run was given up.
     func finish(_ sum: Int?) {
         state.withLock { state in
             if let sum, abs(sum - state.balance) > state.slack {
@@ -137,9 +139,10 @@ final class TraceChecker: Recorder {
         }
     }
 
-    /// A process is gone.
+    /// Removes a process.
     ///
-    /// One that came to its end has nothing left, but for what a presenter did that heard of something at the very last.
+    /// A process that ended normally has nothing left, except the actions of a presenter that received a message at the
+    /// end.
     func leave(_ client: ClientID, isKilled: Bool) {
         state.withLock { state in
             for claim in state.claims.values where !isKilled && claim.request.id.client == client && claim.request.presenter == nil {
@@ -151,7 +154,7 @@ final class TraceChecker: Recorder {
 
     // MARK: The trace
 
-    /// Takes an event with its actions in; called in the arbiter's order.
+    /// Checks an event with its actions; called in the arbiter's order.
     func see(_ event: ArbiterEvent?, _ actions: [ArbiterAction]) {
         state.withLock { state in
             state.events += 1
@@ -207,13 +210,13 @@ extension TraceChecker.State {
         guard var claim = claims[id] else { return complain("\(id) was granted, which is not there") }
         if claim.isHeld { complain("\(id) was granted twice") }
         if !claim.unanswered.isEmpty, leniency != .stoppedProcesses { complain("\(id) was granted before presenters answered") }
-        // Presenters that do not know of a move yet have their claims mapped.
+        // Claims of presenters that do not know of a move yet are mapped to the new path.
         for (index, path) in grant.paths.enumerated() where index < claim.items.count { claim.items[index].path = path }
         for other in claims.values where other.request.id != id && conflict(other, claim) {
             if other.isHeld {
                 complain("\(id) on \(grant.paths) was granted beside \(other.request.id) on \(other.items.map(\.path))")
             } else if leniency == .none, other.order < claim.order, !mayPass(claim), !mayPass(other) {
-                // A presenter's claim may also have been mapped elsewhere when it was made (C-53), so it is no witness.
+                // A presenter's own claim may have been mapped too when it was made, so it proves nothing.
                 complain("\(id) on \(grant.paths) overtook \(other.request.id)")
             }
         }
@@ -229,7 +232,8 @@ extension TraceChecker.State {
         if case .cycle = reason { summary.deadlocks += 1 }
     }
 
-    /// Checks the order of C-28: relinquish, save or accommodate, then after the accessor moves, changes, reacquire.
+    /// Checks the order of messages: relinquish, save or accommodate, then after the accessor moves, changes,
+    /// reacquire.
     fileprivate mutating func sent(_ delivery: Delivery, after earlier: ArraySlice<ArbiterAction>, endOf mover: ClaimID?) {
         summary.messages += 1
         mailboxes[delivery.presenter, default: []].append(delivery.id)
@@ -240,7 +244,7 @@ extension TraceChecker.State {
             if owed.removeValue(forKey: message) != delivery.presenter {
                 complain("\(delivery.presenter) takes back what it did not give at \(message)")
             }
-            // That a claim has failed reaches its own process later than others, perhaps.
+            // A claim's own process may learn of its failure later than other processes.
             if claims.values.contains(where: { $0.relinquished.contains(message) && ($0.isHeld || leniency == .none) }) {
                 complain("\(delivery.presenter) reacquires during the access")
             }
@@ -258,7 +262,7 @@ extension TraceChecker.State {
         }
         if let id = delivery.awaitedBy {
             guard let claim = claims[id], !claim.isHeld else {
-                // It was given up meanwhile, or its process was killed; or it passed over a presenter.
+                // The claim was given up meanwhile, or its process was killed; or it passed over a presenter.
                 if leniency == .none || (leniency == .processes && claims[id] != nil) { complain("\(id) asks after it was granted") }
                 return
             }
@@ -295,7 +299,7 @@ extension TraceChecker.State {
         owed = owed.filter { $0.value != id }
     }
 
-    /// A presenter's item has gone elsewhere: the next broker does not ask about where it was.
+    /// Forgets the questions to a presenter whose item has moved: the next broker does not ask about the old place.
     fileprivate mutating func excuse(_ id: PresenterID) {
         guard leniency != .none else { return }
         for message in mailboxes[id] ?? [] {
@@ -303,7 +307,7 @@ extension TraceChecker.State {
         }
     }
 
-    /// A process is gone.
+    /// Removes a process.
     fileprivate mutating func remove(_ client: ClientID) {
         for id in claims.keys where id.client == client { claims[id] = nil }
         for id in Set(mailboxes.keys).union(owed.values) where id.client == client { remove(id) }

@@ -3,19 +3,19 @@ import FileCoordination
 import Foundation
 import Glibc
 
-/// Hears of what a scene does with its files.
+/// Receives the events of a scene's files.
 protocol Recorder: Sendable {
-    /// Something that must not be.
+    /// Reports a violation.
     func complain(_ text: String)
-    /// One is about to be added to a file's number, and was.
+    /// Records that one will be added to a file's number, and then that it was.
     func adding()
     func added()
-    /// A file with this number is about to be removed, and was.
+    /// Records that a file with this number will be removed, and then that it was.
     func removing(_ number: Int)
     func removed(_ number: Int)
 }
 
-/// Writes what happens to a file that outlives its process.
+/// Writes events to a file that outlives its process.
 final class TraceLog: Recorder {
     /// The kinds of notes.
     enum Note: UInt8 {
@@ -31,10 +31,10 @@ final class TraceLog: Recorder {
 
     deinit { close(file) }
 
-    /// The time that all processes share, in nanoseconds.
+    /// The time in nanoseconds, which all processes share.
     static var now: UInt64 { clinux_monotonic_nanoseconds(0) }
 
-    /// Writes at once, for the process may be killed at any time.
+    /// Writes at once, because the process may be killed at any time.
     private func write(_ record: TraceRecord) {
         let bytes = record.bytes(at: Self.now)
         _ = Glibc.write(file, bytes, bytes.count)

@@ -1,7 +1,7 @@
 import FileCoordination
 import Foundation
 
-/// One task or thread that makes accesses at random.
+/// A task or thread that makes random accesses.
 struct Worker {
     private let scene: Scene
     private var random: SplitMix64
@@ -78,7 +78,7 @@ struct Worker {
     private func move(_ old: URL, _ new: URL, _ coordinator: FileCoordinator) async throws {
         guard old != new else { return }
         try await coordinator.write(old, options: .forMoving, writing: new, writingOptions: .forReplacing) { old, new in
-            // Both may be one by now, or one inside the other.
+            // The places may be equal by now, or one inside the other.
             guard !old.path.hasPrefix(new.path), !new.path.hasPrefix(old.path), FileManager.default.fileExists(atPath: old.path) else { return }
             scene.remove(new)
             do {
@@ -91,7 +91,7 @@ struct Worker {
         }
     }
 
-    /// Accesses within an access, with the same coordinator or, so that cycles may come about, with another.
+    /// Makes accesses within an access, with the coordinator or, to allow cycles, with another one.
     private mutating func nest(_ coordinator: FileCoordinator) async throws {
         let scene = scene
         let (outer, inner) = (anyFile(), anyFile())
@@ -104,7 +104,7 @@ struct Worker {
 
     // MARK: Threads
 
-    /// The same with the blocking forms, on a thread of its own.
+    /// Makes random accesses in the blocking forms, on a separate thread.
     func runOnThread(until end: ContinuousClock.Instant) async {
         await withCheckedContinuation { continuation in
             Thread {

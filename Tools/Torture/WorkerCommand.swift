@@ -3,7 +3,7 @@ import FileCoordination
 import Foundation
 import SystemPackage
 
-/// One of the processes of a torture.
+/// One of the processes of a stress test.
 struct WorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "worker", abstract: "One process of a torture.", shouldDisplay: false)
 

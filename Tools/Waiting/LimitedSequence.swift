@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A sequence each of whose elements comes within a limit; ``within(_:limit:seen:file:line:_:)`` says how waits are written.
+/// A sequence with a limit for each element; ``within(_:limit:seen:file:line:_:)`` describes how to write waits.
 package struct LimitedSequence<Base: AsyncSequence>: AsyncSequence where Base.Element: Sendable {
     package typealias Element = Base.Element
 
@@ -9,22 +9,22 @@ package struct LimitedSequence<Base: AsyncSequence>: AsyncSequence where Base.El
     fileprivate let limit: Duration
     fileprivate let place: (file: String, line: Int)
 
-    /// Begins to read.
+    /// Starts to read.
     package func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(source: Source(base), what: what, limit: limit, place: place)
     }
 
-    /// Reads; for one reader, as any iterator.
+    /// The iterator, for one reader.
     package struct AsyncIterator: AsyncIteratorProtocol, Sendable {
         fileprivate let source: Source<Element>
         fileprivate let what: String
         fileprivate let limit: Duration
         fileprivate let place: (file: String, line: Int)
 
-        /// The next element.
+        /// Returns the next element.
         ///
         /// - Returns: nil at the end.
-        /// - Throws: ``Overdue`` at the limit, now and from then on, and what the sequence throws.
+        /// - Throws: ``Overdue`` at the limit, now and from then on, and the errors of the sequence.
         package func next() async throws -> Element? {
             if let overdue = source.state.withLock({ $0.overdue }) { throw overdue }
             do {
@@ -39,7 +39,7 @@ package struct LimitedSequence<Base: AsyncSequence>: AsyncSequence where Base.El
     }
 }
 
-/// A sequence's iterator, and what it has given.
+/// A sequence's iterator with its last elements.
 private final class Source<Element: Sendable>: @unchecked Sendable {
     struct State {
         var count = 0
@@ -47,7 +47,8 @@ private final class Source<Element: Sendable>: @unchecked Sendable {
         var overdue: Overdue?
     }
     let state = Mutex(State())
-    // One call at a time uses it: the next begins when the last has returned, and none begins after one that is overdue.
+    // One call at a time uses it: the next call starts after the last has returned, and none starts after one that is
+    // overdue.
     private let advance: () async throws -> Element?
 
     init<Base: AsyncSequence>(_ base: Base) where Base.Element == Element {
@@ -74,13 +75,14 @@ private final class Source<Element: Sendable>: @unchecked Sendable {
 }
 
 extension AsyncSequence where Element: Sendable {
-    /// The sequence, each of whose elements comes within a limit; ``within(_:limit:seen:file:line:_:)`` says how waits are written.
+    /// Returns the sequence with a limit for each element; ``within(_:limit:seen:file:line:_:)`` describes how to write
+    /// waits.
     ///
     /// - Parameters:
-    ///   - what: what is waited for, as the object of "has waited for".
-    ///   - limit: how long for one element, in quiet time.
-    ///   - file: where it is waited for.
-    ///   - line: where it is waited for.
+    ///   - what: the awaited thing, as the object of "has waited for".
+    ///   - limit: the limit for one element, in quiet time.
+    ///   - file: the file of the wait.
+    ///   - line: the line of the wait.
     /// - Returns: the sequence.
     package func limited(
         _ what: String = "the next \(Element.self)", limit: Duration = usualLimit, file: String = #fileID, line: Int = #line

@@ -1,27 +1,27 @@
-/// A wait came to its limit.
+/// A wait has reached its limit.
 package struct Overdue: Error, CustomStringConvertible {
-    /// What was waited for.
+    /// The awaited thing.
     package var what: String
     /// The limit, and the time that has passed.
     package var limit: Duration, time: QuietTime
-    /// What was seen until then; empty where nothing was.
+    /// The observations until then; empty if there were none.
     package var seen: String
-    /// Where it was waited for.
+    /// The place of the wait.
     package var place: String
 
-    /// A wait that has ended without what it waited for.
+    /// Makes the error of a wait that has ended without success.
     package init(_ what: String, limit: Duration, time: QuietTime, seen: String, place: String) {
         (self.what, self.limit, self.time, self.seen, self.place) = (what, limit, time, seen, place)
     }
 
-    /// All of it in one sentence.
+    /// The complete error in one sentence.
     package var description: String {
         "\(place) has waited \(time.wall.inSeconds), \(time.passed.inSeconds) of a quiet machine's, for \(what). It has seen \(seen.isEmpty ? "nothing" : seen)."
     }
 }
 
 extension Duration {
-    /// In seconds, with one digit behind the point.
+    /// The duration in seconds, with one decimal.
     fileprivate var inSeconds: String {
         let tenths = (components.seconds * 10) + (components.attoseconds / 100_000_000_000_000_000)
         return "\(tenths / 10).\(tenths % 10) s"

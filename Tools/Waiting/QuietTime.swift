@@ -1,40 +1,41 @@
 internal import Foundation
 
-/// The time that a wait has taken, counted as on a machine that has nothing else to do.
+/// The duration of a wait, measured as on an otherwise idle machine.
 ///
-/// While three processes want each core, a second counts for a third of one. A wait that is limited in quiet time therefore does not fail because the
-/// machine is busy. It still ends: at ``mostWallTime`` times its limit by the wall clock, whatever the load.
+/// While three processes compete for each core, a second counts as a third of one. A wait with a limit in quiet time
+/// therefore does not fail because the machine is busy. It still ends at ``mostWallTime`` times its limit by the wall
+/// clock, at any load.
 package struct QuietTime: Sendable {
-    /// What has passed, divided by the load that was there meanwhile.
+    /// The time that has passed, divided by the load during that time.
     package private(set) var passed = Duration.zero
-    /// What has passed by the wall clock.
+    /// The time that has passed by the wall clock.
     package private(set) var wall = Duration.zero
 
-    /// How many times its limit a wait may take by the wall clock.
+    /// The longest wait by the wall clock, in multiples of its limit.
     package static let mostWallTime = 10
-    /// How often the load is looked at.
+    /// The interval at which the load is read.
     package static let step = Duration.milliseconds(250)
 
-    /// No time yet.
+    /// Makes a time of zero.
     package init() {}
 
     /// Counts a step.
     ///
     /// - Parameters:
-    ///   - elapsed: what has passed by the wall clock since the last step. Whatever is beyond two steps was spent waiting for a core, and counts in
-    ///     ``wall`` only.
-    ///   - load: how many processes want each core.
+    ///   - elapsed: the time by the wall clock since the last step. Time beyond two steps was spent waiting for a core,
+    ///     and counts only in ``wall``.
+    ///   - load: the number of processes that compete for each core.
     package mutating func count(_ elapsed: Duration, load: Double) {
         wall += elapsed
         passed += min(elapsed, Self.step * 2) / max(1, load)
     }
 
-    /// Whether a wait with this limit is over.
+    /// Returns whether a wait with this limit has ended.
     package func isOver(_ limit: Duration) -> Bool { passed >= limit || wall >= limit * Self.mostWallTime }
 
-    /// Returns when a limit is over.
+    /// Returns when the limit has passed.
     ///
-    /// - Returns: the time that was counted.
+    /// - Returns: the measured time.
     /// - Throws: `CancellationError`.
     package static func sleep(_ limit: Duration) async throws -> QuietTime {
         let clock = SuspendingClock()
@@ -48,9 +49,9 @@ package struct QuietTime: Sendable {
         return time
     }
 
-    /// How many threads want each core, now or in the last minute; see proc_loadavg(5).
+    /// Returns the number of threads that compete for each core, now or in the last minute; see proc_loadavg(5).
     ///
-    /// 1 where the system does not say.
+    /// Returns 1 if the system does not report it.
     package static func machineLoad() -> Double {
         guard let text = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8) else { return 1 }
         let words = text.split(separator: " ")

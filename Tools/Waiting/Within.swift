@@ -1,11 +1,12 @@
 internal import Synchronization
 
-/// The limit of a wait that has no reason for another, in quiet time.
+/// The usual limit of a wait, in quiet time.
 ///
-/// A wait in a test takes milliseconds; this is long enough for a debug build, and short enough that a run with one hanging test ends.
+/// A wait in a test takes milliseconds; this is long enough for a debug build, and short enough that a run with one
+/// hanging test ends.
 package let usualLimit = Duration.seconds(60)
 
-/// Awaits something that may never come, and says what came instead.
+/// Awaits an operation with a limit, and reports the observations if the limit passes.
 ///
 /// **Every wait in a test has a limit.** Choose the helper by what you wait for:
 ///
@@ -14,21 +15,23 @@ package let usualLimit = Duration.seconds(60)
 /// | the next elements of a stream | `var notices = store.notices.limited("notices").makeAsyncIterator()`, then `try await notices.next()` |
 /// | an element among others | `for try await line in tool.lines.limited("lines") where line == "ready" { break }` |
 /// | a call, a task or a continuation | `try await within("the gate") { await gate.wait() }` |
-/// | another program, which tells nobody | `try await until("the socket is there") { exists(socket) }` |
+/// | another program, which cannot notify the test | `try await until("the socket is there") { exists(socket) }` |
 ///
-/// A program that a test starts with `Tool` or `RunningTool` has a limit by itself: it is killed there, and its `end()` throws ``Overdue``.
+/// `Tool` and `RunningTool` give a program a limit: the program is killed at the limit, and its `end()` throws
+/// ``Overdue``.
 ///
-/// The limit is in ``QuietTime``. Never write a limit of your own to make a busy machine pass; write a longer one only where the work itself takes longer.
+/// The limit is in ``QuietTime``. Never raise a limit because a machine is busy; use a longer limit only if the work
+/// itself takes longer.
 ///
 /// - Parameters:
-///   - what: what is waited for, as the object of "has waited for".
-///   - limit: how long, in quiet time.
-///   - seen: is asked at the limit what has been seen.
-///   - file: where it is waited for.
-///   - line: where it is waited for.
-///   - body: is cancelled at the limit. If it does not heed that, it is left behind.
-/// - Returns: what the body returns.
-/// - Throws: ``Overdue`` at the limit, and what the body throws.
+///   - what: the awaited thing, as the object of "has waited for".
+///   - limit: the limit, in quiet time.
+///   - seen: called at the limit; returns the observations.
+///   - file: the file of the wait.
+///   - line: the line of the wait.
+///   - body: cancelled at the limit. If it ignores the cancellation, it is abandoned.
+/// - Returns: the result of the body.
+/// - Throws: ``Overdue`` at the limit, and the error of the body.
 package func within<Value: Sendable>(
     _ what: String, limit: Duration = usualLimit, seen: @escaping @Sendable () -> String = { "" }, file: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> Value
@@ -50,16 +53,16 @@ package func within<Value: Sendable>(
     }
 }
 
-/// Waits for what another program does, which tells nobody: asks again and again.
+/// Waits for another program that cannot notify the test: polls a condition.
 ///
 /// - Parameters:
-///   - what: what is to become true, such as "the socket is there".
-///   - limit: how long, in quiet time.
-///   - seen: is asked at the limit what has been seen.
-///   - file: where it is waited for.
-///   - line: where it is waited for.
-///   - condition: is asked every 50 ms.
-/// - Throws: ``Overdue`` at the limit, and what the condition throws.
+///   - what: the condition in words, such as "the socket is there".
+///   - limit: the limit, in quiet time.
+///   - seen: called at the limit; returns the observations.
+///   - file: the file of the wait.
+///   - line: the line of the wait.
+///   - condition: called every 50 ms.
+/// - Throws: ``Overdue`` at the limit, and the error of the condition.
 package func until(
     _ what: String, limit: Duration = usualLimit, seen: () async throws -> String = { "" }, file: String = #fileID, line: Int = #line,
     _ condition: () async throws -> Bool

@@ -3,7 +3,7 @@ import Synchronization
 import SystemPackage
 import ToolProcesses
 
-/// A running device, as seen from outside.
+/// A running device, observed from outside.
 final class Device: Sendable {
     let name: String
     private let tool: RunningTool
@@ -37,7 +37,7 @@ final class Device: Sendable {
         for (continuation, isMet) in met { continuation.resume(returning: isMet) }
     }
 
-    /// Waits until what it has printed is as wanted.
+    /// Waits until its output satisfies a condition.
     func wait(_ what: String, within limit: Duration = .seconds(120), until isMet: @escaping @Sendable ([String]) -> Bool) async throws {
         let alarm = Task { [weak self] in
             try await Task.sleep(for: limit)
@@ -55,14 +55,14 @@ final class Device: Sendable {
         }
         guard isIn else {
             let others = lines.filter { !$0.hasPrefix("saved") }.suffix(6).map { String($0.prefix(200)) }
-            // A process that has ended says why; one that hangs is asked to.
+            // A process that has ended reports the reason; a hanging process is asked for it.
             tool.signal(SIGABRT)
             let errors = try await tool.end().errors
             throw Trouble("\(name) does not come to where it \(what) after \(saved.count) saves; else it printed \(others) \(errors)")
         }
     }
 
-    /// Nobody waits any longer.
+    /// Ends all waits.
     private func giveUp() {
         let waiters = state.withLock { state in
             defer { state.waiters = [] }
@@ -72,16 +72,16 @@ final class Device: Sendable {
     }
 
     var lines: [String] { state.withLock { $0.lines } }
-    /// What it has saved durably.
+    /// The keys that it has saved durably.
     var saved: Set<String> { Set(values(of: "saved")) }
-    /// The events it has been told of.
+    /// The events that it has received.
     var events: [String] { values(of: "event") }
 
     private func values(of word: String) -> [String] {
         lines.filter { $0.hasPrefix(word + " ") }.map { String($0.dropFirst(word.count + 1)) }
     }
 
-    /// Waits until so many more saves are durable.
+    /// Waits until this many more saves are durable.
     func waitForSaves(_ count: Int) async throws {
         let goal = lines.count { $0.hasPrefix("saved ") } + count
         try await wait("has saved \(goal) times") { lines in lines.count { $0.hasPrefix("saved ") } >= goal }
@@ -92,7 +92,7 @@ final class Device: Sendable {
         try await wait("rests") { $0.contains("rests") }
     }
 
-    /// Exchanges; what it holds then, and whether the exchange was possible.
+    /// Exchanges; returns the keys that it holds afterwards, and whether the exchange was possible.
     func settle() async throws -> (keys: Set<String>, isSettled: Bool) {
         let before = lines.count { $0.hasPrefix("holds") }
         tool.signal(SIGUSR2)
@@ -112,7 +112,7 @@ final class Device: Sendable {
     func kill() { tool.signal(SIGKILL) }
 }
 
-/// What should not be.
+/// A violation of a rule.
 struct Trouble: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,10 +6,11 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// One device: a process that saves all the time, and says what it saves and hears.
+/// One device: a process that saves continuously, and prints its saves and events.
 ///
-/// It prints `ready`, `saved KEY` once that is durable, `event KIND`, `suspended` and `resumed`. At SIGUSR1 it saves no more and prints `rests`; at SIGUSR2 it
-/// exchanges and prints `settled` or `unsettled REASON`, and `holds KEY…`; at SIGTERM it ends.
+/// It prints `ready`, `saved KEY` when a save is durable, `event KIND`, `suspended` and `resumed`. At SIGUSR1 it stops
+/// saving and prints `rests`; at SIGUSR2 it exchanges and prints `settled` or `unsettled REASON`, and `holds KEY…`; at
+/// SIGTERM it ends.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "device", abstract: "One of the devices.", shouldDisplay: false)
 
@@ -110,7 +111,7 @@ private final class Signals {
     }
 }
 
-/// Prints a line that is to be read at once.
+/// Prints a line at once.
 func say(_ line: String) {
     print(line)
     fflush(nil)

@@ -4,7 +4,7 @@ import ToolProcesses
 import UbiquityContainers
 import UbiquityTesting
 
-/// What happens to a container, at a moment between two saves.
+/// The accident of a container, at a moment between two saves.
 enum Fate: String, CaseIterable {
     case deleted
     case movedAway = "moved away"
@@ -13,11 +13,11 @@ enum Fate: String, CaseIterable {
     case replacedByOlder = "replaced by an older copy"
 }
 
-/// One run: two devices share a containers root on a file system of its own, write, and meet a fate.
+/// One run: two devices share a containers root on a separate file system, write, and meet an accident.
 struct Moment {
     let seed: UInt64
     let fate: Fate
-    /// How many saves go before the copy that may come back later, and how many then go before the fate.
+    /// The number of saves before the copy that may return later, and the number between the copy and the accident.
     let savesBeforeCopy: Int
     let savesBeforeFate: Int
     private var random: SeededRandom
@@ -37,10 +37,10 @@ struct Moment {
         savesBeforeFate = Int.random(in: 0...30, using: &random)
     }
 
-    /// Runs it.
+    /// Runs the moment.
     ///
     /// - Returns: the events of each device.
-    /// - Throws: `Trouble` where a rule was broken.
+    /// - Throws: `Trouble` when a rule was broken.
     mutating func run() async throws -> [String] {
         try make(root)
         try await shell("mount -t tmpfs -o size=256m tmpfs '\(root)'")
@@ -68,7 +68,7 @@ struct Moment {
         try make(container.appending("Documents"))
         for index in 0..<200 { try Data("item \(index)".utf8).write(to: URL(filePath: container.appending("Documents/\(index).txt").string)) }
         try await a.waitForSaves(savesBeforeCopy)
-        // What comes or goes while it is made is in it, or is not.
+        // A file that appears or disappears during the copy may or may not be in it.
         try await shell("cp -a '\(container)' '\(copy)' 2>/dev/null || test -d '\(copy)'")
         try await a.waitForSaves(savesBeforeFate)
         switch fate {
@@ -83,11 +83,11 @@ struct Moment {
     // MARK: Fates
 
     private func delete(_ a: Device, _ b: Device) async throws {
-        // Whoever writes while it runs can make it fail once.
+        // A concurrent writer can make one attempt fail.
         try await shell("for i in 1 2 3 4 5; do rm -rf '\(container)' 2>/dev/null && exit; done; rm -rf '\(container)'")
         for device in [a, b] {
             try await told("containerRemoved", device)
-            // A writer goes on.
+            // The writer continues.
             try await device.waitForSaves(20)
         }
         try expect(!FileManager.default.fileExists(atPath: container.string), "the container has been made again, or half of it")
@@ -174,7 +174,7 @@ struct Moment {
         }
     }
 
-    // MARK: What has to be
+    // MARK: Expectations
 
     private func told(_ event: String, _ device: Device) async throws {
         try await device.wait("is told of \(event)") { $0.contains("event \(event)") }
@@ -184,7 +184,7 @@ struct Moment {
         for device in [a, b] { try await device.rest() }
     }
 
-    /// It has all that it saved itself, and nothing that nobody did.
+    /// Checks that a device holds all its own saves, and only keys that were saved.
     private func holdsWhatItMay(_ keys: Set<String>, _ device: Device, _ a: Device, _ b: Device) throws {
         let lost = device.saved.subtracting(keys)
         try expect(lost.isEmpty, "\(device.name) has lost what it saved: \(lost.sorted().prefix(5))")
@@ -192,7 +192,7 @@ struct Moment {
         try expect(strange.isEmpty, "\(device.name) holds what nobody saved: \(strange.sorted().prefix(5))")
     }
 
-    /// The container is back: both go on, and hold the same, all that was saved.
+    /// Checks that both devices continue after the return of the container, and hold equal keys: all that were saved.
     private func areOneAgain(_ a: Device, _ b: Device, events: [String]?) async throws {
         if events != nil {
             for device in [a, b] { try await told("restored", device) }

@@ -8,13 +8,13 @@ struct MomentsCommand: AsyncParsableCommand {
         commandName: "moments",
         abstract: "Run seeded moments: at each the container is deleted, moved away, unmounted, half deleted or replaced by an older copy.",
         discussion:
-            "It mounts file systems: run it in a namespace of its own, with unshare -Urm. Exit status 1 where a rule was broken; the seed repeats it."
+            "It mounts file systems: run it in a separate namespace, with unshare -Urm. Exit status 1 if a rule was broken; the seed repeats the run."
     )
 
     @Option(help: ArgumentHelp("The seeds.", valueName: "first..last"))
     var seeds: String
 
-    @Option(help: ArgumentHelp("How long each device waits between two saves.", valueName: "milliseconds"))
+    @Option(help: ArgumentHelp("The time between two saves of a device.", valueName: "milliseconds"))
     var pace = 20
 
     @Flag(help: "Keep the directory of a moment that failed.")

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// Two devices that write, and a container to which something happens.
+/// Runs two devices that write, and a container with an accident.
 @main
 struct Wipes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubiquity-wipes",
-        abstract: "Takes a container away from two devices while both write, and looks at what they hold afterwards.",
+        abstract: "Remove a container from two devices while both write, and check their records afterwards.",
         subcommands: [MomentsCommand.self, DeviceCommand.self],
         defaultSubcommand: MomentsCommand.self
     )

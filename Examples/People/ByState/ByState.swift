@@ -4,11 +4,11 @@ import PeopleStore
 import SystemPackage
 import Ubiquity
 
-/// How many people live in which state: another program on the same data.
+/// Counts the people in each state: another program that uses the shared data.
 @main
 struct ByState: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "people-by-state", abstract: "Count the people of each state, as the program “people” has them.")
+        commandName: "people-by-state", abstract: "Count the people of each state, from the data of the program “people”.")
 
     @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
     var home: String?

@@ -10,14 +10,14 @@ public struct Person: Codable, Sendable, FetchableRecord, PersistableRecord {
 
     /// A UUID.
     public var id: String
-    /// What the person is called.
+    /// The person's name.
     public var name: String
-    /// One person has an address; two devices that enter the same one make one person.
+    /// The person's address, which is unique; two devices that enter one address make one person.
     public var email: String
     /// The code of a state, such as `VT`.
     public var state: String?
 
-    /// A person.
+    /// Makes a person.
     public init(id: String = UUID().uuidString.lowercased(), name: String, email: String, state: String? = nil) {
         self.id = id
         self.name = name
@@ -30,24 +30,24 @@ public struct Person: Codable, Sendable, FetchableRecord, PersistableRecord {
 public struct Resident: Codable, Sendable, FetchableRecord {
     /// The person's identifier.
     public var id: String
-    /// What the person is called.
+    /// The person's name.
     public var name: String
     /// The person's address.
     public var email: String
     /// The code of the state.
     public var state: String?
-    /// The state's name; nil where the code is none.
+    /// The state's name; nil if the code is unknown.
     public var stateName: String?
 }
 
-/// All that a program needs to have the people of whoever is signed in: programs that open this share their data.
+/// Opens the people of the signed-in account; programs that use this share their data.
 public enum PeopleStore {
     /// The container's identifier.
     public static let container = "org.example.people"
     /// The content's name.
     public static let contentName = "People"
 
-    /// The persons sync; the states come with the program, and are only read.
+    /// The schema: the persons sync; the states come with the program, and are only read.
     public static let schema: SyncedSchema = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { db in
@@ -61,12 +61,12 @@ public enum PeopleStore {
         return SyncedSchema(migrator: migrator) { SyncedTable("person", unique: [["email"]]) }
     }()
 
-    /// Opens the people of whoever is signed in; while nobody is, those of this device.
+    /// Opens the people of the signed-in account; without one, the people of this device.
     ///
     /// - Parameters:
-    ///   - home: the device home; the user's own unless given.
-    ///   - automatically: whether changes come and go by themselves.
-    ///   - joining: what becomes of what was entered while nobody was signed in.
+    ///   - home: the device home; by default the user's.
+    ///   - automatically: whether the store exchanges automatically.
+    ///   - joining: the handling of people entered while no account was signed in.
     /// - Returns: the store.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public static func open(home: FilePath? = nil, automatically: Bool = false, joining: JoiningPolicy = .merge) async throws -> UbiquitousStore {
@@ -77,12 +77,12 @@ public enum PeopleStore {
         return try await UbiquitousStore.open(at: file(in: home), options: options, container: container, home: home, schema: schema)
     }
 
-    /// Opens what an account has on this device, whoever is signed in, and writes nothing.
+    /// Opens an account's people on this device, whether it is signed in or not, and writes nothing.
     ///
     /// - Parameters:
     ///   - account: the account.
-    ///   - home: the device home; the user's own unless given.
-    /// - Returns: the store, for reading alone.
+    ///   - home: the device home; by default the user's.
+    /// - Returns: the store, for reading only.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public static func openReadOnly(account: AccountName, home: FilePath? = nil) async throws -> UbiquitousStore {
         let home = if let home { DeviceHome(home) } else { try DeviceHome.standard() }
@@ -101,7 +101,7 @@ public enum PeopleStore {
         return options
     }
 
-    /// The persons by name, with their states.
+    /// Returns the persons by name, with their states.
     ///
     /// - Parameter db: a connection of the store.
     /// - Returns: every person.

@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 
-/// The guide shows code that runs.
+/// Checks that the guide shows code that runs.
 struct GuideTests {
     @Test("Every listing of the guide to testing against wipes stands in this example's test, line by line")
     func listings() throws {
@@ -17,7 +17,7 @@ struct GuideTests {
 
     private func text(_ file: FilePath) throws -> String { try String(contentsOfFile: file.string, encoding: .utf8) }
 
-    /// Without indentation and empty lines.
+    /// Returns the text without indentation and empty lines.
     private func lines(_ text: String) -> String {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }.joined(separator: "\n")
     }

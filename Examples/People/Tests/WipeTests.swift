@@ -6,7 +6,7 @@ import Ubiquity
 import UbiquityTesting
 import Waiting
 
-/// What becomes of people whose container is taken away.
+/// Tests the effects on people of the loss of their container.
 @Suite(.timeLimit(.minutes(40)))
 struct WipeTests {
     @Test("A container that is deleted while people are entered and carried to and fro costs nobody a person")
@@ -20,14 +20,14 @@ struct WipeTests {
             var onDesk = desk.notices.makeAsyncIterator(), inPocket = pocket.notices.makeAsyncIterator()
             let carrying = Task { try await devices.run() }
 
-            // Both save all the time, and in the middle of it one container is deleted.
+            // Both save continuously, and one container is deleted meanwhile.
             async let entered: Void = pocket.enter("phone", 1...40)
             try await desk.enter("mac", 1...20)
             try mac.deleteContainer(PeopleStore.container)
             try await desk.enter("mac", 21...40)
             try await entered
 
-            // Both stores say so, and go on: what is saved is there, and waits.
+            // Both stores report it and continue: saves are stored, and wait.
             await onDesk.wait(for: \.isSuspension)
             await inPocket.wait(for: \.isSuspension)
             for (store, device) in [(desk, "mac"), (pocket, "phone")] {
@@ -113,7 +113,7 @@ struct WipeTests {
 }
 
 extension UbiquitousStore {
-    /// Saves people, one after the other; each that has been saved when this returns was acknowledged.
+    /// Saves people, one after the other; each save is acknowledged when this returns.
     fileprivate func enter(_ device: String, _ numbers: ClosedRange<Int>) async throws {
         for number in numbers {
             try await write { db in try Person(name: "\(device) \(number)", email: "\(number)@\(device)").insert(db) }
@@ -129,9 +129,9 @@ extension StoreNotice {
 }
 
 extension AsyncStream<StoreNotice>.Iterator {
-    /// Returns when a notice of a kind has been told; those before it are passed over.
+    /// Returns when a notice of a kind has arrived; skips earlier notices.
     fileprivate mutating func wait(for isIt: @escaping @Sendable (StoreNotice) -> Bool) async {
-        // A copy reads from the same stream, and nobody else reads meanwhile.
+        // A copy reads from the stream too, and nothing else reads meanwhile.
         nonisolated(unsafe) let reader = self
         do {
             try await within("a notice of the kind that is waited for") {

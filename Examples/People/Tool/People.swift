@@ -6,14 +6,14 @@ import SystemPackage
 import Ubiquity
 import UnixSignals
 
-/// People on the command line, of whoever is signed in.
+/// People on the command line, for the signed-in account.
 @main
 struct People: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "people",
-        abstract: "People on the command line, of whoever is signed in.",
+        abstract: "People on the command line, for the signed-in account.",
         discussion: """
-            While nobody is signed in, people are kept on this device; they are joined to the account's once somebody is, unless --apart is given.
+            While no account is signed in, people are kept on this device; they join the account's people after a sign-in, unless --apart is given.
             Sign in with: ubcontrol sign-in ACCOUNT [--containers DIR].
             """,
         subcommands: [
@@ -21,23 +21,23 @@ struct People: AsyncParsableCommand {
         ]
     )
 
-    /// `-UbiquityLogLevel 3` is the library's to read.
+    /// The library reads `-UbiquityLogLevel 3`.
     static func main() async { await main(UbiquityLog.appArguments()) }
 }
 
-/// What every subcommand needs.
+/// The arguments of every subcommand.
 struct Place: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
     var home: String?
 
-    @Flag(help: "Leave what was entered while nobody was signed in on this device.")
+    @Flag(help: "Keep the people that were entered while signed out on this device only.")
     var apart = false
 
     func open(automatically: Bool = false) async throws -> UbiquitousStore {
         try await PeopleStore.open(home: home.map { FilePath($0) }, automatically: automatically, joining: apart ? .keepSeparate : .merge)
     }
 
-    /// Opens the store, saves, sends, and closes.
+    /// Opens the store, saves, publishes, and closes.
     func saving<Result: Sendable>(_ body: @Sendable (Database) throws -> Result) async throws -> Result {
         let store = try await open()
         let result: Result
@@ -52,14 +52,14 @@ struct Place: ParsableArguments {
     }
 }
 
-/// What cannot be done, and what to do about it.
+/// A refused command, with its remedy.
 struct Refusal: Error, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }
 }
 
 extension UbiquitousStore {
-    /// Exchanges what can be; what is saved stands, whatever comes of this.
+    /// Exchanges as far as possible; a save is stored, whatever the result.
     func settleAsFarAsPossible() async {
         do {
             try await settled()
@@ -76,7 +76,7 @@ struct Add: AsyncParsableCommand {
     @Argument(help: "The name.")
     var name: String
 
-    @Option(help: "The e-mail address, of which there is one person.")
+    @Option(help: "The e-mail address, which is unique.")
     var email: String
 
     @Option(help: "The code of a state, such as VT.")
@@ -151,10 +151,11 @@ struct List: AsyncParsableCommand {
     @Flag(help: "Print a JSON array.")
     var json = false
 
-    @Flag(help: "Do not look into the container.")
+    @Flag(help: "Do not read the container.")
     var offline = false
 
-    @Option(help: ArgumentHelp("List what this account has on the device, whoever is signed in, and write nothing.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("List the people of this account on the device, whether it is signed in or not, and write nothing.", valueName: "name"))
     var account: String?
 
     @OptionGroup var place: Place
@@ -181,12 +182,12 @@ struct List: AsyncParsableCommand {
 
 /// Runs `people seed`.
 struct Seed: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Fill in people from a database, once for all of the account's devices.")
+    static let configuration = CommandConfiguration(abstract: "Fill in people from a database, once for all devices of the account.")
 
     @Argument(help: "A database with the table “person”.", completion: .file(extensions: ["sqlite"]))
     var file: String
 
-    @Option(help: "The seed's name: what has once been seeded under it is not seeded again.")
+    @Option(help: "The seed's name: records seeded under this name are not seeded again.")
     var token: String
 
     @OptionGroup var place: Place
@@ -203,7 +204,7 @@ struct Seed: AsyncParsableCommand {
 
 /// Runs `people duplicates`.
 struct Duplicates: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List people that became one, for they had one e-mail address.")
+    static let configuration = CommandConfiguration(abstract: "List people that became one because they had one e-mail address.")
 
     @OptionGroup var place: Place
 
@@ -219,7 +220,7 @@ struct Duplicates: AsyncParsableCommand {
 
 /// Runs `people where`.
 struct Where: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Say whose people these are, and whether they reach other devices.")
+    static let configuration = CommandConfiguration(abstract: "Show the account of these people, and whether they reach other devices.")
 
     @OptionGroup var place: Place
 
@@ -241,7 +242,7 @@ struct Where: AsyncParsableCommand {
 /// Runs `people run`.
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Stay, follow the account, and print a line for each change of file and each import, until interrupted.")
+        abstract: "Follow the account, and print a line for each change of file and each import, until interrupted.")
 
     @OptionGroup var place: Place
 
@@ -271,9 +272,9 @@ struct Run: AsyncParsableCommand {
 /// Runs `people nuke`.
 struct Nuke: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "nuke", abstract: "Nuke and pave: remove everybody, on all of the account's devices.")
+        commandName: "nuke", abstract: "Nuke and pave: remove everybody, on all devices of the account.")
 
-    @Flag(help: "Confirm that everything is to be removed.")
+    @Flag(help: "Confirm the removal of everything.")
     var yes = false
 
     @OptionGroup var place: Place
@@ -286,7 +287,7 @@ struct Nuke: AsyncParsableCommand {
         let store = try await place.open()
         await store.settleAsFarAsPossible()
         _ = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: PeopleStore.contentName))
-        // Takes what is of no use any more out of the container: this program may not run again for long.
+        // This removes unneeded files from the container, because the program may not run again for long.
         await store.settleAsFarAsPossible()
         try await store.close()
         print("Removed everybody.")
@@ -297,7 +298,7 @@ struct Nuke: AsyncParsableCommand {
 struct CopyContainer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Copy the container for a bug report.")
 
-    @Option(name: .customLong("to"), help: ArgumentHelp("Where to, a directory that is not there.", valueName: "dir"))
+    @Option(name: .customLong("to"), help: ArgumentHelp("The destination, a directory that does not exist.", valueName: "dir"))
     var directory: String
 
     @OptionGroup var place: Place

@@ -1,5 +1,5 @@
 extension Arbiter {
-    /// A claim because of which this one must wait: one that is held, or one that arrived earlier and may not be passed.
+    /// Returns a claim that this claim must wait for: a held one, or an earlier one that it may not pass.
     func blocker(of claim: Claim) -> ClaimID? {
         var found: ClaimID?
         let surroundings = surroundings(of: claim)
@@ -11,7 +11,7 @@ extension Arbiter {
         return found
     }
 
-    /// Every claim because of which this one must wait.
+    /// Returns every claim that this claim must wait for.
     func blockers(of claim: Claim, passing: Bool = true) -> [ClaimID] {
         var found: [ClaimID] = []
         let surroundings = passing ? surroundings(of: claim) : []
@@ -22,7 +22,7 @@ extension Arbiter {
         return found
     }
 
-    /// A held claim that conflicts with this one.
+    /// Returns a held claim that conflicts with this claim.
     func holder(against claim: Claim) -> ClaimID? {
         var found: ClaimID?
         visitRivals(of: claim) { rival in
@@ -33,7 +33,8 @@ extension Arbiter {
         return found
     }
 
-    /// Visits the unfinished claims of another purpose that conflict with this one; a claim may come more than once.
+    /// Visits the unfinished claims of other purposes that conflict with this claim; it may visit a claim more than
+    /// once.
     func visitRivals(of claim: Claim, _ body: (Claim) -> Bool) {
         let id = claim.request.id
         var goesOn = true
@@ -49,9 +50,10 @@ extension Arbiter {
 
     // MARK: Passing
 
-    /// What a claim was issued within: accessors, messages, and the questions that the presenter it is made for has yet to answer.
+    /// Returns the surroundings of a claim: accessors, messages, and the unanswered questions of the claim's own
+    /// presenter.
     ///
-    /// The last are there because a presenter may save from a thread that has no task-local values of its method (C-52).
+    /// The questions count because a presenter may save from a thread that has no task-local values of its method.
     func surroundings(of claim: Claim) -> Set<Surrounding> {
         var found = Set(claim.request.surroundings)
         if let presenter = claim.request.presenter {
@@ -60,11 +62,11 @@ extension Arbiter {
         return found
     }
 
-    /// Whether a claim with these surroundings may go before a rival that arrived earlier.
+    /// Returns whether a claim with these surroundings may go before a rival that arrived earlier.
     ///
-    /// It may when the rival is not held and itself waits, directly or by way of others, for what surrounds the claim: for the
-    /// accessor that the claim is nested in (C-51), or for the answer to the message in whose handling the claim is made (C-52).
-    /// Waiting its turn behind such a rival would be waiting for itself.
+    /// It may if the rival is not held and waits, directly or through other claims, for a surrounding of the claim: the
+    /// accessor that contains the claim, or the answer to the message that is being handled. Without this rule, the
+    /// claim would wait for itself.
     func mayPass(_ surroundings: Set<Surrounding>, _ rival: Claim) -> Bool {
         guard !surroundings.isEmpty, !rival.isHeld else { return false }
         var seen: Set<Surrounding> = []
@@ -80,10 +82,12 @@ extension Arbiter {
 
     // MARK: The wait-for graph
 
-    /// What a claim or an unhandled message waits for.
+    /// Returns the claims and messages that a claim or an unhandled message waits for.
     ///
-    /// - A queued claim waits for its blockers, one that asks for its presenters' answers, a held one for the claims nested in it.
-    /// - A message waits for the one before it in its presenter's queue, and for the claims made while it is handled.
+    /// - A queued claim waits for its blockers. A claim that asks waits for its presenters' answers. A held claim waits
+    ///   for the claims nested in it.
+    /// - A message waits for the message before it in its presenter's queue, and for the claims made while it is
+    ///   handled.
     ///
     /// - Parameters:
     ///   - node: a claim or message.
@@ -106,9 +110,9 @@ extension Arbiter {
         }
     }
 
-    /// Fails the youngest waiting claim of a cycle of waits through a claim, if there is one.
+    /// Fails the youngest waiting claim of a cycle of waits through this claim, if there is a cycle.
     mutating func breakCycle(through id: ClaimID, _ actions: inout [ArbiterAction]) {
-        // Waits lead from later to earlier claims except by way of nested claims, so without those there is no cycle.
+        // Only a nested claim can make an earlier claim wait for a later one. Without nested claims there is no cycle.
         guard !issuedWithin.isEmpty, let cycle = cycle(through: id) else { return }
         let waiting = cycle.compactMap { node -> Claim? in
             guard case .claim(let id) = node, let claim = claims[id], !claim.isHeld else { return nil }
@@ -118,7 +122,7 @@ extension Arbiter {
         fail(youngest.request.id, .cycle(steps(of: cycle, from: youngest.request.id)), &actions)
     }
 
-    /// The shortest way from a claim over what it waits for back to itself.
+    /// Returns the shortest cycle of waits that starts and ends at a claim.
     private func cycle(through id: ClaimID) -> [Surrounding]? {
         let start = Surrounding.claim(id)
         var reachedFrom: [Surrounding: Surrounding] = [:]
@@ -147,7 +151,7 @@ extension Arbiter {
         return (cycle[start...] + cycle[..<start]).map(step)
     }
 
-    /// What a claim waits for right now, for the error of a deadline.
+    /// Returns everything that a claim waits for now, for the error of a deadline.
     func obstacles(of id: ClaimID) -> [WaitStep] {
         var seen: Set<Surrounding> = []
         return awaited(by: .claim(id)).filter { seen.insert($0).inserted }.map(step)

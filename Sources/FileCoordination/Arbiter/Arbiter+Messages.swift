@@ -1,15 +1,15 @@
 import SystemPackage
 
-// Which presenters are asked before a claim is granted, and which are told once it has ended.
+// Decides which presenters are asked before a claim is granted, and which are told after it has ended.
 extension Arbiter {
-    /// What one presenter is asked on account of a claim, gathered over the claim's items.
+    /// The questions to one presenter about a claim, collected over all items of the claim.
     private struct Questions {
         var relinquish: PresenterMessage?
         var saves = false
         var accommodatesDeletion = false
         var subitemDeletions: [FilePath] = []
 
-        /// Relinquish, then save, then accommodate (C-28).
+        /// The questions in their order: relinquish, then save, then accommodate.
         var messages: [PresenterMessage] {
             var messages: [PresenterMessage] = []
             if let relinquish { messages.append(relinquish) }
@@ -19,7 +19,7 @@ extension Arbiter {
         }
     }
 
-    /// What has to be asked, and of whom, before a claim is granted.
+    /// Returns the questions that presenters must answer before a claim is granted.
     func questions(of claim: Claim) -> [(PresenterID, PresenterMessage)] {
         guard trie.presenterCount > 0 else { return [] }
         var order: [PresenterID] = []
@@ -51,7 +51,7 @@ extension Arbiter {
         return order.flatMap { presenter in (questions[presenter]?.messages ?? []).map { (presenter, $0) } }
     }
 
-    /// Whether a presenter would hear of a change of an item, the claim's own included or not.
+    /// Returns whether any presenter would be told about a change of an item.
     func hasAudience(_ index: Int, _ claim: Claim, ownIncluded: Bool) -> Bool {
         let item = claim.items[index]
         let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
@@ -60,7 +60,7 @@ extension Arbiter {
             || (item.access.coversDescendants && trie.presenters(below: item.path).contains(where: counts))
     }
 
-    /// Tells presenters what a claim may have changed: of moves first, then of changes (C-28).
+    /// Tells presenters about the possible changes by a claim: first moves, then other changes.
     mutating func tellOfChanges(by claim: Claim, _ observations: [Observation], _ actions: inout [ArbiterAction]) {
         for note in claim.moveNotes { send(note, &actions) }
         guard trie.presenterCount > 0, !claim.request.isPreparation, !claim.isDelegation else { return }
@@ -68,14 +68,16 @@ extension Arbiter {
         for note in claim.moveNotes { told.insert(Note(presenter: note.presenter, message: note.message)) }
         for (index, item) in claim.items.enumerated() where item.access.writes {
             let observation = index < observations.count ? observations[index] : Observation(existedBefore: true, existsAfter: true)
-            // Of what a claim for moving moved, presenters have heard; other claims may have changed it too.
+            // Presenters already know about the items that a claim for moving moved. Other claims may also have changed
+            // them.
             let isMoved = index >= claim.request.items.count
             guard !isMoved || item.access != .write(.forMoving) else { continue }
             let leftBehind = claim.moves.contains { $0.from == item.path } && !observation.existsAfter
             guard !leftBehind else { continue }
             let (enclosing, own) = trie.presenters(of: item, at: claim.place(of: index))
             let arrival = claim.moves.last { $0.to == item.path }
-            // What a claim for moving has put here is told already: as a move, or around the new place as an appearance.
+            // The move already tells presenters about an item that a claim for moving put here: as a move, or as an
+            // appearance near the new place.
             let isToldAsMove = arrival.map(claim.merelyMoved) ?? false
             func hasMoved(_ presenter: PresenterID) -> Bool {
                 isToldAsMove && claim.moveNotes.contains { $0.presenter == presenter && $0.message.isMove }
@@ -101,7 +103,8 @@ extension Arbiter {
 
     // MARK: Moves
 
-    /// Takes in that a claim's accessor moved an item: everybody's paths follow at once, presenters hear when the accessor is done.
+    /// Records a move by a claim's accessor: all paths follow at once, and presenters are told after the accessor
+    /// returns.
     mutating func note(_ move: Move, by id: ClaimID, _ actions: inout [ArbiterAction]) {
         guard let mover = claims[id], mover.isHeld, move.from != move.to else { return }
         retarget(move, by: id)
@@ -127,7 +130,7 @@ extension Arbiter {
         claims[id]?.moves.append(move)
     }
 
-    /// Lets every claim follow a move, but for those that own the name (C-24, C-41).
+    /// Makes every claim follow a move, except claims on a name.
     ///
     /// The mover keeps the old name and gets the new one too.
     private mutating func retarget(_ move: Move, by mover: ClaimID) {
@@ -149,13 +152,14 @@ extension Arbiter {
                 claims[id]?.places[index] = trie.stand(id, on: moved)
             }
         }
-        // Waiting claims may conflict with others than before.
+        // A waiting claim may now conflict with other claims than before.
         if changed { agenda += inOrder(claims.keys.filter { claims[$0]?.isHeld == false }) }
     }
 
     // MARK: Attributes and versions
 
-    /// Tells the presenters of an item of changed ubiquity attributes, each only of those that it observes (C-43).
+    /// Tells the presenters of an item about changed ubiquity attributes; each presenter hears only of attributes that
+    /// it observes.
     mutating func tell(ofAttributes attributes: Set<String>, at path: FilePath, _ cause: Cause, _ actions: inout [ArbiterAction]) {
         for presenter in trie.presenters(at: path).item {
             let observed = attributes.intersection(presenters[presenter]?.observedAttributes ?? [])
@@ -164,7 +168,8 @@ extension Arbiter {
         }
     }
 
-    /// Tells presenters of an item and of the directories around it of a version, its author included (C-33, C-44).
+    /// Tells the presenters of an item and of its enclosing directories about a version, including the presenter that
+    /// made it.
     mutating func tell(
         of event: PresenterMessage.VersionEvent, _ version: String, at path: FilePath, _ cause: Cause, _ actions: inout [ArbiterAction]
     ) {

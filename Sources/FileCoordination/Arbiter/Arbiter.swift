@@ -1,13 +1,14 @@
 import SystemPackage
 
-/// Decides who may touch which files, and who has to be asked or told.
+/// Decides which claims may access files, and which presenters must be asked or told.
 ///
-/// A pure state machine: events in, actions out. It knows no clock, file, process or lock; all that it needs to know of the file
-/// system comes in with the events, and everybody is named by a plain value. So the same engine serves one process directly, and many
-/// behind a socket.
+/// The arbiter is a pure state machine: it takes events and returns actions. It uses no clock, file, process or lock.
+/// Events bring every fact about the file system, and plain values name every client. One process can therefore use it
+/// directly, and a broker can use it for many processes.
 ///
-/// The rule of exclusion is one sentence: *a claim goes ahead when no conflicting claim is held and none that arrived earlier is
-/// unfinished*, save that a claim may pass one that is itself waiting for what the claim was issued within (see `mayPass`).
+/// The rule of exclusion is one sentence: *a claim is granted when no conflicting claim is held and no conflicting
+/// claim that arrived earlier is unfinished*. There is one exception: a claim may pass a waiting claim that itself
+/// waits for one of the claim's surroundings (see `mayPass`).
 package struct Arbiter: Sendable {
     struct Client: Sendable {
         let process: Int32
@@ -16,15 +17,15 @@ package struct Arbiter: Sendable {
 
     struct Presenter: Sendable {
         let id: PresenterID
-        /// Where its item is; nil while it has none (C-35).
+        /// The path of its item; nil while it has none.
         var path: FilePath?
         let observedAttributes: Set<String>
-        /// Messages sent and not yet handled, in order.
+        /// Messages that were sent and are not handled yet, in order.
         var pending: [MessageID] = []
         var unhandledMoves = UnhandledMoves()
     }
 
-    /// A message that was sent and not yet handled.
+    /// A message that was sent and is not handled yet.
     struct Pending: Sendable {
         let delivery: Delivery
         /// The claim that waits for the answer.
@@ -32,7 +33,7 @@ package struct Arbiter: Sendable {
         let since: UInt64
     }
 
-    /// The time on the host's monotonic clock, in nanoseconds; set by the host before an event, shown in listings, used for nothing else.
+    /// The host's monotonic time in nanoseconds, set before each event and used only for listings.
     package var time: UInt64 = 0
 
     var clients: [ClientID: Client] = [:]
@@ -40,33 +41,32 @@ package struct Arbiter: Sendable {
     var presenters: [PresenterID: Presenter] = [:]
     var messages: [MessageID: Pending] = [:]
     var trie = PathTrie()
-    /// The claims that are to be looked at again when a claim has ended.
+    /// The claims to check again after a claim has ended.
     var followers: [ClaimID: [ClaimID]] = [:]
-    /// Unfinished claims by what they were issued within.
+    /// Unfinished claims by their surroundings.
     var issuedWithin: [Surrounding: [ClaimID]] = [:]
     /// Waiting claims that may pass others.
     var passing: Set<ClaimID> = []
-    /// Claims to be looked at before the present event is done with.
+    /// Claims to check before the current event is finished.
     var agenda: [ClaimID] = []
-    /// Messages that were sent on account of claims by another arbiter, and not taken back: asked again, they keep their identifiers.
+    /// Open messages that another arbiter sent for claims; they keep their identifiers when they are sent again.
     var outstanding: [ClaimID: [Delivery]] = [:]
-    /// The clients whose presenters get no messages, for they are stopped, each with what has to be told once they go on.
+    /// Stopped clients, whose presenters get no messages; each with the messages to send when it continues.
     var passedOver: [ClientID: [Delivery]] = [:]
     private var nextOrder: UInt64 = 0
     private var nextMessage: UInt64
 
     /// Makes an arbiter.
     ///
-    /// - Parameter firstMessage: the number of its first message; arbiters whose clients may change from one to the other need ranges
-    ///   of their own.
+    /// - Parameter firstMessage: the number of its first message. Arbiters that exchange clients need separate ranges.
     package init(firstMessage: UInt64 = 0) {
         nextMessage = firstMessage
     }
 
-    /// Takes an event in.
+    /// Handles an event.
     ///
     /// - Parameter event: what happened.
-    /// - Returns: what is to be done about it, in this order.
+    /// - Returns: the actions to perform, in this order.
     package mutating func handle(_ event: ArbiterEvent) -> [ArbiterAction] {
         var actions: [ArbiterAction] = []
         switch event {
@@ -95,11 +95,11 @@ package struct Arbiter: Sendable {
 
     // MARK: Claims
 
-    /// Takes in a request.
+    /// Adds a request.
     ///
     /// - Parameters:
-    ///   - request: what is asked for.
-    ///   - isMapped: whether its items have followed all moves already.
+    ///   - request: the request.
+    ///   - isMapped: whether the paths of its items already include all moves.
     mutating func admit(_ request: ClaimRequest, isMapped: Bool = false) {
         precondition(claims[request.id] == nil, "\(request.id) was requested twice")
         precondition(!request.items.isEmpty, "\(request.id) names no item")
@@ -119,7 +119,7 @@ package struct Arbiter: Sendable {
         for surrounding in claim.request.surroundings { issuedWithin[surrounding, default: []].append(claim.request.id) }
     }
 
-    /// Takes in a claim that was granted elsewhere; nobody's leave is asked.
+    /// Adds a claim that another arbiter granted, without asking any presenter.
     mutating func hold(_ request: ClaimRequest, items: [ClaimItem]) {
         var claim = Claim(request: request, order: nextOrder, since: time, items: items)
         nextOrder += 1
@@ -129,7 +129,7 @@ package struct Arbiter: Sendable {
         claims[request.id] = claim
     }
 
-    /// The items of a request, moved to where the presenter that asks has yet to learn that they are (C-53).
+    /// Returns the items of a request, with the moves applied that the asking presenter does not know yet.
     private func items(of request: ClaimRequest) -> [ClaimItem] {
         guard request.presenter != nil || !request.surroundings.isEmpty, !presenters.isEmpty else { return request.items }
         var askers = request.presenter.map { [$0] } ?? []
@@ -140,7 +140,7 @@ package struct Arbiter: Sendable {
         return request.items.map { item in moves.reduce(item) { $1.presentItem($0) } }
     }
 
-    /// Looks at the claims whose chance may have come, oldest first.
+    /// Checks the claims that may now be granted, oldest first.
     private mutating func settle(_ actions: inout [ArbiterAction]) {
         while true {
             while !agenda.isEmpty {
@@ -148,15 +148,15 @@ package struct Arbiter: Sendable {
                 agenda = []
                 for id in round { advance(id, &actions) }
             }
-            // Whom these may pass depends on who waits for whom by now, which any event may have changed. A cycle leads through one of
-            // them too, for else waits lead from later to earlier claims.
+            // Any event may change which claims these may pass. Every cycle contains one of them too, because all other
+            // waits lead from later to earlier claims.
             let before = actions.count
             for id in inOrder(passing) { advance(id, &actions) }
             guard actions.count > before || !agenda.isEmpty else { return }
         }
     }
 
-    /// Takes a waiting claim as far as it goes.
+    /// Advances a waiting claim as far as possible.
     private mutating func advance(_ id: ClaimID, _ actions: inout [ArbiterAction]) {
         guard let claim = claims[id] else { return }
         switch claim.phase {
@@ -172,7 +172,7 @@ package struct Arbiter: Sendable {
             guard !questions.isEmpty else { return grant(id, &actions) }
             claims[id]?.phase = .asking
             for (presenter, message) in questions { ask(presenter, message, for: id, &actions) }
-            // Those who would have to answer may all be passed over.
+            // All presenters that would have to answer may be stopped.
             if claims[id]?.unanswered.isEmpty == true { return advance(id, &actions) }
             breakCycle(through: id, &actions)
         case .asking:
@@ -204,7 +204,7 @@ package struct Arbiter: Sendable {
         actions.append(.grant(id, Grant(paths: claim.items.map(\.path), isObserved: isObserved, isPresented: isPresented)))
     }
 
-    /// Whether any item that a claim writes meets a condition.
+    /// Returns whether any item that a claim writes meets a condition.
     private func written(by claim: Claim, _ condition: (Int) -> Bool) -> Bool {
         !claim.request.isPreparation && claim.items.indices.contains { claim.items[$0].access.writes && condition($0) }
     }
@@ -216,7 +216,7 @@ package struct Arbiter: Sendable {
         reacquire(claim, &actions)
     }
 
-    /// Fails a claim that still waits; one that is held runs on (C-55).
+    /// Fails a claim that still waits; a held claim continues.
     mutating func fail(_ id: ClaimID, _ failure: ClaimFailure, _ actions: inout [ArbiterAction]) {
         guard let claim = claims[id], !claim.isHeld else { return }
         discharge(claim)
@@ -224,7 +224,7 @@ package struct Arbiter: Sendable {
         reacquire(claim, &actions)
     }
 
-    /// Takes a claim out, so that others can go on.
+    /// Removes a claim, so that other claims can continue.
     private mutating func discharge(_ claim: Claim) {
         let id = claim.request.id
         claims[id] = nil
@@ -276,7 +276,8 @@ package struct Arbiter: Sendable {
             claims[id]?.relinquished.append((presenter, delivery.id))
         }
         guard messages[delivery.id] == nil else {
-            // It is on its way, or being handled; sent again, for it may have been lost, it is known by its identifier.
+            // The message was sent before or is being handled. It may have been lost, so it is sent again with its old
+            // identifier.
             messages[delivery.id]?.claim = id
             return actions.append(.deliver(delivery))
         }
@@ -286,7 +287,7 @@ package struct Arbiter: Sendable {
     mutating func send(_ delivery: Delivery, _ actions: inout [ArbiterAction]) {
         guard presenters[delivery.presenter] != nil else { return }
         if passedOver[delivery.presenter.client] != nil {
-            // What it once gave up it must get back; all else comes down to one change.
+            // Presenters must still get every reacquire. One change replaces all other messages.
             if case .reacquire = delivery.message { passedOver[delivery.presenter.client]?.append(delivery) }
             return
         }
@@ -321,7 +322,7 @@ package struct Arbiter: Sendable {
         }
     }
 
-    /// Tells presenters to take back what they gave up for a claim that has ended.
+    /// Tells presenters to take back the items that they gave up for a claim that has ended.
     mutating func reacquire(_ claim: Claim, _ actions: inout [ArbiterAction]) {
         for (presenter, message) in claim.relinquished {
             send(delivery(of: .reacquire(message), to: presenter, cause(of: claim)), &actions)
@@ -336,7 +337,7 @@ package struct Arbiter: Sendable {
         if let path { trie.stand(id, at: path) }
     }
 
-    /// Takes a presenter out; what it has not answered counts as given.
+    /// Removes a presenter; its unanswered messages count as answered.
     mutating func remove(_ id: PresenterID) {
         guard let presenter = presenters.removeValue(forKey: id) else { return }
         if let path = presenter.path { trie.leave(id, at: path) }

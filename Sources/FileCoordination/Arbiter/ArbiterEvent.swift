@@ -1,54 +1,56 @@
 package import SystemPackage
 
-/// What the arbiter can be told.
+/// The events that the arbiter handles.
 package enum ArbiterEvent: Sendable {
     /// A process begins to coordinate.
     case clientJoined(ClientID, process: Int32, name: String)
-    /// A process died, or hung up: its claims end, its presenters go, its pending answers count as given (C-60).
+    /// A process died or disconnected: its claims end, its presenters are removed, and its pending answers count as
+    /// given.
     case clientGone(ClientID)
 
     case request(ClaimRequest)
-    /// An accessor is done, normally or by an error (C-12); one observation an item, or none where nobody would hear of them.
+    /// An accessor returned or threw. There is one observation for each item, or none if no presenter would be told.
     case end(ClaimID, [Observation])
-    /// Nobody waits for this claim any more. A running accessor finishes normally (C-55).
+    /// Nothing waits for this claim any more. A running accessor finishes normally.
     case cancel(ClaimID)
-    /// The caller's deadline passed (C-61). A running accessor finishes normally.
+    /// The caller's deadline passed. A running accessor finishes normally.
     case deadline(ClaimID)
-    /// An accessor moved an item that its claim covers (C-38).
+    /// An accessor moved an item that its claim covers.
     case moved(ClaimID, Move)
 
     case addPresenter(PresenterID, FilePath?, observedAttributes: Set<String>)
     case removePresenter(PresenterID)
-    /// A presenter has another URL, or none, by its own account (C-35).
+    /// A presenter reports that it has another URL, or none.
     case relocatePresenter(PresenterID, FilePath?)
-    /// A presenter's process saw a change that nobody coordinated (C-63).
+    /// A presenter's process saw an uncoordinated change.
     case noticed(PresenterID, PresenterMessage)
     /// A presenter has handled a message.
     case handled(MessageID, Answer)
 
-    /// The ubiquity attributes of an item changed (C-43).
+    /// The ubiquity attributes of an item changed.
     case attributesChanged(FilePath, Set<String>, Cause)
-    /// A version of an item came, went, or ceased to be a conflict (C-44).
+    /// A version of an item was added, removed, or resolved.
     case versionChanged(FilePath, PresenterMessage.VersionEvent, version: String, Cause)
 
-    /// What a client holds, awaits and presents, as it says itself; replaces what was known of it, and keeps the identifiers of messages.
+    /// The claims, messages and presenters of a client, as the client reports them. They replace the arbiter's records;
+    /// messages keep their identifiers.
     case adopted(ClientID, Holdings)
-    /// A process is stopped: what its presenters have not answered counts as given, and nothing is sent to them.
+    /// A process is stopped: its presenters' pending answers count as given, and they get no messages.
     case passedOver(ClientID)
-    /// A process that was passed over goes on: its presenters hear of one change.
+    /// A stopped process continues: its presenters are told of one change.
     case resumed(ClientID)
-    /// A client may have missed messages of an earlier arbiter: its presenters hear of one change.
+    /// A client may have missed messages of an earlier arbiter: its presenters are told of one change.
     case missed(ClientID)
 
-    /// What a presenter answers to a message.
+    /// A presenter's answer to a message.
     package enum Answer: Hashable, Sendable {
         case done
-        /// The presenter threw an error, which stays with its client.
+        /// The presenter threw an error; its client keeps the error.
         case refused(String)
     }
 }
 
-/// What the arbiter wants done, in this order.
+/// The actions that the arbiter requests, performed in this order.
 package enum ArbiterAction: Sendable {
     case grant(ClaimID, Grant)
     case fail(ClaimID, ClaimFailure)
@@ -57,11 +59,12 @@ package enum ArbiterAction: Sendable {
 
 /// A claim's permission to go ahead.
 package struct Grant: Hashable, Sendable {
-    /// Where the items are now, in the order of the request (C-41).
+    /// The current paths of the items, in the order of the request.
     package let paths: [FilePath]
-    /// Whether presenters will want to know what becomes of the items, so that the caller must look at them before and after.
+    /// Whether presenters need to know about changes of the items, so that the caller must inspect the items before and
+    /// after.
     package let isObserved: Bool
-    /// Whether any presenter at all, the claim's own included, may see the items change on disk.
+    /// Whether any presenter, including the claim's own, may see the items change on disk.
     package let isPresented: Bool
 
     package init(paths: [FilePath], isObserved: Bool, isPresented: Bool) {
@@ -71,15 +74,15 @@ package struct Grant: Hashable, Sendable {
     }
 }
 
-/// Why a claim was not granted.
+/// The reasons for the failure of a claim.
 package enum ClaimFailure: Hashable, Sendable {
     case cancelled
-    /// The deadline passed while the claim waited for these.
+    /// The deadline passed while the claim waited for these steps.
     case deadline([WaitStep])
-    /// A presenter threw an error from `save…` or `accommodate…` (C-27).
+    /// A presenter threw an error from `save…` or `accommodate…`.
     case refused(MessageID, PresenterID, String)
-    /// The claim waits for itself by way of these, and is the youngest of them (C-50).
+    /// The claim waits for itself through these steps, and is the youngest of them.
     case cycle([WaitStep])
-    /// The arbiter's host does not take the request, or cannot be reached.
+    /// The arbiter's host rejects the request, or cannot be reached.
     case rejected(String)
 }

@@ -1,23 +1,23 @@
 import SystemPackage
 
-/// What a claim or a message was issued within: an accessor that runs, or a presenter's method that handles a message.
+/// The code that surrounds a claim or message: a running accessor, or a presenter's method that handles a message.
 package enum Surrounding: Hashable, Sendable {
     case claim(ClaimID)
     case message(MessageID)
 }
 
-/// A request for one or more items, granted all at once or not at all (C-48).
+/// A request for one or more items, granted all at once or not at all.
 package struct ClaimRequest: Sendable {
     package let id: ClaimID
-    /// The coordinator that asks, numbered by its client.
+    /// The coordinator that makes the request, numbered by its client.
     package let coordinator: UInt64
     package let purpose: Purpose
-    /// The presenter for which the coordinator was made; it gets no messages (C-33).
+    /// The presenter for which the coordinator was made; it gets no messages.
     package let presenter: PresenterID?
-    /// The accessors and messages within which the request is made, outermost first.
+    /// The accessors and messages that surround the request, outermost first.
     package let surroundings: [Surrounding]
     package let items: [ClaimItem]
-    /// Whether this only asks presenters to prepare, and excludes nobody (C-54).
+    /// Whether the request only asks presenters to prepare, and excludes no other claim.
     package let isPreparation: Bool
 
     package init(
@@ -34,55 +34,55 @@ package struct ClaimRequest: Sendable {
     }
 }
 
-/// A claim on its way through the arbiter.
+/// A claim in the arbiter.
 struct Claim: Sendable {
-    /// How far a claim has come.
+    /// The progress of a claim.
     enum Phase: Hashable, Sendable {
-        /// Another claim, of which one is named, is in its way.
+        /// Other claims block it; one of them is named.
         case queued(behind: ClaimID?)
-        /// It is its turn, and presenters have not answered yet.
+        /// No claim blocks it, and presenters have not answered yet.
         case asking
-        /// Presenters have answered, but a claim that passed it meanwhile is not done.
+        /// Presenters have answered, but a claim that passed it meanwhile is unfinished.
         case answered(behind: ClaimID?)
         /// Its accessor runs.
         case held
     }
 
     let request: ClaimRequest
-    /// Where it stands in the order of arrival.
+    /// Its place in the order of arrival.
     let order: UInt64
-    /// When it was requested, on the host's monotonic clock.
+    /// The time of the request, on the host's monotonic clock.
     let since: UInt64
     var phase = Phase.queued(behind: nil)
     var items: [ClaimItem]
-    /// Where each item stands in the trie.
+    /// The node of each item in the trie.
     var places: [PathTrie.Place] = []
     /// The messages that presenters have yet to answer before the claim can be granted.
     var unanswered: Set<MessageID> = []
-    /// The requests to relinquish that were sent; each is followed by a reacquire when the claim ends.
+    /// The sent requests to relinquish; each is followed by a reacquire when the claim ends.
     var relinquished: [(presenter: PresenterID, message: MessageID)] = []
-    /// What presenters will hear of moves once the accessor is done.
+    /// The messages about moves to send after the accessor has returned.
     var moveNotes: [Delivery] = []
-    /// Items that were moved by the accessor.
+    /// The moves by the accessor.
     var moves: [Move] = []
 
-    /// Where an item stands in the trie; nil for those of a preparation, which stand nowhere.
+    /// Returns the node of an item in the trie; nil for a preparation, whose items have no nodes.
     func place(of index: Int) -> PathTrie.Place? { index < places.count ? places[index] : nil }
 
-    /// Whether a move is all that has happened to an item, for it was claimed for moving.
+    /// Returns whether the claim only moved an item, because it claimed the item for moving.
     func merelyMoved(_ move: Move) -> Bool { items.contains { $0.access == .write(.forMoving) && move.from.isAtOrBelow($0.path) } }
 
     var isHeld: Bool { phase == .held }
-    /// Whether it stands for what a client was delegated, rather than for an access.
+    /// Whether the claim represents a delegation to a client rather than an access.
     var isDelegation: Bool {
         guard case .delegation = request.purpose else { return false }
         return true
     }
-    /// Whether any rule lets this claim pass others that wait for what surrounds it.
+    /// Whether any rule lets this claim pass other claims.
     var mayPass: Bool { !request.surroundings.isEmpty || request.presenter != nil }
 }
 
-/// Whether the item of a granted claim was there before and after its accessor ran.
+/// Whether the item of a granted claim existed before and after its accessor ran.
 package struct Observation: Hashable, Sendable {
     package let existedBefore: Bool
     package let existsAfter: Bool

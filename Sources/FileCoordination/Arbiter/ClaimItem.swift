@@ -1,11 +1,11 @@
 package import SystemPackage
 
-/// What a claim is to do with an item.
+/// The kind of access to an item.
 package enum Access: Hashable, Sendable {
     case read(FileCoordinator.ReadingOptions)
     case write(FileCoordinator.WritingOptions)
 
-    /// Whether the item is to be written.
+    /// Whether the access writes the item.
     package var writes: Bool {
         switch self {
         case .read: false
@@ -13,9 +13,9 @@ package enum Access: Hashable, Sendable {
         }
     }
 
-    /// Whether the claim also covers whatever lies below the item (C-06).
+    /// Whether the claim also covers everything below the item.
     ///
-    /// Nothing lies below a plain file, so `forMoving` makes no difference there (C-07).
+    /// A plain file has nothing below it, so `forMoving` makes no difference there.
     package var coversDescendants: Bool {
         switch self {
         case .read: false
@@ -23,7 +23,7 @@ package enum Access: Hashable, Sendable {
         }
     }
 
-    /// Whether the claim is on the name rather than on the item that now bears it (C-24).
+    /// Whether the claim is on the name rather than on the item that currently has it.
     package var keepsName: Bool {
         switch self {
         case .read: false
@@ -34,11 +34,11 @@ package enum Access: Hashable, Sendable {
 
 /// One of the items of a claim.
 package struct ClaimItem: Hashable, Sendable {
-    /// Where the item is: absolute, and free of symbolic links but for its last component.
+    /// The item's path: absolute, without symbolic links except in the last component.
     package var path: FilePath
-    /// Which of the directories above the item are file packages, as numbers of path components, outermost first.
+    /// The directories above the item that are file packages, as numbers of path components, outermost first.
     package var packageDepths: [Int]
-    /// What is to be done with it.
+    /// The kind of access.
     package let access: Access
 
     package init(_ path: FilePath, _ access: Access, packageDepths: [Int] = []) {
@@ -47,10 +47,11 @@ package struct ClaimItem: Hashable, Sendable {
         self.packageDepths = packageDepths
     }
 
-    /// How many path components lead to what is locked: the outermost package around the item, or all, for the item itself (C-03).
+    /// The number of path components of the locked path: the outermost package around the item, or all components for
+    /// the item itself.
     package var lockDepth: Int { packageDepths.first ?? .max }
 
-    /// Where the item is after a move.
+    /// Returns the item after a move.
     ///
     /// - Returns: nil when the move does not concern the item.
     package func moved(_ move: Move) -> ClaimItem? {
@@ -70,7 +71,8 @@ package struct ClaimItem: Hashable, Sendable {
 package struct Move: Hashable, Sendable {
     package let from: FilePath
     package let to: FilePath
-    /// Which of the directories above the new place, and the item itself, are file packages; see ``ClaimItem/packageDepths``.
+    /// The directories above the new place, and the item itself, that are file packages; see
+    /// ``ClaimItem/packageDepths``.
     package let packageDepths: [Int]
 
     package init(from: FilePath, to: FilePath, packageDepths: [Int] = []) {
@@ -81,13 +83,13 @@ package struct Move: Hashable, Sendable {
 }
 
 extension FilePath {
-    /// The path after the item at `from` went to `to`; nil when it is neither that item nor below it.
+    /// Returns the path after the item at `from` moved to `to`; nil if the path is neither that item nor below it.
     package func moved(from: FilePath, to: FilePath) -> FilePath? {
         var rest = self
         guard rest.removePrefix(from) else { return nil }
         return to.appending(rest.components)
     }
 
-    /// Whether this is the other path or lies below it.
+    /// Returns whether this path equals the other path or lies below it.
     package func isAtOrBelow(_ other: FilePath) -> Bool { starts(with: other) }
 }

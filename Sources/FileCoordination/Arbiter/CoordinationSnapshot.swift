@@ -1,10 +1,10 @@
 package import SystemPackage
 
-/// Who holds, awaits and presents what, at one moment.
+/// All claims and presenters at one moment.
 package struct CoordinationSnapshot: Sendable {
     /// A claim, held or waiting.
     package struct Claim: Sendable {
-        /// How far a claim has come.
+        /// The progress of a claim.
         package enum State: String, Sendable, Codable {
             case queued, asking, answered, held
         }
@@ -18,9 +18,9 @@ package struct CoordinationSnapshot: Sendable {
         package let state: State
         package let isPreparation: Bool
         package let items: [(path: FilePath, writes: Bool)]
-        /// How long ago it was requested.
+        /// The time since the request.
         package let age: Duration
-        /// Whom it waits for; empty when it is held.
+        /// The claims and presenters that it waits for; empty when it is held.
         package let waitsFor: [WaitStep]
     }
 
@@ -32,11 +32,11 @@ package struct CoordinationSnapshot: Sendable {
         /// Whether the process is stopped, by a signal or a debugger.
         package var isStopped = false
         package let path: FilePath?
-        /// The messages that it has not handled, in order.
+        /// The messages that it has not handled yet, in order.
         package let unanswered: [Message]
     }
 
-    /// A message that its presenter has not handled.
+    /// A message that its presenter has not handled yet.
     package struct Message: Sendable {
         package let id: MessageID
         package let name: String
@@ -57,7 +57,7 @@ package struct CoordinationSnapshot: Sendable {
 }
 
 extension Arbiter {
-    /// Lists claims and presenters; ages are counted to ``time``.
+    /// Lists claims and presenters; ages are relative to ``time``.
     package func snapshot() -> CoordinationSnapshot {
         let claims = self.claims.values.sorted { $0.order < $1.order }.map { claim in
             CoordinationSnapshot.Claim(
@@ -82,7 +82,7 @@ extension Arbiter {
 
     private func age(since: UInt64) -> Duration { .nanoseconds(time > since ? time - since : 0) }
 
-    /// The latest held write claim of a purpose that covers a path, as the one that may report its move.
+    /// Returns the latest held write claim of a purpose that covers a path: the claim that may report its move.
     func heldWrite(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
         let claims = trie.claims(covering: path).compactMap { self.claims[$0] }
         let writers = claims.filter { claim in

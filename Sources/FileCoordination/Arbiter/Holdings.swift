@@ -1,6 +1,7 @@
 import SystemPackage
 
-/// Everything that one client has to do with: what it tells a broker that takes over, from another broker or from the client itself.
+/// All claims, messages and presenters of one client, which the client or another broker reports to a broker that takes
+/// over.
 package struct Holdings: Sendable {
     /// A registered presenter.
     struct Presenter: Sendable {
@@ -9,10 +10,10 @@ package struct Holdings: Sendable {
         let observedAttributes: Set<String>
         var unhandledMoves = UnhandledMoves()
 
-        /// The presenter has said where its item is.
+        /// Sets the path that the presenter reported.
         mutating func relocate(to path: FilePath?) { self.path = path.map(unhandledMoves.presentPath) }
 
-        /// The item is elsewhere, which a message tells.
+        /// Sets the path after a move that a message reports.
         mutating func move(to path: FilePath, toldBy message: MessageID) {
             if let old = self.path, old != path { unhandledMoves.add(Move(from: old, to: path), toldBy: message) }
             self.path = path
@@ -22,15 +23,15 @@ package struct Holdings: Sendable {
     /// A claim, held or waiting.
     struct Claim: Sendable {
         let request: ClaimRequest
-        /// The items as they are now.
+        /// The items at their current paths.
         let items: [ClaimItem]
         let isHeld: Bool
-        /// What its accessor has moved.
+        /// The moves by its accessor.
         var moves: [Move] = []
-        /// What presenters will hear of that when the accessor is done.
+        /// The messages about those moves to send after the accessor has returned.
         var moveNotes: [Delivery] = []
 
-        /// The request for the items as they are now.
+        /// The request with the items at their current paths.
         var presentRequest: ClaimRequest {
             ClaimRequest(
                 id: request.id, coordinator: request.coordinator, purpose: request.purpose, presenter: request.presenter,
@@ -38,7 +39,7 @@ package struct Holdings: Sendable {
         }
     }
 
-    /// A message that one of its presenters got.
+    /// A message that one of its presenters received.
     struct Message: Sendable {
         let delivery: Delivery
         let isAnswered: Bool
@@ -47,14 +48,14 @@ package struct Holdings: Sendable {
     var presenters: [Presenter] = []
     /// In the order in which they were requested.
     var claims: [Claim] = []
-    /// What its presenters have not handled, in order, and the questions that they have answered and that may be asked again.
+    /// The messages that its presenters have not handled, in order, and the answered questions that may be asked again.
     var messages: [Message] = []
 
     package init() {}
 }
 
 extension Arbiter {
-    /// What a client holds, awaits and presents.
+    /// Returns the claims, messages and presenters of a client.
     func holdings(of client: ClientID) -> Holdings {
         var holdings = Holdings()
         let own = presenters.values.filter { $0.id.client == client }.sorted { $0.id.number < $1.id.number }
@@ -77,10 +78,10 @@ extension Arbiter {
         return holdings
     }
 
-    /// Whether nothing goes on that another arbiter would have to know of.
+    /// Whether there are no claims and messages that another arbiter would need to know.
     var isQuiet: Bool { claims.isEmpty && messages.isEmpty }
 
-    /// Replaces what is known of a client by what it says itself.
+    /// Replaces the records of a client by the client's own report.
     mutating func adopt(_ holdings: Holdings, of client: ClientID, _ actions: inout [ArbiterAction]) {
         let listed = Set(holdings.presenters.map(\.id))
         for id in presenters.keys where id.client == client && !listed.contains(id) { remove(id) }
@@ -104,7 +105,8 @@ extension Arbiter {
         }
     }
 
-    /// Takes in a message that another arbiter has sent: it stands in its presenter's queue, and a claim that asks again gets its answer.
+    /// Adds a message that another arbiter sent: it joins its presenter's queue, and a claim that asks again gets its
+    /// answer.
     private mutating func adopt(_ message: Holdings.Message) {
         let delivery = message.delivery
         guard presenters[delivery.presenter] != nil, messages[delivery.id] == nil else { return }
@@ -118,12 +120,12 @@ extension Arbiter {
         claims[claim]?.relinquished.append((delivery.presenter, delivery.id))
     }
 
-    /// The presenters that gave an item up for a claim before it came to this arbiter.
+    /// Returns the presenters that gave up an item for a claim before the claim came to this arbiter.
     func relinquishments(for id: ClaimID) -> [(presenter: PresenterID, message: MessageID)] {
         (outstanding[id] ?? []).filter { $0.message.isRelinquish && presenters[$0.presenter] != nil }.map { ($0.presenter, $0.id) }
     }
 
-    /// Lets go of messages that were sent for claims which nobody has claimed again.
+    /// Drops the messages that were sent for claims that no client reported again.
     mutating func forgetOutstanding(_ actions: inout [ArbiterAction]) {
         for (id, deliveries) in outstanding where claims[id] == nil {
             outstanding[id] = nil
@@ -135,10 +137,10 @@ extension Arbiter {
 
     // MARK: Stopped processes
 
-    /// Takes what a stopped client has not answered as given.
+    /// Treats the pending answers of a stopped client as given.
     ///
-    /// The messages stay in their presenters' queues, for once the client goes on it handles them: what comes later waits for that, and
-    /// claims may be made within.
+    /// The messages stay in their presenters' queues, because the client handles them when it continues: later messages
+    /// wait for them, and the presenter may make claims while it handles them.
     mutating func passOver(_ client: ClientID) {
         guard passedOver[client] == nil else { return }
         passedOver[client] = []
@@ -152,14 +154,14 @@ extension Arbiter {
         }
     }
 
-    /// Tells a client that goes on what it must know, and that it may have missed something.
+    /// Sends a continuing client the messages that it must get, and tells it that it may have missed some.
     mutating func resume(_ client: ClientID, _ actions: inout [ArbiterAction]) {
         guard let owed = passedOver.removeValue(forKey: client) else { return }
         for delivery in owed { send(delivery, &actions) }
         tellOfMissed(client, &actions)
     }
 
-    /// Tells the presenters of a client that they may have missed something.
+    /// Tells the presenters of a client that they may have missed messages.
     mutating func tellOfMissed(_ client: ClientID, _ actions: inout [ArbiterAction]) {
         let cause = Cause(client: client, process: 0, purpose: .named(""))
         for id in presenters.keys.filter({ $0.client == client }).sorted(by: { $0.number < $1.number }) {
@@ -169,7 +171,7 @@ extension Arbiter {
 
     // MARK: Delegations
 
-    /// A delegation because of which a preparation, which no claim is in the way of, has to wait all the same.
+    /// Returns a delegation that a preparation must wait for, although no claim blocks the preparation.
     func delegation(against preparation: Claim) -> ClaimID? {
         for (id, claim) in claims where claim.isDelegation && id.client != preparation.request.id.client {
             let roots = claim.items.map(\.path)

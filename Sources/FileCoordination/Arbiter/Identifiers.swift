@@ -1,8 +1,8 @@
-// Plain values name everybody, so that the arbiter neither knows nor cares whether it shares a process with them.
+// Plain values name every client and presenter, so the arbiter does not depend on sharing a process with them.
 
 /// A process that coordinates files.
 package struct ClientID: Hashable, Sendable, CustomStringConvertible {
-    /// A number that the client draws at random when it begins, and keeps for as long as it lives, whatever becomes of brokers.
+    /// A number that the client chooses at random when it starts, and keeps while it lives, even if the broker changes.
     package let number: UInt64
 
     package init(_ number: UInt64) {
@@ -49,15 +49,15 @@ package struct MessageID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "message \(number)" }
 }
 
-/// On whose behalf a claim is made: claims of one purpose never block each other (C-09).
+/// The purpose of a claim: claims with one purpose never block each other.
 package enum Purpose: Hashable, Sendable, CustomStringConvertible {
-    /// The purpose of a coordinator that nobody gave another: its own, shared with no other coordinator.
+    /// The default purpose of a coordinator, which no other coordinator shares.
     case coordinator(ClientID, UInt64)
     /// The purpose of every coordinator made for this presenter.
     case presenter(PresenterID)
-    /// A purpose that the app named; it joins coordinators across processes.
+    /// A purpose that the app named; coordinators of several processes can share it.
     case named(String)
-    /// The purpose of the claim that stands for what a client was delegated; it is in the way of all others, and not of that client.
+    /// The purpose of the claim that represents a client's delegation; it blocks every other client.
     case delegation(ClientID)
 
     package var description: String {

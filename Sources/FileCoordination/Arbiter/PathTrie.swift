@@ -1,14 +1,13 @@
 import SystemPackage
 
-/// Who stands where: claims and presenters by path, one node a path component.
+/// Claims and presenters by path, with one node for each path component.
 ///
-/// Nodes that nobody stands on are kept for the next comer and swept when they have become many, so that a path that is claimed
-/// again and again costs lookups only.
+/// Empty nodes are kept for reuse and swept when there are too many. Repeated claims of one path cost lookups only.
 struct PathTrie: Sendable {
-    /// A node's number; stays the same for as long as somebody stands on the node or below it.
+    /// A node's number; it stays valid while a claim or presenter is at the node or below it.
     typealias Place = Int
 
-    /// A claim that stands on a node.
+    /// A claim at a node.
     struct Standing: Sendable {
         let claim: ClaimID
         let writes: Bool
@@ -26,19 +25,19 @@ struct PathTrie: Sendable {
     }
 
     static let root: Place = 0
-    /// How many idle leaves may stay before they are swept.
+    /// The number of empty leaves that may stay before they are swept.
     static let idleLimit = 1024
 
     private var nodes = [Node(parent: root, name: nil)]
     private var free: [Place] = []
     private var idle = 0
-    /// How many claims cover what lies below their node.
+    /// The number of claims that cover everything below their node.
     private var covering = 0
     private(set) var presenterCount = 0
 
     // MARK: Places
 
-    /// The node of the first `depth` components of a path, made where it does not exist.
+    /// Returns the node of the first `depth` components of a path, and creates it if needed.
     private mutating func place(of path: FilePath, depth: Int) -> Place {
         var here = Self.root
         for name in path.components.prefix(depth) {
@@ -63,7 +62,7 @@ struct PathTrie: Sendable {
         return here
     }
 
-    /// The node of a path, if there is one.
+    /// Returns the node of a path, if there is one.
     private func find(_ path: FilePath) -> Place? {
         var here = Self.root
         for name in path.components {
@@ -92,7 +91,7 @@ struct PathTrie: Sendable {
         idle = 0
     }
 
-    /// How many nodes are in use, idle ones included.
+    /// The number of nodes in use, including empty ones.
     var nodeCount: Int { nodes.count - free.count }
 
     // MARK: Claims
@@ -117,11 +116,11 @@ struct PathTrie: Sendable {
         settleIdle(place)
     }
 
-    /// Visits the claims that an item would conflict with, were they of another purpose, the latest comers of a node first.
+    /// Visits the claims that would conflict with an item if they had another purpose, latest first within a node.
     ///
     /// - Parameters:
-    ///   - place: where the item stands.
-    ///   - access: what is to be done with it.
+    ///   - place: the node of the item.
+    ///   - access: the kind of access.
     ///   - body: returns false to end the visit.
     func visitRivals(at place: Place, access: Access, _ body: (ClaimID) -> Bool) {
         func visit(_ place: Place, coveringOnly: Bool) -> Bool {
@@ -147,7 +146,7 @@ struct PathTrie: Sendable {
         }
     }
 
-    /// The claims that stand on the node of a path or above it.
+    /// Returns the claims at the node of a path or above it.
     func claims(covering path: FilePath) -> [ClaimID] {
         var here = Self.root
         var found = nodes[here].claims.map(\.claim)
@@ -177,23 +176,24 @@ struct PathTrie: Sendable {
         settleIdle(place)
     }
 
-    /// The presenters around an item, as ``presenters(at:)``, from the place where a claim on it stands.
+    /// Returns the presenters around an item, as ``presenters(at:)`` does, starting at the node of a claim on the item.
     func presenters(of item: ClaimItem, at place: Place?) -> (enclosing: [(depth: Int, presenter: PresenterID)], item: [PresenterID]) {
-        // The place is the item's own only where no package around it is locked in its stead.
+        // The node belongs to the item itself only if no package around the item is locked instead.
         guard presenterCount > 0 else { return ([], []) }
         guard let place, item.packageDepths.isEmpty else { return presenters(at: item.path) }
         var enclosing: [(depth: Int, presenter: PresenterID)] = []
         var here = place
         while here != Self.root {
             here = nodes[here].parent
-            // Depths matter for packages only.
+            // Only packages need depths.
             for presenter in nodes[here].presenters { enclosing.append((-1, presenter)) }
         }
         enclosing.reverse()
         return (enclosing, nodes[place].presenters)
     }
 
-    /// The presenters of a path and of the directories above it, outermost first, each with its depth in components.
+    /// Returns the presenters of a path and of the directories above it, outermost first, each with its depth in
+    /// components.
     func presenters(at path: FilePath) -> (enclosing: [(depth: Int, presenter: PresenterID)], item: [PresenterID]) {
         guard presenterCount > 0 else { return ([], []) }
         var enclosing: [(depth: Int, presenter: PresenterID)] = []
@@ -208,7 +208,7 @@ struct PathTrie: Sendable {
         return (enclosing, nodes[here].presenters)
     }
 
-    /// The presenters of whatever lies below a path, in the order of their paths.
+    /// Returns the presenters of all items below a path, in the order of their paths.
     func presenters(below path: FilePath) -> [PresenterID] {
         guard presenterCount > 0, let place = find(path) else { return [] }
         var found: [PresenterID] = []

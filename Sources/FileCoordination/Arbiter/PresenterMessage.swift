@@ -1,18 +1,18 @@
 package import SystemPackage
 
-/// What a presenter is told or asked.
+/// A message to a presenter: a question or a notice.
 package enum PresenterMessage: Hashable, Sendable {
-    // Asked before a claim is granted.
+    // Questions, sent before a claim is granted.
     case relinquishToReader
     case relinquishToWriter
     case saveChanges
     case accommodateDeletion
     case accommodateSubitemDeletion(FilePath)
 
-    /// Sent after a claim has ended, to take back what a `relinquish…` gave away.
+    /// Sent after a claim has ended, to return an item that a `relinquish…` gave up.
     case reacquire(MessageID)
 
-    // Told after the fact.
+    // Notices, sent after the change.
     case didMove(FilePath)
     case didChange
     case didDisappear
@@ -23,7 +23,7 @@ package enum PresenterMessage: Hashable, Sendable {
     case version(VersionEvent, String)
     case subitemVersion(VersionEvent, String, FilePath)
 
-    /// What happened to a version of an item (C-44).
+    /// The kind of change of a version.
     package enum VersionEvent: String, Hashable, Sendable {
         case gained, lost, resolved
     }
@@ -36,7 +36,7 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
-    /// The places inside the presented directory that it is about; none where it is about the presented item.
+    /// The paths inside the presented directory that the message is about; empty if it is about the presented item.
     var subitems: [FilePath] {
         switch self {
         case .subitemDidAppear(let path), .subitemDidChange(let path), .subitemVersion(_, _, let path): [path]
@@ -45,13 +45,13 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
-    /// Whether it tells of a move of the presented item.
+    /// Whether the message reports a move of the presented item.
     var isMove: Bool {
         if case .didMove = self { return true }
         return false
     }
 
-    /// Whether it tells of a version.
+    /// Whether the message reports a version.
     var isOfVersion: Bool {
         switch self {
         case .version, .subitemVersion: true
@@ -59,7 +59,7 @@ package enum PresenterMessage: Hashable, Sendable {
         }
     }
 
-    /// Whether the message asks for something that a matching `reacquire` takes back.
+    /// Whether the message asks the presenter to give up its item until a matching `reacquire`.
     var isRelinquish: Bool { self == .relinquishToReader || self == .relinquishToWriter }
 
     /// The name of the presenter's method.
@@ -88,7 +88,7 @@ package enum PresenterMessage: Hashable, Sendable {
     }
 }
 
-/// Who caused a message.
+/// The client and purpose that caused a message.
 package struct Cause: Hashable, Sendable {
     package let client: ClientID
     /// The process of the client.
@@ -102,9 +102,9 @@ package struct Cause: Hashable, Sendable {
     }
 }
 
-/// A message on its way to a presenter.
+/// A message to one presenter.
 ///
-/// The messages of one presenter are handled one after the other, in the order of the arbiter's actions.
+/// A presenter handles its messages one after the other, in the order of the arbiter's actions.
 package struct Delivery: Hashable, Sendable {
     package let id: MessageID
     package let presenter: PresenterID

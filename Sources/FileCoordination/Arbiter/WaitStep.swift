@@ -1,31 +1,31 @@
 public import SystemPackage
 
-/// Somebody for whom a claim waits: another claim, or a presenter that has not answered.
+/// One thing that a claim waits for: another claim, or a presenter that has not answered.
 public struct WaitStep: Hashable, Sendable, CustomStringConvertible {
-    /// What is waited for.
+    /// The kinds of wait.
     public enum Kind: String, Hashable, Sendable, Codable {
         /// A claim whose accessor runs.
         case heldClaim
-        /// A claim that waits itself.
+        /// A claim that is itself waiting.
         case waitingClaim
         /// A presenter that has not handled a message.
         case presenter
-        /// The broker, which cannot be reached yet.
+        /// The broker, which this process cannot reach yet.
         case broker
     }
 
-    /// What is waited for.
+    /// The kind of wait.
     public let kind: Kind
     /// The process that it belongs to.
     public let process: Int32
-    /// The purpose of the claim, or of the claim on whose account the message was sent.
+    /// The purpose of the claim, or of the claim that caused the message.
     public let purpose: String
     /// The items of the claim, or the item of the presenter.
     public let paths: [FilePath]
-    /// What is being done: `read`, `write`, `prepare`, or the name of the presenter's method.
+    /// The current activity: `read`, `write`, `prepare`, or the name of the presenter's method.
     public let activity: String
 
-    /// One line for a person.
+    /// A description in one line for people.
     public var description: String {
         let items = paths.isEmpty ? "no item" : paths.map(\.string).joined(separator: ", ")
         return switch kind {
@@ -52,12 +52,12 @@ extension Arbiter {
                 kind: .presenter, process: clients[presenter.client]?.process ?? 0, purpose: pending.delivery.cause.purpose.description,
                 paths: presenters[presenter]?.path.map { [$0] } ?? [], activity: pending.delivery.message.name)
         }
-        preconditionFailure("\(node) is in nobody's way")
+        preconditionFailure("\(node) blocks no claim")
     }
 }
 
 extension Claim {
-    /// What the claim is for, in a word.
+    /// The activity of the claim in one word.
     var activity: String {
         request.isPreparation ? "prepare" : items.contains { $0.access.writes } ? "write" : "read"
     }

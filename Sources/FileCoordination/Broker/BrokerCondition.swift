@@ -1,19 +1,19 @@
 internal import Glibc
 package import SystemPackage
 
-/// How this user's broker is, as somebody finds it who changes nothing.
+/// The condition of this user's broker, found without changing anything.
 package enum BrokerCondition: Sendable {
-    /// None runs; programs start one when they need it.
+    /// No broker runs; programs start one when they need it.
     case absent
-    /// None runs, and the socket of one that did is there.
+    /// No broker runs, but the socket of an earlier one exists.
     case stale(socket: FilePath)
     case running(BrokerReport)
-    /// It does not answer, speaks another version, or has a place that programs refuse.
+    /// It does not answer, speaks another version, or its directory is unsafe.
     case unusable(FileCoordinationError)
 }
 
 extension BrokerControl {
-    /// Looks for the broker; blocks for at most a few seconds where it does not answer.
+    /// Looks for the broker; blocks for a few seconds at most if it does not answer.
     package func condition() -> BrokerCondition {
         do {
             guard try place.isThere() else { return .absent }

@@ -2,21 +2,22 @@ import CLinux
 import Glibc
 import SystemPackage
 
-/// The broker's end of a socket; used by the broker's thread only.
+/// The broker's end of a socket; only the broker's thread uses it.
 final class BrokerConnection {
     enum Progress {
         case done, blocked, broken
     }
 
-    /// How much a client that does not read may leave lying.
+    /// The most bytes that may wait for a client that does not read.
     private static let most = 16 << 20
-    /// The longest frame of somebody who has not said yet who it is.
+    /// The longest frame before the client's hello.
     private static let helloLimit = 64 << 10
 
     let socket: CInt
-    /// The client's process; 0 where nobody knows.
+    /// The client's process; 0 if unknown.
     let process: Int32
-    /// Readable once the client's process has ended, also when a child of it keeps the socket open; -1 when there is no such thing.
+    /// A descriptor that becomes readable when the client's process ends, even if a child keeps the socket open; -1 if
+    /// there is none.
     let processFile: CInt
     var tags: [UInt64] = []
     var incoming = FrameBuffer()
@@ -38,12 +39,12 @@ final class BrokerConnection {
         if processFile >= 0 { Glibc.close(processFile) }
     }
 
-    /// Takes what has come.
+    /// Receives the bytes that have arrived.
     ///
-    /// - Returns: false when nothing will come any more.
+    /// - Returns: false when no more bytes will arrive.
     func receive() -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
-            // A few rounds, so that one client with much to say does not keep the others waiting.
+            // The number of rounds is limited, so that one busy client does not delay the others.
             for _ in 0..<4 {
                 let count = recv(socket, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
                 if count < 0 { return errno == EAGAIN || errno == EINTR }
@@ -74,9 +75,9 @@ final class BrokerConnection {
         return .done
     }
 
-    /// Sends the first frame, with the memory by which delegations are taken back.
+    /// Sends the first frame, with the shared memory that takes back delegations.
     ///
-    /// - Returns: nil when there is no such memory; delegations then are asked back only.
+    /// - Returns: nil if there is no such memory; the broker then takes back delegations only by asking.
     func welcome(_ frame: BrokerFrame, epoch: UInt64) -> SharedWord? {
         var bytes: [UInt8] = []
         frame.append(to: &bytes, epoch: epoch)
@@ -93,7 +94,7 @@ final class BrokerConnection {
         return SharedWord(memory)
     }
 
-    /// Says no to somebody who has no business here, and hangs up.
+    /// Refuses a client and closes its connection.
     static func refuse(_ socket: CInt, _ reason: String, epoch: UInt64) {
         var bytes: [UInt8] = []
         BrokerFrame.refused(.user, reason).append(to: &bytes, epoch: epoch)

@@ -3,18 +3,18 @@ package import Foundation
 import Glibc
 package import SystemPackage
 
-/// Asks a running broker what goes on, without being one of its clients.
+/// Queries and controls a running broker without being its client.
 package struct BrokerControl: Sendable {
     let place: BrokerPlace
 
     /// Makes a control.
     ///
-    /// - Parameter place: where the broker is.
+    /// - Parameter place: the broker's place.
     package init(place: BrokerPlace = .standard()) {
         self.place = place
     }
 
-    /// Who holds, awaits and presents what; nil when no broker runs.
+    /// Returns all claims and presenters; nil when no broker runs.
     ///
     /// - Throws: `brokerUnavailable` when it does not answer, or refuses.
     package func listing() throws -> CoordinationSnapshot? {
@@ -22,7 +22,7 @@ package struct BrokerControl: Sendable {
         return snapshot
     }
 
-    /// What the broker says of itself; nil when none runs.
+    /// Returns the broker's report about itself; nil when no broker runs.
     ///
     /// - Throws: as ``listing()``.
     package func status() throws -> BrokerReport? {
@@ -30,18 +30,18 @@ package struct BrokerControl: Sendable {
         return report
     }
 
-    /// Has the broker leave, and returns once it has.
+    /// Stops the broker, and returns when it has ended.
     ///
-    /// Its clients find, or start, another one at once, and lose nothing.
+    /// Its clients find or start another broker at once, and lose nothing.
     ///
-    /// - Returns: false when none runs.
+    /// - Returns: false when no broker runs.
     /// - Throws: as ``listing()``.
     package func stop() throws -> Bool { try ask(.stop) != nil }
 
-    /// How much the broker logs, and whether one runs.
+    /// Reads or sets the log level.
     ///
-    /// - Parameter level: from now on; nil only asks. Where no broker runs, the next one begins with it.
-    /// - Returns: the level, and false where no broker runs.
+    /// - Parameter level: the new level; nil only reads it. If no broker runs, the next one starts with this level.
+    /// - Returns: the level, and whether a broker runs.
     /// - Throws: as ``listing()``.
     package func logLevel(_ level: Int? = nil) throws -> (level: Int, isRunning: Bool) {
         if case .logLevel(let present)? = try ask(.setLogLevel(level.map { UInt64($0) })) { return (Int(clamping: present), true) }
@@ -52,7 +52,7 @@ package struct BrokerControl: Sendable {
     }
 
     private func ask(_ question: BrokerFrame) throws -> BrokerFrame? {
-        // Looking must not make anything.
+        // A query must not create the directory.
         guard place.directory.isDirectoryWithoutFollowing else { return nil }
         let socket: FileDescriptor
         switch Result(catching: { () throws(Errno) in try placeConnection() }) {
@@ -90,11 +90,11 @@ package struct BrokerControl: Sendable {
         var bytes: [UInt8] = []
         frame.append(to: &bytes, epoch: epoch)
         guard Glibc.send(socket.rawValue, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count else {
-            throw place.unusable("has a broker that hung up", Errno(rawValue: errno))
+            throw place.unusable("has a broker that closed the connection", Errno(rawValue: errno))
         }
     }
 
-    /// The next frame, or nil at the end.
+    /// Returns the next frame, or nil at the end.
     private func next(_ buffer: inout FrameBuffer, from socket: FileDescriptor, _ process: Int32) throws -> (frame: BrokerFrame, epoch: UInt64)? {
         while true {
             if let next = try buffer.next() { return next }
@@ -121,10 +121,11 @@ extension BrokerFrame {
 }
 
 extension CoordinationSnapshot {
-    /// What has to do with an item: claims on it, on a directory around it or on something in it, and presenters of any of these.
+    /// Returns the claims and presenters that affect an item: those on it, on a directory around it, or on something in
+    /// it.
     ///
     /// - Parameter url: the item.
-    /// - Returns: the part of the listing, and the item's canonical path.
+    /// - Returns: this part of the listing, and the item's canonical path.
     /// - Throws: `unusableURL` or `fileSystem` when the item cannot be named.
     package func concerning(_ url: URL) throws -> (path: FilePath, listing: CoordinationSnapshot) {
         let path = try Location(url).path

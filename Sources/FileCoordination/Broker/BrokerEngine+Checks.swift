@@ -1,13 +1,13 @@
 import SystemPackage
 
-/// A client sent what makes no sense.
+/// A client broke the protocol.
 struct Misuse: Error, CustomStringConvertible {
     let description: String
 }
 
-// Nothing that a client sends may reach a precondition of the arbiter, and no client speaks for another.
+// No frame of a client may reach a precondition of the arbiter, and no client may act for another one.
 extension BrokerEngine {
-    /// Why a request is not taken, though it is well formed.
+    /// Returns the reason to reject a well-formed request.
     func objection(to request: ClaimRequest, from client: ClientID) -> String? {
         if let count = clients[client]?.live.count, count >= Limits.claims {
             return "This process has \(count) claims at the broker already, the most that it may have. End some first."
@@ -41,7 +41,7 @@ extension BrokerEngine {
             try check(own: id.client, client)
             try check(path)
         case .handled(let id, _):
-            // One that is not known any more is ignored.
+            // Answers to unknown messages are ignored.
             if let owner = arbiter.messages[id]?.delivery.presenter.client { try check(own: owner, client) }
         case .attributesChanged(let path, _, let cause), .versionChanged(let path, _, _, let cause):
             try check(own: cause.client, client)
@@ -69,7 +69,7 @@ extension BrokerEngine {
 
     private func check(_ request: ClaimRequest, from client: ClientID) throws(Misuse) {
         try check(own: request.id.client, client)
-        guard request.id.number < 1 << 63 else { throw Misuse(description: "\(request.id) has a number that is the broker's.") }
+        guard request.id.number < 1 << 63 else { throw Misuse(description: "\(request.id) uses a number that is reserved for the broker.") }
         guard arbiter.claims[request.id] == nil, recovery?.deferred.contains(where: { $0.id == request.id }) != true else {
             throw Misuse(description: "\(request.id) was requested twice.")
         }
@@ -88,7 +88,7 @@ extension BrokerEngine {
     private func check(_ items: [ClaimItem]) throws(Misuse) {
         for item in items {
             guard item.path.isAbsolute else { throw Misuse(description: "A path is not absolute.") }
-            // Told apart from the rest by a clear refusal of the claim.
+            // The claim of such a path is refused with a clear message elsewhere.
             guard item.path.isShort else { continue }
             try check(depths: item.packageDepths, upTo: item.path.components.count - 1)
             if case .write(let options) = item.access, options.rawValue.nonzeroBitCount > 1 {
@@ -106,7 +106,7 @@ extension BrokerEngine {
     private func check(depths: [Int], upTo limit: Int) throws(Misuse) {
         var last = 0
         for depth in depths {
-            guard depth > last, depth <= limit else { throw Misuse(description: "Packages are not where they could be.") }
+            guard depth > last, depth <= limit else { throw Misuse(description: "The positions of packages are invalid.") }
             last = depth
         }
     }

@@ -1,11 +1,12 @@
 import SystemPackage
 
-// A client that shares a subtree with nobody arbitrates it by itself. In the broker's arbiter a held claim stands for the delegation, so
-// that whoever comes waits for it like for any other claim, and the first to wait makes the broker ask it back.
+// A client that shares a subtree with no other client arbitrates it alone. A held claim in the broker's arbiter
+// represents the delegation. Other claims wait for it like for any claim, and the first one that waits makes the broker
+// ask for the delegation back.
 extension BrokerEngine {
     static func claim(of number: UInt64, _ client: ClientID) -> ClaimID { ClaimID(client, number | 1 << 63) }
 
-    /// Notes where a client works.
+    /// Records the directories that a client uses.
     mutating func note(_ request: ClaimRequest, by client: ClientID) {
         for item in request.items {
             let directory = item.lockedDirectory
@@ -19,13 +20,14 @@ extension BrokerEngine {
         }
     }
 
-    /// Delegates to a client where it works, if nobody else does and it has nothing going on.
+    /// Delegates its directories to a client if no other client uses them and the client has no open claims or
+    /// messages.
     mutating func considerDelegation(to id: ClientID) {
         guard recovery == nil, listings.isEmpty, let client = clients[id], client.delegation == nil, client.live.isEmpty else { return }
         var roots: [FilePath] = ["/"]
         if clients.count > 1 {
             guard client.claimsSince >= client.patience else { return }
-            // Looked at again after as many more claims.
+            // The next attempt comes after the required number of further claims.
             clients[id]?.claimsSince = 0
             guard let found = ownDirectories(of: id) else { return }
             roots = found
@@ -36,7 +38,7 @@ extension BrokerEngine {
         effects.append(.send(client.connection, .delegated(delegation)))
     }
 
-    /// Lets a claim stand for a delegation.
+    /// Adds a held claim that represents a delegation.
     mutating func hold(_ delegation: BrokerFrame.Delegation, for client: ClientID) {
         nextDelegation = max(nextDelegation, delegation.number)
         let id = Self.claim(of: delegation.number, client)
@@ -48,11 +50,11 @@ extension BrokerEngine {
         effects.append(.record(.held(request, request.items)))
     }
 
-    // MARK: Who works where
+    // MARK: Directories in use
 
-    /// The topmost directories around where a client has worked lately in which nobody else has anything to do with.
+    /// Returns the topmost directories around the client's recent claims that no other client uses.
     ///
-    /// - Returns: nil when others have to do with one of them.
+    /// - Returns: nil when another client uses one of them.
     private func ownDirectories(of id: ClientID) -> [FilePath]? {
         guard let client = clients[id] else { return nil }
         let others = interests(of: clients.keys.filter { $0 != id })
@@ -68,10 +70,10 @@ extension BrokerEngine {
         return roots.isEmpty ? nil : roots
     }
 
-    /// A place that somebody has to do with.
+    /// A place that a client uses.
     private struct Interest {
         let path: FilePath
-        /// Whether what happens anywhere below matters.
+        /// Whether changes anywhere below the place matter.
         let isDeep: Bool
 
         func concerns(_ root: FilePath) -> Bool { path.starts(with: root) || (isDeep && root.starts(with: path)) }
@@ -96,7 +98,7 @@ extension BrokerEngine {
 
     // MARK: Asking back
 
-    /// Asks back the delegations for which somebody waits.
+    /// Asks for the delegations back that other claims wait for.
     mutating func recallAwaited() {
         for (id, client) in clients {
             guard let delegation = client.delegation, !client.isRecalled,
@@ -106,7 +108,7 @@ extension BrokerEngine {
         }
     }
 
-    /// Asks back what a presenter of another client has to hear of.
+    /// Asks for the delegations back that hide changes from a presenter of another client.
     mutating func recall(around path: FilePath, for client: ClientID) {
         for (id, other) in clients where id != client && !other.isRecalled {
             guard let roots = other.delegation?.roots, roots.contains(where: { path.starts(with: $0) || $0.starts(with: path) }) else { continue }
@@ -126,7 +128,7 @@ extension BrokerEngine {
         if system.revoke(client.connection, delegation.number) { endDelegation(of: id) }
     }
 
-    /// A client gives a delegation back, asked or not.
+    /// Handles a client's return of a delegation, whether the broker asked for it or not.
     mutating func takeBack(_ number: UInt64, _ holdings: Holdings?, from id: ClientID) throws(Misuse) {
         if let holdings { try check(holdings, from: id) }
         guard clients[id]?.delegation?.number == number else { return }
@@ -146,7 +148,7 @@ extension BrokerEngine {
 }
 
 extension ClaimItem {
-    /// The directory in which what is locked lies.
+    /// The directory that contains the locked item.
     var lockedDirectory: FilePath {
         var path = path
         if let depth = packageDepths.first { path = FilePath(root: "/", path.components.prefix(depth)) }

@@ -1,20 +1,20 @@
 import SystemPackage
 
-/// What a broker wrote down about its clients, as its successor finds it.
+/// The recorded claims of a broker's clients, as its successor reads them.
 struct FormerClaims: Sendable {
     var clients: [ClientID: ProcessIdentity] = [:]
     var held: [ClaimID: (request: ClaimRequest, items: [ClaimItem])] = [:]
     var presenters: [PresenterID: FilePath] = [:]
 }
 
-/// What a broker knows of the clients of its predecessor until they have said it themselves.
+/// The claims of the predecessor's clients, until the clients report them.
 ///
-/// They stand in an arbiter of their own. What that would not grant at once waits; all else goes ahead.
+/// They are held in a separate arbiter. Requests that conflict with them wait; all other requests continue.
 struct Recovery {
     private var ghosts = Arbiter()
     private(set) var awaited: [ClientID: ProcessIdentity]
     private(set) var held: [ClaimID: (request: ClaimRequest, items: [ClaimItem])]
-    /// When those who have not come are given up; later when others still come.
+    /// The time at which missing clients are given up; each client that reports moves it back.
     var until: UInt64
     private(set) var deferred: [ClaimRequest] = []
 
@@ -29,7 +29,7 @@ struct Recovery {
         }
     }
 
-    /// Whether a request has to wait; it is kept then.
+    /// Returns whether a request must wait, and stores it if so.
     mutating func defers(_ request: ClaimRequest) -> Bool {
         guard isInTheWay(of: request) else { return false }
         deferred.append(request)
@@ -50,7 +50,7 @@ struct Recovery {
         return true
     }
 
-    /// Takes the requests that need not wait any more.
+    /// Removes and returns the requests that need not wait any more.
     mutating func takeReady() -> [ClaimRequest] {
         let ready = deferred.filter { !isInTheWay(of: $0) }
         let ids = Set(ready.map(\.id))
@@ -58,9 +58,9 @@ struct Recovery {
         return ready
     }
 
-    /// Forgets a client.
+    /// Removes a client.
     ///
-    /// - Returns: what it had held, by the word of the broker before.
+    /// - Returns: the claims that it held according to the previous broker.
     @discardableResult
     mutating func drop(_ client: ClientID) -> [(request: ClaimRequest, items: [ClaimItem])] {
         deferred.removeAll { $0.id.client == client }
@@ -73,12 +73,12 @@ struct Recovery {
 }
 
 extension BrokerEngine {
-    /// Takes in what a client says of itself.
+    /// Handles a client's report of its claims, messages and presenters.
     mutating func reclaim(_ holdings: Holdings, by client: ClientID) throws(Misuse) {
         try check(holdings, from: client)
-        // Its own requests are in the arbiter in a moment.
+        // The client's own requests join the arbiter directly afterwards.
         let former = recovery?.drop(client) ?? []
-        // On a machine that has much to do they come one by one.
+        // On a busy machine clients report one after the other.
         recovery?.until = time + Limits.recovery
         adopt(holdings, from: client)
         for claim in former { settle(claim) }
@@ -86,7 +86,7 @@ extension BrokerEngine {
         considerDelegation(to: client)
     }
 
-    /// Replaces what is known of a client.
+    /// Replaces the records of a client.
     mutating func adopt(_ holdings: Holdings, from client: ClientID) {
         var ready = holdings
         if recovery != nil { ready.claims.removeAll { !$0.isHeld && recovery?.defers($0.presentRequest) == true } }
@@ -99,7 +99,7 @@ extension BrokerEngine {
         run(.adopted(client, ready))
     }
 
-    /// Sees to a claim of the broker before that its client does not have any more: others hear of a change.
+    /// Handles a recorded claim that its client no longer has: other presenters are told of a change.
     private mutating func settle(_ claim: (request: ClaimRequest, items: [ClaimItem])) {
         let id = claim.request.id
         guard arbiter.claims[id] == nil else { return }
@@ -108,7 +108,7 @@ extension BrokerEngine {
         run(.end(id, []))
     }
 
-    /// The process of a client of the broker before has died.
+    /// Removes a client of the previous broker whose process has died.
     mutating func formerClientDied(_ client: ClientID) {
         guard clients[client] == nil, let former = recovery?.drop(client) else { return }
         effects.append(.record(.gone(client)))
@@ -116,7 +116,7 @@ extension BrokerEngine {
         retryDeferred()
     }
 
-    /// Admits the requests for which nobody has to be awaited any more.
+    /// Admits the requests that no missing client blocks any more.
     mutating func retryDeferred() {
         while let ready = recovery?.takeReady(), !ready.isEmpty {
             for request in ready { run(.request(request)) }
@@ -133,9 +133,9 @@ extension BrokerEngine {
         }
     }
 
-    /// Gives up those who could have come back and have not.
+    /// Gives up the missing clients that could have reported and did not.
     ///
-    /// A stopped process could not: what it holds, it holds until it goes on or dies.
+    /// A stopped process could not report: it keeps its claims until it continues or dies.
     mutating func endRecoveryInTime() {
         guard let recovery, recovery.until <= time else { return }
         for (id, process) in recovery.awaited where clients[id] == nil && !system.isStopped(process) {

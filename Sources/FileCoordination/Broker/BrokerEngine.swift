@@ -1,6 +1,6 @@
 import SystemPackage
 
-/// A process, told from a later one with the same identifier by when it started; see proc_pid_stat(5).
+/// A process; its start time tells it from a later one with the same identifier, see proc_pid_stat(5).
 struct ProcessIdentity: Hashable, Sendable {
     let number: Int32
     let start: UInt64
@@ -11,28 +11,29 @@ struct ConnectionID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// What the broker asks of the system in the middle of a decision.
+/// The system calls that the broker needs in the middle of a decision.
 struct BrokerSystem {
-    /// Whether a process is stopped, by a signal or a debugger.
+    /// Returns whether a signal or a debugger has stopped a process.
     var isStopped: (ProcessIdentity) -> Bool
-    /// Takes a delegation away if nothing goes on under it.
+    /// Takes back a delegation if nothing is in progress under it.
     ///
-    /// - Returns: whether it was taken; else its client has to be asked.
+    /// - Returns: whether it was taken back; if not, the broker must ask the client.
     var revoke: (ConnectionID, UInt64) -> Bool
 }
 
-/// The broker: clients that come, go, take over and are passed over, around the ``Arbiter``.
+/// The broker's state machine: clients that connect, disconnect, report after a takeover, or are stopped, around the
+/// ``Arbiter``.
 ///
-/// A state machine: frames in, effects out. Sockets, files and processes are its host's business.
+/// It takes frames and returns effects. The host handles sockets, files and processes.
 struct BrokerEngine {
-    /// What the host is to do, in this order.
+    /// The effects that the host performs, in this order.
     enum Effect: Sendable {
         case send(ConnectionID, BrokerFrame)
-        /// Nothing more is to be taken from this connection.
+        /// Closes a connection; the host reads no more from it.
         case hangUp(ConnectionID)
-        /// Comes before whatever is sent because of it.
+        /// Writes a record; the host does this before it sends the frames that depend on it.
         case record(ClaimsRecord)
-        /// How much is logged from now on, also by the next broker.
+        /// Sets the log level, also for the next broker.
         case log(Int)
         case leave
     }
@@ -41,16 +42,16 @@ struct BrokerEngine {
         let connection: ConnectionID
         let process: ProcessIdentity
         let name: String
-        /// Claims that are not over.
+        /// Unfinished claims.
         var live: Set<ClaimID> = []
         var isStopped = false
         var delegation: BrokerFrame.Delegation?
-        /// Whether the delegation was asked back.
+        /// Whether the broker asked for the delegation back.
         var isRecalled = false
-        /// Claims made since it last had a delegation, and how many it takes to get one.
+        /// The number of claims since the last delegation, and the number that earns the next one.
         var claimsSince = 0
         var patience = Limits.patience
-        /// The directories in which it last claimed something, the latest first.
+        /// The directories of its latest claims, latest first.
         var recent: [(directory: FilePath, time: UInt64)] = []
     }
 
@@ -60,15 +61,15 @@ struct BrokerEngine {
         static let presenters = 65536
         static let pathBytes = 4096
         static let textBytes = 4096
-        /// How long a broker waits for clients of its predecessor.
+        /// How long a broker waits for the clients of its predecessor.
         static let recovery: UInt64 = 2_000_000_000
-        /// How long a presenter may take before one looks whether its process is stopped.
+        /// How long a presenter may take before the broker checks whether its process is stopped.
         static let answer: UInt64 = 50_000_000
-        /// How often one looks whether a stopped process goes on.
+        /// The interval of the checks whether a stopped process continues.
         static let stopped: UInt64 = 100_000_000
-        /// How long a listing waits for what was delegated.
+        /// How long a listing waits for delegations to come back.
         static let listing: UInt64 = 300_000_000
-        /// How long a claim counts as a sign that its client will be back.
+        /// How long a claim shows that its client will use the directory again.
         static let interest: UInt64 = 10_000_000_000
         static let patience = 16
         static let mostPatience = 512
@@ -80,7 +81,7 @@ struct BrokerEngine {
     let isResident: Bool
     let system: BrokerSystem
     private let began: UInt64
-    /// The host's monotonic clock, in nanoseconds; set before each input.
+    /// The host's monotonic clock, in nanoseconds; the host sets it before each input.
     var time: UInt64 {
         didSet { arbiter.time = time }
     }
@@ -91,19 +92,19 @@ struct BrokerEngine {
     var listings: [(connection: ConnectionID, until: UInt64)] = []
     var nextDelegation: UInt64 = 0
     var effects: [Effect] = []
-    /// How much is logged, by syslog(3)'s numbers.
+    /// The log level, by the numbers of syslog(3).
     private(set) var logLevel: Int
 
     /// Makes a broker.
     ///
     /// - Parameters:
-    ///   - epoch: greater than that of any broker before.
-    ///   - process: where it runs.
-    ///   - isResident: whether that is a program of its own.
+    ///   - epoch: greater than the epoch of every earlier broker.
+    ///   - process: the broker's process.
+    ///   - isResident: whether that process only runs the broker.
     ///   - time: the host's clock.
-    ///   - former: what its predecessor had written down.
-    ///   - system: what it needs to know of processes.
-    ///   - logLevel: how much is logged.
+    ///   - former: the records of the predecessor.
+    ///   - system: the system calls about processes.
+    ///   - logLevel: the log level.
     init(
         epoch: UInt64, process: Int32, isResident: Bool, time: UInt64, former: FormerClaims, system: BrokerSystem, logLevel: Int = BrokerLog.standard
     ) {
@@ -114,13 +115,13 @@ struct BrokerEngine {
         self.time = time
         self.system = system
         began = time
-        // Clients number the messages of their own arbiters with the highest bit set.
+        // Clients set the highest bit in the message numbers of their own arbiters.
         arbiter = Arbiter(firstMessage: (epoch & 0x7fff_ffff) << 32)
         arbiter.time = time
         recovery = former.clients.isEmpty ? nil : Recovery(former, until: time + Limits.recovery)
     }
 
-    /// What has become to be done; to be called after each input.
+    /// Removes and returns the pending effects; the host calls this after each input.
     mutating func takeEffects() -> [Effect] {
         defer { effects = [] }
         return effects
@@ -128,10 +129,10 @@ struct BrokerEngine {
 
     // MARK: Connections
 
-    /// Somebody of this user has connected.
+    /// Adds a connection of a process of this user.
     mutating func connected(_ connection: ConnectionID, _ process: ProcessIdentity) { connections[connection] = (process, nil) }
 
-    /// A connection was hung up, or its process has died.
+    /// Removes a connection that was closed, or whose process has died.
     mutating func closed(_ connection: ConnectionID) {
         listings.removeAll { $0.connection == connection }
         guard let client = connections.removeValue(forKey: connection)?.client, clients[client] != nil else { return }
@@ -208,13 +209,13 @@ struct BrokerEngine {
         guard let delegation = hello.delegation else { return }
         let isKnown = recovery?.held[Self.claim(of: delegation.number, hello.client)] != nil
         hold(delegation, for: hello.client)
-        // Others may have got something there meanwhile.
+        // Other clients may meanwhile use the same directories.
         if !isKnown { recall(hello.client) }
     }
 
     // MARK: The arbiter
 
-    /// Hands an event to the arbiter, and its actions to whom they concern.
+    /// Gives an event to the arbiter, and sends its actions to the clients.
     mutating func run(_ event: ArbiterEvent) {
         for action in arbiter.handle(event) {
             switch action {
@@ -260,7 +261,7 @@ struct BrokerEngine {
         run(event)
     }
 
-    /// Lets everybody follow a move, and writes down where they are by now; those who wait are told, so that they can tell the next broker.
+    /// Applies a move to all records; waiting clients are told, so that they can tell the next broker.
     private mutating func follow(_ move: Move, _ event: ArbiterEvent) {
         let concerned = arbiter.claims.values.filter { claim in claim.items.contains { $0.path.starts(with: move.from) } }.map(\.request.id)
         run(event)
@@ -290,7 +291,7 @@ struct BrokerEngine {
         send(.fail(id, failure), to: id.client)
     }
 
-    /// What a claim waits for while a broker takes over.
+    /// The wait step of a claim while a broker takes over.
     private var takingOver: WaitStep {
         WaitStep(kind: .broker, process: process, purpose: "", paths: [], activity: "recover")
     }
@@ -308,7 +309,7 @@ struct BrokerEngine {
             clients: clients, claims: self.clients.values.reduce(0) { $0 + $1.live.count }, presenters: arbiter.presenters.count)
     }
 
-    /// Answers those who asked for a listing, once what was delegated is back, or will not be soon.
+    /// Answers the pending listings when all delegations are back, or the wait is over.
     mutating func answerListings() {
         guard !listings.isEmpty else { return }
         let isComplete = !clients.values.contains { $0.isRecalled }
@@ -322,7 +323,7 @@ struct BrokerEngine {
         for listing in due { effects.append(.send(listing.connection, .listing(snapshot))) }
     }
 
-    /// Logs more or less from now on, and has the clients do so; nil only asks.
+    /// Sets the log level of the broker and its clients; nil only reads it.
     private mutating func log(_ level: UInt64?, askedOn connection: ConnectionID) {
         if let level {
             guard let level = Int(exactly: level), BrokerLog.levels.contains(level) else {
@@ -337,14 +338,14 @@ struct BrokerEngine {
 
     // MARK: Time
 
-    /// Does what is due.
+    /// Does all work that is due.
     mutating func tick() {
         watchAnswers()
         endRecoveryInTime()
         answerListings()
     }
 
-    /// When ``tick()`` is to be called next, if nothing else happens.
+    /// The time of the next ``tick()`` if nothing else happens.
     var nextTick: UInt64? {
         var next: UInt64 = .max
         if arbiter.messages.values.contains(where: { $0.claim != nil }) { next = min(next, time + Limits.answer) }
@@ -354,7 +355,7 @@ struct BrokerEngine {
         return next == .max ? nil : next
     }
 
-    /// Passes over presenters whose processes are stopped, and tells those that go on.
+    /// Passes over presenters whose processes are stopped, and notifies those that continue.
     private mutating func watchAnswers() {
         let late = arbiter.messages.values.filter { $0.claim != nil && $0.since + Limits.answer <= time }.map(\.delivery.presenter.client)
         for id in Set(late) {

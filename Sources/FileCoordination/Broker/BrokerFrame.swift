@@ -1,31 +1,33 @@
 import SystemPackage
 
-/// The version of the protocol that this code speaks; another one is refused by both sides.
+/// The version of the protocol; both sides refuse another version.
 let brokerProtocolVersion: UInt64 = 2
 
 /// One message between a client and the broker.
 ///
-/// On the wire: the length of what follows in four bytes, lowest first; the kind, one byte; the broker's epoch in eight; the values.
+/// On the wire: four bytes with the length of the rest, lowest first; one byte for the kind; eight bytes for the
+/// broker's epoch; the values.
 enum BrokerFrame: Sendable {
-    // From a client.
+    // Sent by a client.
     case hello(Hello)
-    /// What the client holds, awaits and presents, after a broker took over or when a delegation is given back; then its events.
+    /// The client's claims, messages and presenters, after a broker took over or when the client returns a delegation;
+    /// then its events.
     /// - hasMissed: whether messages of an earlier broker may have been lost.
     case reclaim(Holdings, hasMissed: Bool)
     case event(ArbiterEvent)
-    /// The delegation of this number is given back, with what was done under it; nil when it was not taken up.
+    /// Returns the delegation of this number with the claims under it; nil if the client did not accept it.
     case returned(UInt64, Holdings?)
     case list
     case status
     case stop
-    /// Asks for a pong of the same number, once all that came before was taken in.
+    /// Asks for a pong with this number after all earlier frames were handled.
     case ping(UInt64)
-    /// How much the broker and its clients are to log; nil only asks.
+    /// Sets the log level of the broker and its clients; nil only asks for it.
     case setLogLevel(UInt64?)
 
-    // From the broker.
+    // Sent by the broker.
     case welcome(Welcome)
-    /// The broker will not have this client, and hangs up.
+    /// The broker refuses this client and closes the connection.
     case refused(Refusal, String)
     case action(ArbiterAction)
     case delegated(Delegation)
@@ -33,60 +35,60 @@ enum BrokerFrame: Sendable {
     case listing(CoordinationSnapshot)
     case report(BrokerReport)
     case pong(UInt64)
-    /// The items of a claim that waits have moved.
+    /// The items of a waiting claim have moved.
     case retargeted(ClaimID, [ClaimItem])
-    /// How much the broker logs, and its clients are to.
+    /// The log level of the broker and its clients.
     case logLevel(UInt64)
 
-    /// Who a client is.
+    /// A client's description of itself.
     struct Hello: Sendable {
         var version = brokerProtocolVersion
         let client: ClientID
         /// The name of the program.
         let name: String
-        /// Whether it only looks, and never claims.
+        /// Whether the client only observes, and never claims.
         let isObserver: Bool
-        /// The delegation that it works under since before the broker began.
+        /// The delegation that the client still has from before the broker started.
         var delegation: Delegation?
     }
 
-    /// What a broker begins with.
+    /// A broker's first frame.
     struct Welcome: Sendable {
         let version: UInt64
         let process: Int32
     }
 
-    /// Why a broker refuses a client.
+    /// The reasons to refuse a client.
     enum Refusal: UInt8, Sendable {
-        /// It speaks another version of the protocol.
+        /// The client speaks another version of the protocol.
         case version
-        /// It belongs to another user.
+        /// The client belongs to another user.
         case user
-        /// What it sent makes no sense, or is too much.
+        /// The client broke the protocol or a limit.
         case misuse
-        /// The broker leaves.
+        /// The broker is leaving.
         case leaving
     }
 
-    /// Subtrees that a client may arbitrate by itself.
+    /// Subtrees that a client may arbitrate alone.
     struct Delegation: Sendable, Hashable {
-        /// Greater than that of any earlier delegation by the same broker.
+        /// A number greater than that of any earlier delegation by this broker.
         let number: UInt64
         let roots: [FilePath]
     }
 }
 
-/// What a broker says of itself.
+/// A broker's report about itself.
 package struct BrokerReport: Sendable, Codable {
     /// The broker's process.
     package let process: Int32
-    /// Whether it is a program of its own, rather than the guest of a client.
+    /// Whether the process only runs the broker, rather than an app that hosts it.
     package let isResident: Bool
     /// The version of the protocol.
     package let version: UInt64
-    /// The number of this broker among those of this user since the system was booted.
+    /// The number of this broker among all of this user's brokers since the system started.
     package let epoch: UInt64
-    /// How long it has run, in seconds.
+    /// How long the broker has run, in seconds.
     package let age: Double
     /// The processes that are connected.
     package let clients: [Client]
@@ -98,15 +100,15 @@ package struct BrokerReport: Sendable, Codable {
         package let process: Int32
         package let name: String
         package let isStopped: Bool
-        /// What it arbitrates by itself.
+        /// The subtrees that it arbitrates alone.
         package let delegated: [String]
     }
 }
 
 extension BrokerFrame {
-    /// The most that a frame may hold.
+    /// The largest size of a frame in bytes.
     static let limit = 32 << 20
-    /// The bytes before the values.
+    /// The size in bytes of everything before the values.
     static let headerSize = 13
 
     private var kind: UInt8 {
@@ -133,14 +135,14 @@ extension BrokerFrame {
         }
     }
 
-    /// Adds the frame's bytes to others.
+    /// Appends the frame's bytes.
     func append(to bytes: inout [UInt8], epoch: UInt64) {
         var writer = WireWriter()
         writer.byte(kind)
         writer.fixed(epoch)
         switch self {
         case .hello(let hello):
-            // The version first, and all of one version, so that any version can read it.
+            // The version comes first, so that any version can read it.
             writer.number(hello.version)
             writer.put(hello.client)
             writer.put(hello.name)
@@ -177,9 +179,9 @@ extension BrokerFrame {
         bytes.append(contentsOf: writer.bytes)
     }
 
-    /// Reads what follows a frame's length.
+    /// Reads a frame without its length.
     ///
-    /// - Throws: `WireError` when the bytes are not a frame, exactly.
+    /// - Throws: `WireError` when the bytes are not exactly one frame.
     static func read(_ bytes: ArraySlice<UInt8>) throws(WireError) -> (frame: BrokerFrame, epoch: UInt64) {
         var reader = WireReader(bytes)
         let kind = try reader.byte()
@@ -188,7 +190,7 @@ extension BrokerFrame {
         switch kind {
         case 1:
             let version = try reader.number()
-            // What comes after is another version's business.
+            // Another version may have other fields after this one.
             guard version == brokerProtocolVersion else {
                 return (.hello(Hello(version: version, client: ClientID(0), name: "", isObserver: true)), epoch)
             }
@@ -228,7 +230,7 @@ extension BrokerFrame {
 struct FrameBuffer {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// The longest frame that is taken.
+    /// The longest accepted frame in bytes.
     var limit = BrokerFrame.limit
 
     mutating func add(_ more: UnsafeRawBufferPointer) {
@@ -242,9 +244,9 @@ struct FrameBuffer {
         bytes.append(contentsOf: more)
     }
 
-    /// The next frame; nil while it is not complete.
+    /// Returns the next frame; nil while it is incomplete.
     ///
-    /// - Throws: `WireError` when what comes is no frame; there is no way on from that.
+    /// - Throws: `WireError` when the bytes are not a frame; the buffer cannot continue after that.
     mutating func next() throws(WireError) -> (frame: BrokerFrame, epoch: UInt64)? {
         guard bytes.count - start >= 4 else { return nil }
         let count = (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << ($1 * 8) }

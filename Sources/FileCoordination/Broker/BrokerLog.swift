@@ -4,23 +4,23 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// What a broker tells of itself, by the severities of syslog(3): at a level all that is as grave, or graver.
+/// A broker's log, with the severities of syslog(3): a level includes everything that is at least as severe.
 package struct BrokerLog: Sendable {
-    /// How grave something is.
+    /// The severity of a message.
     enum Severity: Int {
         case critical = 2
         case error, warning, notice, information, debug
     }
 
-    /// The levels that there are.
+    /// The valid levels.
     package static let levels = 0...7
-    /// The level unless somebody wants another.
+    /// The default level.
     package static let standard = Severity.warning.rawValue
 
     var level: Int
     let logger: Logger
 
-    /// Writes a line, where the level has it written; else the text is not made up.
+    /// Writes a line if the level includes it; otherwise it does not build the text.
     func callAsFunction(_ severity: Severity, _ text: @autoclosure () -> String) {
         guard severity.rawValue <= level else { return }
         let priority: Logger.Level =
@@ -35,12 +35,12 @@ package struct BrokerLog: Sendable {
         logger.log(level: priority, "broker: \(text().prefix(Self.longest))")
     }
 
-    /// What a client holds may be long.
+    /// The longest line, because a client's claims may be long.
     private static let longest = 2000
 }
 
 extension UbiquityLog.Level {
-    /// What a process logs of its own at a level of the broker's.
+    /// Makes the log of a process at a broker's level.
     init(broker level: Int) {
         switch level {
         case ...4: self = .faults
@@ -51,16 +51,17 @@ extension UbiquityLog.Level {
     }
 }
 
-/// The file into which a broker writes that nobody listens to, beside its socket; it and the one before it do not grow beyond a limit.
+/// The log file beside the socket, for a broker without another log; this file and the one before it have a limited
+/// size.
 package final class BrokerLogFile: Sendable {
     private struct State {
         var file: FileDescriptor?
         var size: Int64 = 0
     }
 
-    /// The file's name; the one before ends in `.1`.
+    /// The file's name; the name of the file before it ends in `.1`.
     package static let name = "broker.log"
-    /// How many bytes one file gets; it lies in memory.
+    /// The size limit of one file in bytes; the file is in memory.
     private static let limit: Int64 = 4 << 20
 
     private let path: FilePath
@@ -71,7 +72,7 @@ package final class BrokerLogFile: Sendable {
         path = place.directory.appending(Self.name)
     }
 
-    /// Adds a line; what cannot be written is lost.
+    /// Appends a line; a line that cannot be written is lost.
     package func write(_ line: String) {
         state.withLock { state in
             if state.size > Self.limit {

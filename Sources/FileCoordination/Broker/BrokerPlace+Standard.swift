@@ -3,18 +3,19 @@ import Glibc
 package import SystemPackage
 
 extension BrokerPlace {
-    /// The user's: `$XDG_RUNTIME_DIR/ubiquity`, else `/run/user/<uid>/ubiquity`, else one below the user's home, else `/dev/shm/ubiquity-<uid>`, else one
-    /// under `$TMPDIR`.
+    /// Returns the user's place: `$XDG_RUNTIME_DIR/ubiquity`, else `/run/user/<uid>/ubiquity`, else one below the
+    /// user's home, else `/dev/shm/ubiquity-<uid>`, else one under `$TMPDIR`.
     ///
-    /// The second is what systemd makes the variable say, so that a process without the variable meets those with it. The third is where nobody else can
-    /// make anything. In the last two another user can take the name first, so they are for users without a home of their own. Which of them it is hangs
-    /// on nothing that another user, or a process's own environment but for the first, could change: two places would be two brokers.
+    /// systemd sets the variable to the second path, so processes with and without the variable meet there. In the
+    /// home, only the user can create files. In the last two, another user can take the name first, so they serve only
+    /// users without a home. Apart from `$XDG_RUNTIME_DIR`, neither another user nor a process's environment can change
+    /// the choice: two places would mean two brokers.
     ///
     /// - Parameters:
-    ///   - environment: the process's own unless given.
-    ///   - user: whose place.
-    ///   - home: the user's home; nil where there is none.
-    /// - Returns: the place; nothing is made yet.
+    ///   - environment: the environment; by default that of the process.
+    ///   - user: the user.
+    ///   - home: the user's home; nil if there is none.
+    /// - Returns: the place; nothing is created yet.
     package static func standard(
         environment: [String: String] = ProcessInfo.processInfo.environment, user: UInt32 = geteuid(), home: FilePath? = Self.home(of: geteuid())
     ) -> BrokerPlace {
@@ -30,7 +31,7 @@ extension BrokerPlace {
         return BrokerPlace(directory: FilePath(environment["TMPDIR"] ?? "/tmp").appending("ubiquity-\(user)"))
     }
 
-    /// The home of a user, by passwd(5): the variable may differ between the user's processes.
+    /// Returns the home of a user from passwd(5), because the variable may differ between the user's processes.
     package static func home(of user: UInt32) -> FilePath? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 14) { buffer in
             var entry = passwd()
@@ -42,20 +43,21 @@ extension BrokerPlace {
         }
     }
 
-    /// Whether a directory is a user's, who alone can make something in it, and can.
+    /// Returns whether a directory belongs to a user, and only that user can create files in it.
     private static func isPrivate(_ directory: FilePath, of user: UInt32) -> Bool {
         guard let status = status(of: directory), status.st_uid == user, status.st_mode & 0o022 == 0 else { return false }
         return directory.withPlatformString { faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) } == 0
     }
 
-    /// See stat(2); nil when no directory is there.
+    /// Returns the result of stat(2); nil if no directory is there.
     private static func status(of path: FilePath) -> Glibc.stat? {
         var status = Glibc.stat()
         guard path.withPlatformString({ stat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
         return status
     }
 
-    /// What tells the machines and containers apart that may share a home: whose processes cannot see each other have brokers of their own.
+    /// Identifies the machine or container: several may share a home, and processes that cannot see each other need
+    /// separate brokers.
     private static let machine: String = {
         let identifier = (try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8)) ?? ""
         var namespace = Glibc.stat()

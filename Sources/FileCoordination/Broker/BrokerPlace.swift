@@ -3,18 +3,18 @@ import Foundation
 import Glibc
 package import SystemPackage
 
-/// Where the broker of a user is found: a directory in memory that nobody else can enter.
+/// The place of a user's broker: a directory in memory that no other user can enter.
 package struct BrokerPlace: Sendable {
     package let directory: FilePath
 
-    /// Below which directories are made on the way; nil where the parent must be there.
+    /// The directory below which missing directories are created; nil if the parent must exist.
     private let base: FilePath?
 
     /// Makes a place.
     ///
     /// - Parameters:
-    ///   - directory: made where it does not exist.
-    ///   - base: a directory above it, below which those on the way are made too; nil where the parent must be there.
+    ///   - directory: the broker's directory, which is created if it does not exist.
+    ///   - base: a directory above it, below which missing directories are created; nil if the parent must exist.
     package init(directory: FilePath, below base: FilePath? = nil) {
         self.directory = directory
         self.base = base
@@ -22,12 +22,12 @@ package struct BrokerPlace: Sendable {
 
     /// Opens the directory.
     ///
-    /// - Throws: `brokerUnavailable` when it cannot be made, is not this user's, or is open to others.
+    /// - Throws: `brokerUnavailable` when it cannot be created, belongs to another user, or is open to others.
     func open() throws(FileCoordinationError) -> OpenBrokerPlace {
         if var way = base {
             for component in directory.components.dropFirst(way.components.count).dropLast() {
                 way.append(component)
-                // One that is there, or cannot be made, shows by the next.
+                // The next call fails if a directory cannot be created.
                 _ = way.withPlatformString { mkdir($0, 0o700) }
             }
         }
@@ -38,9 +38,9 @@ package struct BrokerPlace: Sendable {
         return try openExisting()
     }
 
-    /// Whether the directory is there, which it is not made for.
+    /// Returns whether the directory exists; does not create it.
     ///
-    /// - Throws: `brokerUnavailable` when it is not this user's, or is open to others.
+    /// - Throws: `brokerUnavailable` when it belongs to another user, or is open to others.
     func isThere() throws(FileCoordinationError) -> Bool {
         var status = Glibc.stat()
         if directory.withPlatformString({ lstat($0, &status) }) != 0, errno == ENOENT || errno == ENOTDIR { return false }
@@ -48,7 +48,7 @@ package struct BrokerPlace: Sendable {
         return true
     }
 
-    /// Whether a broker answers here, which is not started for that.
+    /// Whether a broker answers here; does not start one.
     var hasBroker: Bool {
         guard let isThere = try? isThere(), isThere, let place = try? openExisting(), let socket = try? place.connect() else { return false }
         try? socket.close()
@@ -60,7 +60,7 @@ package struct BrokerPlace: Sendable {
         guard number >= 0 else { throw unusable("cannot be opened. It must be a directory of this user", Errno(rawValue: errno)) }
         let place = OpenBrokerPlace(directory: FileDescriptor(rawValue: number))
         var status = Glibc.stat()
-        guard fstat(number, &status) == 0 else { throw unusable("cannot be looked at", Errno(rawValue: errno)) }
+        guard fstat(number, &status) == 0 else { throw unusable("cannot be inspected", Errno(rawValue: errno)) }
         guard status.st_uid == geteuid() else {
             throw unusable("belongs to user \(status.st_uid), not \(geteuid()). Set XDG_RUNTIME_DIR to a directory of this user", nil)
         }
@@ -75,7 +75,7 @@ package struct BrokerPlace: Sendable {
     }
 }
 
-/// The broker's directory, held open, so that nobody can put another in its place.
+/// The broker's directory, kept open, so that no other directory can replace it.
 final class OpenBrokerPlace: Sendable {
     let directory: FileDescriptor
 
@@ -85,12 +85,12 @@ final class OpenBrokerPlace: Sendable {
 
     deinit { try? directory.close() }
 
-    /// The socket's path by way of the descriptor, for a socket's address holds 107 bytes only.
+    /// The socket's path through the descriptor, because a socket's address has only 107 bytes.
     private var socketPath: String { "/proc/self/fd/\(directory.rawValue)/broker.socket" }
 
     /// Connects to the broker.
     ///
-    /// - Throws: an `Errno`: `connectionRefused` and `noSuchFileOrDirectory` when none is there.
+    /// - Throws: an `Errno`: `connectionRefused` and `noSuchFileOrDirectory` when no broker is there.
     func connect() throws(Errno) -> FileDescriptor {
         let socket = clinux_stream_socket(0)
         guard socket >= 0 else { throw Errno(rawValue: errno) }
@@ -102,7 +102,7 @@ final class OpenBrokerPlace: Sendable {
         return FileDescriptor(rawValue: socket)
     }
 
-    /// Binds the broker's socket, in place of what is there; only with the starting lock.
+    /// Binds the broker's socket and replaces an old one; requires the starting lock.
     func bind() throws(Errno) -> FileDescriptor {
         let socket = clinux_stream_socket(1)
         guard socket >= 0 else { throw Errno(rawValue: errno) }
@@ -117,14 +117,14 @@ final class OpenBrokerPlace: Sendable {
 
     func unlinkSocket() { unlinkat(directory.rawValue, "broker.socket", 0) }
 
-    /// Identifies the socket's file, and with it who bound it; nil when there is none.
+    /// Identifies the socket's file, and so the broker that bound it; nil if there is none.
     var socketFile: UInt64? {
         var status = Glibc.stat()
         guard fstatat(directory.rawValue, "broker.socket", &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         return UInt64(status.st_ino)
     }
 
-    /// How much brokers of this place log; it lasts until the directory goes, with the system's end.
+    /// The log level of brokers in this place; it lasts until the directory goes, at the latest when the system stops.
     var logLevel: Int {
         get {
             let file = openat(directory.rawValue, "log-level", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -139,12 +139,14 @@ final class OpenBrokerPlace: Sendable {
             guard file >= 0 else { return }
             defer { close(file) }
             var digit = UInt8(0x30 + newValue)
-            // One byte over another: there is no moment without one.
+            // The write replaces one byte, so the file is never empty.
             pwrite(file, &digit, 1, 0)
         }
     }
 
-    /// Opens the lock file: its first byte is locked by whoever starts or ends a broker, the second by the broker for as long as it lives.
+    /// Opens the lock file.
+    ///
+    /// A process that starts or ends a broker locks the first byte; a broker locks the second while it lives.
     func openLock() throws(Errno) -> FileDescriptor {
         let lock = openat(directory.rawValue, "broker.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw Errno(rawValue: errno) }
@@ -159,9 +161,9 @@ enum BrokerLock {
 }
 
 extension ProcessIdentity {
-    /// A process as proc_pid_stat(5) tells it.
+    /// Returns a process as proc_pid_stat(5) describes it.
     ///
-    /// - Returns: with 0 as the start when nothing is known of it.
+    /// - Returns: the process; its start is 0 if it is unknown.
     static func of(_ number: Int32) -> ProcessIdentity {
         ProcessIdentity(number: number, start: fields(of: number).flatMap { $0.count > 19 ? UInt64($0[19]) : nil } ?? 0)
     }
@@ -172,7 +174,7 @@ extension ProcessIdentity {
         return fields[0] == "T" || fields[0] == "t"
     }
 
-    /// The fields after the program's name, which may hold anything.
+    /// Returns the fields after the program's name, which may contain any character.
     private static func fields(of number: Int32) -> [Substring]? {
         let file = Glibc.open("/proc/\(number)/stat", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }

@@ -5,23 +5,23 @@ package import Logging
 package import SystemPackage
 import TreeWatching
 
-/// Hosts a ``BrokerEngine`` on the calling thread: sockets, the table of claims, and the deaths of processes.
+/// Runs a ``BrokerEngine`` on the calling thread, with its sockets, its table of claims, and the deaths of processes.
 package final class BrokerServer {
-    /// How a server is set up.
+    /// The options of a server.
     package struct Options: Sendable {
-        /// Whether this process is there for the broker only.
+        /// Whether this process only runs the broker.
         package var isResident = false
-        /// After how long without clients it leaves; nil never.
+        /// How long the server runs without clients; nil for ever.
         package var idle: Duration?
-        /// A socket that listens already, by systemd; see sd_listen_fds(3).
+        /// A socket on which systemd already listens; see sd_listen_fds(3).
         package var listener: FileDescriptor?
-        /// A lock file's descriptor that has the starting lock, from whoever started this process.
+        /// A descriptor of the lock file with the starting lock, from the process that started this one.
         package var lock: FileDescriptor?
 
         package init() {}
     }
 
-    /// What an event of epoll(7) is about.
+    /// The source of an event of epoll(7).
     private enum Source {
         case listener, directory, signals
         case connection(ConnectionID)
@@ -47,18 +47,18 @@ package final class BrokerServer {
     private var isLeaving = false
     private var mustBind = false
 
-    /// The memory by which delegations are taken back.
+    /// The shared memory that takes back delegations.
     private final class Words {
         var byConnection: [ConnectionID: SharedWord] = [:]
     }
 
-    /// Takes the place, under the starting lock.
+    /// Takes over the place, with the starting lock.
     ///
     /// - Parameters:
-    ///   - place: where.
-    ///   - options: how.
-    ///   - logger: takes what it tells of itself, as far as its level goes.
-    /// - Throws: `brokerUnavailable` when another broker lives there, or the place is not fit.
+    ///   - place: the broker's place.
+    ///   - options: the options.
+    ///   - logger: receives the log lines that the level includes.
+    /// - Throws: `brokerUnavailable` when another broker is there, or the place is unusable.
     package init(_ place: BrokerPlace, _ options: Options, logger: Logger = .ubiquity) throws {
         self.options = options
         let open = try place.open()
@@ -71,7 +71,7 @@ package final class BrokerServer {
             throw place.unusable("has a broker already", nil)
         }
         let boot = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
-        // Without a table, an epoch that no earlier broker of this boot had.
+        // Without a table, the clock gives an epoch that no earlier broker of this boot had.
         claims = try ClaimsFile(in: open.directory, boot: boot, leastEpoch: monotonicNanoseconds() / 10_000_000)
         engine = BrokerEngine(
             epoch: claims.epoch, process: getpid(), isResident: options.isResident, time: monotonicNanoseconds(), former: claims.former,
@@ -90,7 +90,7 @@ package final class BrokerServer {
         clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting)
         log(
             .notice,
-            "serving user \(geteuid()) as the broker of epoch \(claims.epoch), \(options.isResident ? "a program of its own" : "the guest of a program")"
+            "serving user \(geteuid()) as the broker of epoch \(claims.epoch), \(options.isResident ? "a separate program" : "hosted by another program")"
         )
     }
 
@@ -103,7 +103,7 @@ package final class BrokerServer {
         try? lock.close()
     }
 
-    /// Has the server leave when one of these signals comes, which all threads of the process must block.
+    /// Makes the server leave on one of these signals; all threads of the process must block them.
     package func leave(on signals: [Int32]) {
         var set = sigset_t()
         sigemptyset(&set)
@@ -114,9 +114,10 @@ package final class BrokerServer {
 
     // MARK: The loop
 
-    /// Serves until it is asked to leave, or has long had nobody to serve.
+    /// Serves until it is asked to leave, or has had no clients for the idle time.
     package func run() {
-        // A few microseconds of work a frame: let in at once, it is done before another thread would miss its turn.
+        // A frame takes a few microseconds. If the broker runs at once, it is finished before another thread loses its
+        // turn.
         _ = clinux_shorten_slices(100_000)
         var tags = [UInt64](repeating: 0, count: 64)
         var events = [UInt32](repeating: 0, count: 64)
@@ -151,7 +152,7 @@ package final class BrokerServer {
         case .signals: isLeaving = true
         case .connection(let id): receive(id)
         case .process(let id):
-            // What it sent before it died comes first.
+            // The bytes that it sent before it died come first.
             receive(id)
             close(id)
         case .former(let client, let file):
@@ -169,10 +170,10 @@ package final class BrokerServer {
         return nextSource
     }
 
-    /// Watches for the death of a client of the broker before.
+    /// Watches for the death of a client of the previous broker.
     private func watchFormer(_ client: ClientID, _ process: ProcessIdentity) {
         let file = clinux_pidfd_open(process.number)
-        // Looked at after the descriptor was had, so that it is that process's.
+        // This check comes after the descriptor is open, so the descriptor belongs to that process.
         guard file >= 0, ProcessIdentity.of(process.number) == process else {
             if file >= 0 { Glibc.close(file) }
             return engine.formerClientDied(client)
@@ -220,7 +221,7 @@ package final class BrokerServer {
                 guard connections[id] != nil, !connection.isRefused else { return }
             }
         } catch {
-            engine.refuse(id, .misuse, "What came is not of this protocol: \(error).")
+            engine.refuse(id, .misuse, "The received bytes are not a frame of this protocol: \(error).")
         }
         performAll()
         if !isOpen { close(id) } else if connection.mustWrite { flush(id, connection) }
@@ -230,7 +231,7 @@ package final class BrokerServer {
         guard let connection = connections.removeValue(forKey: id) else { return }
         for tag in connection.tags { sources[tag] = nil }
         connection.close()
-        log(.information, "process \(connection.process) has hung up, or ended")
+        log(.information, "process \(connection.process) has disconnected or ended")
         words.byConnection[id] = nil
         engine.closed(id)
         if connections.isEmpty { idleSince = engine.time }
@@ -238,7 +239,7 @@ package final class BrokerServer {
 
     // MARK: Effects
 
-    /// Does what is to be done, and what follows from that, such as from hanging up.
+    /// Performs all effects, including those that follow, such as from closing a connection.
     private func performAll() {
         while true {
             let effects = engine.takeEffects()
@@ -248,7 +249,8 @@ package final class BrokerServer {
     }
 
     private func perform(_ effects: [BrokerEngine.Effect]) {
-        // All records before anything is sent: a grant is known of before it is written down nowhere.
+        // All records are written before any frame is sent: otherwise a client could know of a grant that no file
+        // records.
         claims.append(
             effects.compactMap {
                 guard case .record(let record) = $0 else { return nil }
@@ -270,7 +272,7 @@ package final class BrokerServer {
             case .hangUp(let id): connections[id]?.isRefused = true
             case .log(let level):
                 (log.level, place.logLevel) = (level, level)
-                log(.notice, "logs at level \(level) from now on, as it was asked to")
+                log(.notice, "logs at level \(level) from now on, as requested")
             case .leave: isLeaving = true
             }
         }
@@ -283,7 +285,7 @@ package final class BrokerServer {
     private func tell(_ frame: BrokerFrame, to process: Int32) {
         switch frame {
         case .refused(_, let reason): log(.warning, "process \(process) was refused: \(reason)")
-        case .delegated(let delegation): log(.information, "process \(process) decides itself below \(delegation.roots.map(\.string))")
+        case .delegated(let delegation): log(.information, "process \(process) decides its own accesses below \(delegation.roots.map(\.string))")
         default: log(.debug, "to process \(process): \(frame)")
         }
     }
@@ -306,7 +308,7 @@ package final class BrokerServer {
 
     // MARK: The place
 
-    /// Looks whether the socket is still there, and this broker's.
+    /// Checks that the socket still exists and belongs to this broker.
     private func lookAtDirectory() {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while read(directoryWatch.rawValue, buffer.baseAddress, buffer.count) > 0 {}
@@ -315,7 +317,8 @@ package final class BrokerServer {
         guard fstat(lock.rawValue, &mine) == 0, fstatat(place.directory.rawValue, "broker.lock", &there, AT_SYMLINK_NOFOLLOW) == 0,
             mine.st_ino == there.st_ino
         else {
-            // Whoever comes next cannot know of this broker, so it makes room; clients tell the next one what they hold.
+            // The next client cannot find this broker, so the broker leaves; clients tell the next broker about their
+            // claims.
             log(.warning, "the broker's lock was removed; it leaves")
             isLeaving = true
             return
@@ -323,7 +326,7 @@ package final class BrokerServer {
         if options.listener == nil, place.socketFile != socketFile { mustBind = true }
     }
 
-    /// Binds the socket again under the starting lock; tried again in a moment while somebody else has that.
+    /// Binds the socket again with the starting lock; tries again soon while another process has the lock.
     private func bindAgain() {
         guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else { return }
         defer { clinux_ofd_unlock_byte(lock.rawValue, BrokerLock.starting) }
@@ -345,7 +348,7 @@ package final class BrokerServer {
         let since = idleSince ?? engine.time
         idleSince = since
         guard engine.time >= since + UInt64(idle / .nanoseconds(1)) else { return }
-        // Under the lock, so that who finds no socket then finds no broker either.
+        // The lock ensures that a client that finds no socket finds no broker either.
         guard clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 0) == 0 else {
             idleSince = engine.time
             return
@@ -362,9 +365,9 @@ package final class BrokerServer {
         log(.notice, "leaving")
         clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1)
         if options.listener == nil, place.socketFile == socketFile { place.unlinkSocket() }
-        // The locks go with their description.
+        // The locks end with their file description.
     }
 }
 
-/// The broker's clock.
+/// Returns the time of the broker's clock.
 private func monotonicNanoseconds() -> UInt64 { clinux_monotonic_nanoseconds(0) }

@@ -5,13 +5,13 @@ package import SystemPackage
 
 /// Finds and starts the resident broker.
 package enum BrokerStarter {
-    /// Where the program `ubiquityd` is.
+    /// Returns the path of the program `ubiquityd`.
     ///
-    /// `$UBIQUITY_BROKER`, when it is set, is the program's path, or empty where none is to be started. Else it lies beside the running
-    /// program, in a `libexec`, or on the `PATH`.
+    /// If `$UBIQUITY_BROKER` is set, it is the program's path; an empty value means that no program is started.
+    /// Otherwise the program is next to the running program, in a `libexec`, or on the `PATH`.
     ///
     /// - Parameter environment: the environment.
-    /// - Returns: nil when there is none, so that a client has to be the host.
+    /// - Returns: nil if there is no program, so that a client must host the broker.
     package static func program(environment: [String: String] = ProcessInfo.processInfo.environment) -> FilePath? {
         if let path = environment["UBIQUITY_BROKER"] { return path.isEmpty ? nil : FilePath(path) }
         var places: [FilePath] = []
@@ -24,13 +24,13 @@ package enum BrokerStarter {
         return places.map { $0.appending("ubiquityd") }.first { $0.withPlatformString { access($0, X_OK) } == 0 }
     }
 
-    /// Starts the resident broker, and returns once it listens.
+    /// Starts the resident broker, and returns when it listens.
     ///
     /// - Parameters:
     ///   - program: `ubiquityd`.
-    ///   - place: where it is to listen.
+    ///   - place: the place where it listens.
     ///   - lock: the lock file with the starting lock, which the broker inherits.
-    /// - Returns: its process, or nil when it could not start; see posix_spawn(3).
+    /// - Returns: its process, or nil if it could not start; see posix_spawn(3).
     static func start(_ program: FilePath, at place: BrokerPlace, lock: FileDescriptor) -> Int32? {
         var ends: [CInt] = [0, 0]
         guard clinux_pipe(&ends) == 0 else { return nil }
@@ -38,7 +38,8 @@ package enum BrokerStarter {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // In two steps, for one of them may have the other's number. What else it inherits it closes, so that it keeps no pipe of this process's open.
+        // Two steps, because one descriptor may have the other's number. The broker closes all others that it inherits,
+        // so that it keeps no pipe of this process open.
         let (lockNumber, readyNumber): (CInt, CInt) = (3, 4)
         posix_spawn_file_actions_adddup2(&actions, lock.rawValue, 198)
         posix_spawn_file_actions_adddup2(&actions, ends[1], 199)
@@ -48,7 +49,7 @@ package enum BrokerStarter {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // POSIX_SPAWN_SETSID, so that no terminal's signals reach it, and no signal is blocked or ignored.
+        // With POSIX_SPAWN_SETSID no terminal's signals reach the broker. No signal is blocked or ignored.
         posix_spawnattr_setflags(&attributes, Int16(0x80 | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -69,7 +70,7 @@ package enum BrokerStarter {
             let count = read(ends[0], &ready, 1)
             if count == 1 { return process }
             if count < 0, errno == EINTR { continue }
-            // It ended without having got ready.
+            // The broker ended before it was ready.
             waitpid(process, nil, 0)
             return nil
         }

@@ -3,11 +3,11 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// What a broker writes down before it acts on it.
+/// A record that a broker writes before it acts.
 enum ClaimsRecord: Sendable {
     case client(ClientID, ProcessIdentity)
     case gone(ClientID)
-    /// A claim was granted, or its items have moved.
+    /// A claim was granted, or its items moved.
     case held(ClaimRequest, [ClaimItem])
     case released(ClaimID)
     case presenter(PresenterID, FilePath?)
@@ -70,16 +70,18 @@ extension FormerClaims {
         }
     }
 
-    /// The fewest records that say the same.
+    /// The shortest list of records with this content.
     var records: [ClaimsRecord] {
         clients.map { .client($0.key, $0.value) } + held.values.map { .held($0.request, $0.items) } + presenters.map { .presenter($0.key, $0.value) }
     }
 }
 
-/// The table of claims: a file in memory to which a broker appends before it grants, and which its successor reads.
+/// The table of claims: a file in memory that a broker appends to before it grants a claim, and that its successor
+/// reads.
 ///
-/// It holds a head (a magic number, the version, the boot, the epoch) and records, each behind its length in four bytes. A process that is
-/// killed has written a record whole, or its end is missing, and then nobody has acted on it.
+/// The file has a head (a magic number, the version, the boot, the epoch) and records, each after its length in four
+/// bytes. If a process is killed, its last record is either complete or truncated. No client has acted on a truncated
+/// record.
 struct ClaimsFile: ~Copyable {
     private static let magic: [UInt8] = Array("ubclaims".utf8)
     private static let name = "claims"
@@ -92,13 +94,13 @@ struct ClaimsFile: ~Copyable {
     private var compactSize: Int
     let epoch: UInt64
 
-    /// Reads what the broker before has left, and begins a table.
+    /// Reads the table of the previous broker, and starts a new one.
     ///
     /// - Parameters:
-    ///   - directory: where the table lies.
-    ///   - boot: identifies the boot of the system; claims of another are void.
-    ///   - leastEpoch: the epoch where no table tells of one.
-    /// - Throws: an `Errno` when it cannot be written.
+    ///   - directory: the directory of the table.
+    ///   - boot: identifies the boot of the system; claims of another boot are void.
+    ///   - leastEpoch: the epoch to use if no table has one.
+    /// - Throws: an `Errno` when the table cannot be written.
     init(in directory: FileDescriptor, boot: String, leastEpoch: UInt64) throws {
         let old = Self.read(in: directory, boot: boot)
         epoch = max((old?.epoch ?? 0) + 1, leastEpoch)
@@ -114,10 +116,10 @@ struct ClaimsFile: ~Copyable {
 
     deinit { try? file.close() }
 
-    /// What the broker before had written down.
+    /// The records of the previous broker.
     var former: FormerClaims { claims }
 
-    /// Adds records, and returns once they are where a successor finds them.
+    /// Appends records, and returns when a successor can read them.
     mutating func append(_ records: [ClaimsRecord]) {
         var bytes: [UInt8] = []
         for record in records {
@@ -125,7 +127,7 @@ struct ClaimsFile: ~Copyable {
             Self.add(record, to: &bytes)
         }
         guard !bytes.isEmpty else { return }
-        // A full file system leaves the table behind, which a successor would then know less from; claims go on all the same.
+        // If the file system is full, the table lacks records and a successor knows less; claims continue.
         _ = try? file.writeAll(bytes)
         size += bytes.count
         if size > 1 << 20, size > 8 * compactSize { compact() }
@@ -146,7 +148,7 @@ struct ClaimsFile: ~Copyable {
         bytes.append(contentsOf: writer.bytes)
     }
 
-    /// Writes a table beside the old one, then puts it in its place; see openat(2), renameat(2).
+    /// Writes a table beside the old one, then replaces the old one; see openat(2), renameat(2).
     private static func create(in directory: FileDescriptor, _ head: [UInt8], _ claims: FormerClaims) throws -> (FileDescriptor, Int) {
         let number = openat(directory.rawValue, "claims.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw Errno(rawValue: errno) }

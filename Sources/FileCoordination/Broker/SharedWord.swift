@@ -2,12 +2,13 @@ import CLinux
 import Glibc
 import SystemPackage
 
-/// A number that a client and the broker share, by which the broker takes back a delegation under which nothing goes on, without asking.
+/// A number in memory that a client and the broker share, so that the broker can take back an idle delegation without
+/// asking.
 ///
-/// It holds the delegation's number and a state: nothing goes on, something does, or it was taken back. Only the client goes between the
-/// first two, only the broker to the third.
+/// The number contains the delegation's number and a state: idle, busy or revoked. Only the client switches between
+/// idle and busy; only the broker sets revoked.
 final class SharedWord: @unchecked Sendable {
-    // The memory lives as long as this object, and is only touched by atomic operations.
+    // The memory lives as long as this object, and only atomic operations access it.
     private let word: UnsafeMutablePointer<UInt64>
     private static let size = 4096
 
@@ -25,24 +26,24 @@ final class SharedWord: @unchecked Sendable {
 
     deinit { munmap(word, Self.size) }
 
-    /// A word's memory, for both sides to map; the other side cannot make it smaller.
+    /// Creates a word's memory for both sides to map; the other side cannot shrink it.
     static func memory() -> CInt { clinux_sealed_memory("ubiquity-delegation", size) }
 
     // MARK: The client's side
 
-    /// Takes a delegation up.
+    /// Accepts a delegation.
     func accept(_ number: UInt64, isBusy: Bool) { clinux_store_word(word, Self.value(number, isBusy ? .busy : .idle)) }
 
-    /// Begins something.
+    /// Starts an operation.
     ///
-    /// - Returns: false when the delegation was taken back.
+    /// - Returns: false if the broker has taken the delegation back.
     func enter(_ number: UInt64) -> Bool { clinux_exchange_word(word, Self.value(number, .idle), Self.value(number, .busy)) != 0 }
 
-    /// Nothing goes on any more.
+    /// Ends the last operation.
     func leave(_ number: UInt64) { clinux_store_word(word, Self.value(number, .idle)) }
 
     // MARK: The broker's side
 
-    /// Takes a delegation back if nothing goes on under it.
+    /// Takes back a delegation if it is idle.
     func revoke(_ number: UInt64) -> Bool { clinux_exchange_word(word, Self.value(number, .idle), Self.value(number, .revoked)) != 0 }
 }

@@ -1,11 +1,11 @@
-/// What happened to a client, for a checker in another process.
+/// An event of a client, for a checker in another process.
 package enum TraceRecord: Sendable {
     case event(ArbiterEvent)
     case action(ArbiterAction)
-    /// Something of the writer's own.
+    /// An entry that the writer defines.
     case note(kind: UInt8, number: Int, text: String)
 
-    /// The record's bytes, behind the time and their count.
+    /// Returns the record's bytes, after the time and their count.
     package func bytes(at time: UInt64) -> [UInt8] {
         var writer = WireWriter()
         writer.fixed(time)
@@ -27,7 +27,7 @@ package enum TraceRecord: Sendable {
         return bytes + writer.bytes
     }
 
-    /// Reads records until the bytes end, or are not records any more.
+    /// Reads records until the bytes end or are not a record.
     package static func read(_ bytes: [UInt8]) -> [(time: UInt64, record: TraceRecord)] {
         var records: [(UInt64, TraceRecord)] = []
         var position = 0

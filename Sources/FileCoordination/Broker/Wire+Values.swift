@@ -1,6 +1,6 @@
 import SystemPackage
 
-// The bytes of what the arbiter deals in; enumerations are a byte that tells the case, then its values.
+// The bytes of the arbiter's values. An enumeration has one byte for the case, then its values.
 
 extension ClientID: Wire {
     func write(to writer: inout WireWriter) { writer.fixed(number) }

@@ -1,6 +1,6 @@
 import SystemPackage
 
-/// Why bytes are not what they should be.
+/// The reason why bytes are invalid.
 struct WireError: Error, Hashable, CustomStringConvertible {
     let description: String
 
@@ -9,13 +9,13 @@ struct WireError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A value with one representation in bytes, which <doc:Protocol> describes.
+/// A value with exactly one representation in bytes, which <doc:Protocol> describes.
 protocol Wire {
     func write(to writer: inout WireWriter)
     init(from reader: inout WireReader) throws(WireError)
 }
 
-/// Gathers bytes.
+/// Collects bytes.
 struct WireWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -25,17 +25,10 @@ struct WireWriter {
 
     mutating func byte(_ value: UInt8) { bytes.append(value) }
 
-    /// Seven bits a byte, the lowest first, the eighth set on all but the last.
-    mutating func number(_ value: UInt64) {
-        var rest = value
-        while rest > 0x7f {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(rest))
-    }
+    /// Writes a number as a ``Varint``.
+    mutating func number(_ value: UInt64) { Varint(value).append(to: &bytes) }
 
-    /// Eight bytes, the lowest first, for what is random.
+    /// Writes eight bytes, lowest first, for random numbers.
     mutating func fixed(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
@@ -48,7 +41,7 @@ struct WireWriter {
     mutating func put(_ value: some Wire) { value.write(to: &self) }
 }
 
-/// Takes bytes apart, trusting none of them.
+/// Reads values from bytes that are not trusted.
 struct WireReader {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
@@ -68,14 +61,13 @@ struct WireReader {
     }
 
     mutating func number() throws(WireError) -> UInt64 {
-        var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while true {
-            let next = try byte()
-            guard shift < 63 || (shift == 63 && next <= 1) else { throw WireError("a number has more than 64 bits") }
-            value |= UInt64(next & 0x7f) << shift
-            if next & 0x80 == 0 { return value }
-            shift += 7
+        do {
+            return try Varint(decoding: bytes, at: &position).value
+        } catch {
+            switch error {
+            case .truncated: throw WireError("the frame ends too early")
+            case .tooLarge: throw WireError("a number has more than 64 bits")
+            }
         }
     }
 
@@ -103,7 +95,7 @@ extension UInt64: Wire {
 }
 
 extension Int: Wire {
-    /// Only for what is not negative.
+    /// Writes a number that is not negative.
     func write(to writer: inout WireWriter) { writer.number(UInt64(self)) }
     init(from reader: inout WireReader) throws(WireError) {
         guard let value = Int(exactly: try reader.number()) else { throw WireError("a number is too large") }
@@ -112,7 +104,7 @@ extension Int: Wire {
 }
 
 extension Int32: Wire {
-    /// Only for what is not negative.
+    /// Writes a number that is not negative.
     func write(to writer: inout WireWriter) { writer.number(UInt64(self)) }
     init(from reader: inout WireReader) throws(WireError) {
         guard let value = Int32(exactly: try reader.number()) else { throw WireError("a number is too large") }
@@ -151,7 +143,7 @@ extension FilePath: Wire {
         }
     }
 
-    /// Any bytes but zero; whoever reads decides which paths will do.
+    /// Reads any bytes except zero; the caller decides which paths it accepts.
     init(from reader: inout WireReader) throws(WireError) {
         let bytes = try reader.raw()
         guard !bytes.contains(0) else { throw WireError("a path holds a zero byte") }
@@ -166,7 +158,7 @@ extension Array: Wire where Element: Wire {
     }
     init(from reader: inout WireReader) throws(WireError) {
         let count = try reader.number()
-        // Each element takes a byte at least, so this bounds the memory by the frame's size.
+        // Each element needs at least one byte, so this limits the memory by the frame's size.
         guard count <= UInt64(reader.left) else { throw WireError("a list is longer than its frame") }
         self = []
         for _ in 0..<count { append(try Element(from: &reader)) }

@@ -7,14 +7,15 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// A client's way to the broker: finds it, starts or becomes it, tells it what the client has going on, and listens.
+/// A client's connection to the broker: finds, starts or hosts the broker, reports the client's claims, and receives
+/// frames.
 ///
-/// One thread for as long as the client is connected. Its calls block, so it is none of the cooperative pool's.
+/// It uses one thread while the client is connected. Its calls block, so the thread is not in the cooperative pool.
 final class BrokerLink: Sendable {
-    /// Where a client looks for a broker.
+    /// The options for finding a broker.
     struct Options: Sendable {
         let place: BrokerPlace
-        /// The program to start where there is none; without one, this process becomes the host.
+        /// The program to start if no broker runs; without one, this process becomes the host.
         let program: FilePath?
     }
 
@@ -27,7 +28,7 @@ final class BrokerLink: Sendable {
     private let options: @Sendable () -> Options
     private let logger: Logger
     private let state = Mutex(State())
-    /// Held while bytes are sent, so that they go out in the order in which they were decided on.
+    /// Held while bytes are sent, so that they are sent in the order of the decisions.
     private let sending = Mutex(())
 
     init(logger: Logger, _ options: @escaping @Sendable () -> Options) {
@@ -35,7 +36,7 @@ final class BrokerLink: Sendable {
         self.logger = logger
     }
 
-    /// Sees that somebody is looking for the broker, or listens to it.
+    /// Makes sure that a thread looks for the broker or listens to it.
     func start(_ client: CoordinationClient) {
         let isFirst = state.withLock { state in
             defer { state.isRunning = state.isRunning || !state.isClosed }
@@ -47,7 +48,7 @@ final class BrokerLink: Sendable {
         thread.start()
     }
 
-    /// Hangs up for good; for tests.
+    /// Closes the connection permanently; for tests.
     func close() {
         state.withLock { state in
             state.isClosed = true
@@ -55,19 +56,19 @@ final class BrokerLink: Sendable {
         }
     }
 
-    /// Asks the broker something, and listens for a moment if there is one already.
+    /// Asks the broker, and listens briefly if a broker is connected.
     ///
     /// - Parameters:
-    ///   - client: whose link this is.
-    ///   - ask: makes the broker answer.
-    ///   - isAnswered: whether it has.
+    ///   - client: the client of this link.
+    ///   - ask: sends the question.
+    ///   - isAnswered: returns whether the answer has arrived.
     func ask(_ client: CoordinationClient, _ ask: () -> Void, until isAnswered: () -> Bool) {
         start(client)
         guard let reception = state.withLock({ $0.reception }) else { return ask() }
         reception.ask(ask, until: isAnswered)
     }
 
-    /// Sends what the client has to say.
+    /// Sends the client's pending frames.
     func flush(_ client: CoordinationClient) {
         sending.withLock { _ in
             let bytes = client.state.withLock { state in
@@ -76,7 +77,7 @@ final class BrokerLink: Sendable {
                 return bytes
             }
             guard !bytes.isEmpty, let socket = state.withLock({ $0.reception?.socket }) else { return }
-            // What cannot be sent is told to the next broker.
+            // Frames that cannot be sent are reported to the next broker.
             _ = sendAll(bytes, on: socket)
         }
     }
@@ -100,9 +101,9 @@ final class BrokerLink: Sendable {
             do {
                 let arrived = try establish(client)
                 let reception = BrokerReception(arrived.socket, arrived.buffer) { [self] in try receive($0, client) }
-                // One that asks for more says so at once.
+                // A broker that wants more log lines says so at once.
                 LogState.shared.asked = .faults
-                logger.debug("coordinating by the broker of epoch \(arrived.epoch)")
+                logger.debug("coordinating through the broker of epoch \(arrived.epoch)")
                 client.state.withLock {
                     $0.connected(arrived.epoch, arrived.word, after: arrived.hello, isOther: isOther)
                     state.withLock { $0.reception = reception }
@@ -117,7 +118,7 @@ final class BrokerLink: Sendable {
                 let reason =
                     switch error {
                     case let error as FileCoordinationError: error.message
-                    case is WireError: "The broker sent what is not of this protocol: \(error)."
+                    case is WireError: "The broker sent bytes that are not a frame of this protocol: \(error)."
                     default: "\(error)"
                     }
                 logger.error("Files cannot be coordinated with other processes. \(reason)")
@@ -141,7 +142,7 @@ final class BrokerLink: Sendable {
             if state.connection != nil { state.lostConnection = .now }
             state.connection = nil
         }
-        // Nobody receives or sends any more, so that the number can be another file's.
+        // No thread receives or sends any more. The number can now belong to another file.
         sending.withLock { _ in try? reception?.socket.close() }
     }
 
@@ -154,7 +155,7 @@ final class BrokerLink: Sendable {
 
     // MARK: Finding the broker
 
-    /// A broker that has let this client in.
+    /// A broker that accepted this client.
     private struct Arrival {
         let socket: FileDescriptor
         let epoch: UInt64
@@ -163,7 +164,7 @@ final class BrokerLink: Sendable {
         var buffer: FrameBuffer
     }
 
-    /// Connects to a broker, and has there be one before.
+    /// Connects to a broker, and starts one if needed.
     private func establish(_ client: CoordinationClient) throws -> Arrival {
         let options = options()
         var pause: UInt32 = 500
@@ -174,22 +175,22 @@ final class BrokerLink: Sendable {
             switch Result(catching: { () throws(Errno) in try place.connect() }) {
             case .success(let socket):
                 if let arrival = try greet(client, socket) { return arrival }
-                // It left, or was killed, in that moment.
+                // The broker left or was killed in that moment.
                 try? socket.close()
             case .failure(.connectionRefused), .failure(.noSuchFileOrDirectory):
                 if try becomeOrStart(place, options) { continue }
             case .failure(let error): throw options.place.unusable("has a broker that cannot be connected to", error)
             }
             failures += 1
-            guard failures < 200 else { throw options.place.unusable("has a broker that hangs up again and again", nil) }
+            guard failures < 200 else { throw options.place.unusable("has a broker that keeps closing the connection", nil) }
             usleep(pause)
             pause = min(pause * 2, 50_000)
         }
     }
 
-    /// Says who this is.
+    /// Sends the client's hello.
     ///
-    /// - Returns: nil when the broker has hung up.
+    /// - Returns: nil when the broker has closed the connection.
     /// - Throws: `brokerUnavailable` when it refuses.
     private func greet(_ client: CoordinationClient, _ socket: FileDescriptor) throws -> Arrival? {
         var (process, user): (Int32, UInt32) = (0, 0)
@@ -231,34 +232,34 @@ final class BrokerLink: Sendable {
         }
     }
 
-    /// Starts a broker, or hosts one, unless somebody else was faster.
+    /// Starts or hosts a broker, unless another process was faster.
     ///
-    /// - Returns: false when there is one that nobody can connect to yet.
+    /// - Returns: false when a broker exists that does not accept connections yet.
     private func becomeOrStart(_ place: OpenBrokerPlace, _ options: Options) throws -> Bool {
         let lock: FileDescriptor
-        do { lock = try place.openLock() } catch { throw options.place.unusable("does not take a lock", error) }
+        do { lock = try place.openLock() } catch { throw options.place.unusable("cannot be locked", error) }
         defer { try? lock.close() }
         while clinux_ofd_lock_byte(lock.rawValue, BrokerLock.starting, 1) != 0 {
-            guard errno == EINTR else { throw options.place.unusable("does not take a lock", Errno(rawValue: errno)) }
+            guard errno == EINTR else { throw options.place.unusable("cannot be locked", Errno(rawValue: errno)) }
         }
         if case .success(let socket) = Result(catching: { () throws(Errno) in try place.connect() }) {
             try? socket.close()
             return true
         }
-        // One that has lost its socket binds again as soon as it gets the lock.
+        // A broker that has lost its socket binds it again as soon as it gets the lock.
         if clinux_ofd_is_locked_byte(lock.rawValue, BrokerLock.living) == 1 { return false }
         if let program = options.program {
             if let process = BrokerStarter.start(program, at: options.place, lock: lock) {
                 reap(process)
                 return true
             }
-            logger.warning("\(program) could not be started as the broker of file coordination; this process takes its place.")
+            logger.warning("\(program) could not be started as the broker of file coordination; this process hosts the broker instead.")
         }
         try host(options.place, lock)
         return true
     }
 
-    /// Hosts the broker in this process, for as long as that lives.
+    /// Hosts the broker in this process, as long as the process lives.
     private func host(_ place: BrokerPlace, _ lock: FileDescriptor) throws {
         let began = DispatchSemaphore(value: 0)
         let failure = Mutex<(any Error)?>(nil)
@@ -283,7 +284,7 @@ final class BrokerLink: Sendable {
         if let error = failure.withLock({ $0 }) { throw error }
     }
 
-    /// Waits for a broker that this process has started, so that it leaves no zombie; see waitpid(2).
+    /// Waits for the end of a broker that this process started, so that no zombie stays; see waitpid(2).
     private func reap(_ process: Int32) {
         let thread = Thread {
             while waitpid(process, nil, 0) < 0, errno == EINTR {}

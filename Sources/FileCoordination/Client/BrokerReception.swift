@@ -5,35 +5,35 @@ import SystemPackage
 
 /// The receiving half of a connection to a broker.
 ///
-/// The link's thread listens for as long as the connection lasts. Who has just asked the broker something listens for a moment itself,
-/// for an answer that is on its way is then had without waking up two threads; the link's thread is let sleep meanwhile.
+/// The link's thread listens while the connection lasts. After a question, the asking thread itself listens briefly: a
+/// quick answer then arrives without waking two threads. The link's thread sleeps meanwhile.
 final class BrokerReception: Sendable {
-    /// How long an asker listens, in nanoseconds: a few times what a broker takes that has nobody else to serve.
+    /// How long an asker listens, in nanoseconds: a few times the response time of an idle broker.
     private static let moment: UInt64 = 100_000
 
     private struct Frames {
         var buffer: FrameBuffer
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var isClosed = false
-        /// Why nothing more is to be received.
+        /// The reason why no more frames are received.
         var failure: (any Error)?
     }
 
     let socket: FileDescriptor
-    /// Wakes up the link's thread; see epoll(7).
+    /// Wakes the link's thread; see epoll(7).
     private let epoll: FileDescriptor
-    /// How many askers listen.
+    /// The number of askers that listen.
     private let askers = Mutex(0)
-    /// Held while frames are received and handled, so that they are handled in the order in which they came.
+    /// Held while frames are received and handled, so that they are handled in the order of their arrival.
     private let frames: Mutex<Frames>
     private let handle: @Sendable (BrokerFrame) throws -> Void
 
     /// Makes the receiving half of a connection.
     ///
     /// - Parameters:
-    ///   - socket: the connection, which stays its maker's to close, after ``close()``.
-    ///   - buffer: what has come already.
-    ///   - handle: takes in a frame; what it throws ends the connection.
+    ///   - socket: the connection. The caller closes it, after ``close()``.
+    ///   - buffer: the bytes that have already arrived.
+    ///   - handle: handles a frame; an error that it throws ends the connection.
     init(_ socket: FileDescriptor, _ buffer: FrameBuffer, _ handle: @escaping @Sendable (BrokerFrame) throws -> Void) {
         self.socket = socket
         self.handle = handle
@@ -44,13 +44,13 @@ final class BrokerReception: Sendable {
 
     deinit { try? epoll.close() }
 
-    /// Lets nothing more come in.
+    /// Stops receiving.
     func close() { frames.withLock { $0.isClosed = true } }
 
-    /// Blocks until something has come, and handles it.
+    /// Blocks until bytes arrive, and handles them.
     ///
     /// - Returns: false once the broker has hung up.
-    /// - Throws: what the handling of a frame has thrown, here or on another thread.
+    /// - Throws: the error that the handling of a frame threw, on this or another thread.
     func listen() throws -> Bool {
         guard try receive() else { return false }
         var tags: [UInt64] = [0]
@@ -59,11 +59,11 @@ final class BrokerReception: Sendable {
         return true
     }
 
-    /// Asks, and listens for a moment on the calling thread.
+    /// Asks, and listens briefly on the calling thread.
     ///
     /// - Parameters:
-    ///   - ask: makes the broker answer.
-    ///   - isAnswered: whether it has.
+    ///   - ask: sends the question.
+    ///   - isAnswered: returns whether the answer has arrived.
     func ask(_ ask: () -> Void, until isAnswered: () -> Bool) {
         askers.withLock {
             $0 += 1
@@ -80,15 +80,15 @@ final class BrokerReception: Sendable {
         while !isAnswered() {
             let now = clinux_monotonic_nanoseconds(0)
             var descriptor = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
-            // What is thrown, the link's thread meets too.
+            // The link's thread meets the same error.
             guard now < end, clinux_poll(&descriptor, 1, Int64(end - now)) > 0, (try? receive()) == true else { return }
         }
     }
 
-    /// What wakes up the link's thread; a hang-up always does.
+    /// Sets the events that wake the link's thread; a closed connection always does.
     private func wakeThread(on events: UInt32) { _ = clinux_epoll_set(epoll.rawValue, EPOLL_CTL_MOD, socket.rawValue, events, 0) }
 
-    /// Handles what has come so far.
+    /// Handles the bytes that have arrived.
     private func receive() throws -> Bool {
         try frames.withLock { frames in
             if let failure = frames.failure { throw failure }

@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 
-/// What a client has going on at the broker: enough to say it again to the next one.
+/// A client's claims, messages and presenters at the broker: enough to report them to the next broker.
 struct ClientMirror: Sendable {
     struct Claim: Sendable {
         let request: ClaimRequest
@@ -11,34 +11,35 @@ struct ClientMirror: Sendable {
         var moveNotes: [Delivery] = []
     }
 
-    /// A message that a presenter of this process got.
+    /// A message that a presenter of this process received.
     struct Message: Sendable {
         let delivery: Delivery
-        /// Its place among all that came.
+        /// Its place in the order of arrival.
         let order: UInt64
         var answer: ArbiterEvent.Answer?
     }
 
     private(set) var claims: [ClaimID: Claim] = [:]
     private(set) var presenters: [PresenterID: Holdings.Presenter] = [:]
-    /// Messages that are not handled, and those that were, of which a broker may ask again.
+    /// Unhandled messages, and handled ones that a broker may send again.
     private(set) var messages: [MessageID: Message] = [:]
     private var nextOrder: UInt64 = 0
-    /// What others, and presenters of this process, are to hear of that no broker has been told yet.
+    /// Events for other processes and for presenters of this process that no broker has received yet.
     private var announcements: [ArbiterEvent] = []
 
-    /// Takes in what the client begins and ends.
+    /// Records the client's own events.
     ///
     /// - Parameters:
-    ///   - event: what happened here.
-    ///   - isOnline: whether a broker is told too.
-    /// - Returns: what follows at once, without a broker.
+    ///   - event: the event.
+    ///   - isOnline: whether a broker receives the event too.
+    /// - Returns: the actions that need no broker.
     mutating func handle(_ event: ArbiterEvent, isOnline: Bool) -> [ArbiterAction] {
         switch event {
         case .request(let request): claims[request.id] = Claim(request: request, items: request.items)
         case .end(let id, _): claims[id] = nil
         case .cancel(let id):
-            // Nobody waits for the broker to say so; should it have granted the claim meanwhile, that is ended then.
+            // The client does not wait for the broker's answer. If the broker has granted the claim meanwhile, the
+            // client ends it then.
             guard claims[id]?.isHeld == false else { return [] }
             claims[id] = nil
             return [.fail(id, .cancelled)]
@@ -56,32 +57,33 @@ struct ClientMirror: Sendable {
             presenters[id] = nil
             messages = messages.filter { $0.value.delivery.presenter != id }
         case .relocatePresenter(let id, let path): presenters[id]?.relocate(to: path)
-        // A broker may know of a write that explains it.
+        // A broker may know a write that explains the move.
         case .noticed(let id, .didMove(let path)): if !isOnline { presenters[id]?.path = path }
         case .handled(let id, let answer):
             if let presenter = messages[id]?.delivery.presenter { presenters[presenter]?.unhandledMoves.remove(id) }
-            // What a presenter gave up is of interest until it has it back, for another broker may ask for it again.
+            // An item that a presenter gave up matters until it is returned, because another broker may ask for it
+            // again.
             if messages[id]?.delivery.awaitedBy == nil { messages[id] = nil } else { messages[id]?.answer = answer }
         case .attributesChanged, .versionChanged: if !isOnline { announcements.append(event) }
-        // Of other changes it is enough to hear that there may have been one.
+        // For other changes it is enough to say that there may have been one.
         case .noticed(_, let message) where message.isOfVersion: if !isOnline { announcements.append(event) }
         case .noticed, .clientJoined, .clientGone, .adopted, .passedOver, .resumed, .missed: break
         }
         return []
     }
 
-    /// What a broker's action comes to.
+    /// The effect of a broker's action on the client.
     enum Consequence {
         case apply
         case ignore
         case tell(ArbiterEvent)
     }
 
-    /// Takes in what a broker wants done.
+    /// Handles an action of the broker.
     mutating func receive(_ action: ArbiterAction) -> Consequence {
         switch action {
         case .grant(let id, let grant):
-            // Nobody waits for it any more.
+            // No caller waits for the claim any more.
             guard let claim = claims[id], !claim.isHeld else { return claims[id] == nil ? .tell(.end(id, [])) : .ignore }
             claims[id]?.isHeld = true
             for (index, path) in grant.paths.enumerated() where index < claim.items.count { claims[id]?.items[index].path = path }
@@ -107,7 +109,7 @@ struct ClientMirror: Sendable {
         }
     }
 
-    /// What a presenter has answered on account of a claim that is over is not asked again.
+    /// Drops a presenter's answers for a claim that has ended, because no broker asks for them again.
     private mutating func forgetAnswers(of presenter: PresenterID, givenFor relinquish: MessageID) {
         guard let claim = messages.removeValue(forKey: relinquish)?.delivery.awaitedBy else { return }
         for (id, message) in messages
@@ -116,7 +118,7 @@ struct ClientMirror: Sendable {
         }
     }
 
-    /// Nobody says when a claim is over that a presenter has given nothing up for, so only the latest answers are kept.
+    /// Keeps only the latest answers: no message reports the end of a claim for which a presenter gave up nothing.
     private mutating func forgetOldAnswers(of presenter: PresenterID) {
         guard messages.count > Self.answersKept else { return }
         let answered = messages.values.filter {
@@ -133,15 +135,15 @@ struct ClientMirror: Sendable {
         messages[delivery.id] = Message(delivery: delivery, order: nextOrder, answer: answer)
     }
 
-    /// The items of a claim that waits have moved.
+    /// Moves the items of a waiting claim.
     mutating func retarget(_ id: ClaimID, _ items: [ClaimItem]) {
         guard claims[id]?.isHeld == false else { return }
         claims[id]?.items = items
     }
 
-    // MARK: Changing hands
+    // MARK: Change of authority
 
-    /// Everything, to be told to a broker.
+    /// The complete state, to report to a broker.
     var holdings: Holdings {
         var holdings = Holdings()
         holdings.presenters = presenters.values.sorted { $0.id.number < $1.id.number }
@@ -152,7 +154,7 @@ struct ClientMirror: Sendable {
         return holdings
     }
 
-    /// Takes over from the client's own arbiter.
+    /// Takes over the state of the client's own arbiter.
     mutating func take(_ holdings: Holdings) {
         for presenter in holdings.presenters { presenters[presenter.id] = presenter }
         for claim in holdings.claims {
@@ -169,21 +171,21 @@ struct ClientMirror: Sendable {
         return announcements
     }
 
-    /// Fails everything that waits.
+    /// Fails every waiting claim.
     mutating func failWaiting(_ failure: ClaimFailure) -> [ArbiterAction] {
         let waiting = claims.filter { !$0.value.isHeld }.keys.sorted { $0.number < $1.number }
         for id in waiting { claims[id] = nil }
         return waiting.map { .fail($0, failure) }
     }
 
-    /// The latest held write claim of a purpose that covers a path.
+    /// Returns the latest held write claim of a purpose that covers a path.
     func heldWrite(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
         claims.values.filter { claim in
             claim.isHeld && claim.request.purpose == purpose && claim.items.contains { $0.access.writes && path.isAtOrBelow($0.path) }
         }.map(\.request.id).max { $0.number < $1.number }
     }
 
-    /// Whether a held claim explains a change of a path.
+    /// Returns whether a held claim explains a change of a path.
     func isBeingWritten(_ path: FilePath) -> Bool {
         claims.values.contains { $0.isHeld && $0.items.contains { $0.writes(path) } }
     }

@@ -1,9 +1,9 @@
 import Dispatch
 import SystemPackage
 
-// Who decides may change: a broker delegates subtrees to this client, and takes them back.
+// The authority may change: a broker delegates subtrees to this client and takes them back.
 extension ClientState {
-    /// Hands an event to the client's own arbiter, or to the broker where it must.
+    /// Gives an event to the client's own arbiter, or to the broker if required.
     mutating func handle(_ event: ArbiterEvent, under delegated: Delegated) -> [ArbiterAction] {
         switch event {
         case .request(let request):
@@ -14,17 +14,18 @@ extension ClientState {
                 return actions
             }
         case .handled(let id, _) where mirror.messages[id] != nil:
-            // The broker waits for it; the client's own arbiter knows of it too, unless it came before.
+            // The broker waits for this event. The client's own arbiter also knows the subject, unless it is older than
+            // the delegation.
             let actions = handleBeside(event)
             guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
-        // Whether somebody writes there is known to who decides about the place.
+        // Only the authority over the place knows whether a claim writes there.
         case .noticed(let id, let message) where !delegated.covers(message.subitems + [path(of: id)].compactMap { $0 }): return handleBeside(event)
         case .addPresenter, .removePresenter: _ = handleBeside(event)
         default: break
         }
-        // What is done about presenters need not be known of when the delegation ends, so only requests have to enter.
+        // Events of presenters do not matter when the delegation ends, so only requests must enter.
         let actions = decide(event)
         switch event {
         case .moved, .relocatePresenter, .noticed(_, .didMove): tellOfRelocations()
@@ -34,9 +35,9 @@ extension ClientState {
         return actions
     }
 
-    /// Begins something under a delegation.
+    /// Starts an operation under a delegation.
     ///
-    /// - Returns: false when it was taken back.
+    /// - Returns: false if the broker has taken it back.
     private mutating func enter(_ delegated: Delegated) -> Bool {
         if delegated.isBusy { return true }
         guard delegated.word?.enter(delegated.number) != false else { return false }
@@ -44,7 +45,7 @@ extension ClientState {
         return true
     }
 
-    /// Whether a delegation can be relied on: a new broker waits two seconds for those who have one.
+    /// Whether the delegation is still reliable: a new broker waits two seconds for clients that have one.
     private var isValid: Bool { connection != nil || ContinuousClock.now - lostConnection < .seconds(1) }
 
     private mutating func leaveIfQuiet() {
@@ -59,23 +60,23 @@ extension ClientState {
         authority = .delegated(delegated)
     }
 
-    /// Tells the broker, and keeps what the next one must know.
+    /// Tells the broker, and records the event for the next broker.
     private mutating func handleBeside(_ event: ArbiterEvent) -> [ArbiterAction] {
         let actions = mirror.handle(event, isOnline: connection != nil)
         send(.event(event))
         return actions
     }
 
-    /// Tells the broker where presenters are by now.
+    /// Tells the broker the current paths of presenters.
     private mutating func tellOfRelocations() {
         for (id, presenter) in arbiter.presenters where mirror.presenters[id]?.path != presenter.path {
             _ = handleBeside(.relocatePresenter(id, presenter.path))
         }
     }
 
-    // MARK: Changing hands
+    // MARK: Change of authority
 
-    /// Takes a delegation up, at once or when what goes on at the broker is over.
+    /// Accepts a delegation, at once or after all claims and messages at the broker have ended.
     mutating func accept(_ delegation: BrokerFrame.Delegation) {
         connection?.offer = delegation
         acceptWhenQuiet()
@@ -85,7 +86,7 @@ extension ClientState {
         guard case .broker = authority, mirror.claims.isEmpty, let connection, let delegation = connection.offer else { return }
         self.connection?.offer = nil
         arbiter = Self.newArbiter(of: client)
-        // With what they still have to handle, for they may make claims within.
+        // This includes unhandled messages, because presenters may make claims while they handle them.
         var holdings = mirror.holdings
         holdings.messages.removeAll(where: \.isAnswered)
         _ = decide(.adopted(client, holdings))
@@ -95,7 +96,7 @@ extension ClientState {
                 number: delegation.number, roots: delegation.roots.map { .init(path: $0, depth: $0.components.count) }, word: connection.word))
     }
 
-    /// Gives back what was delegated: from now on the broker decides.
+    /// Returns a delegation; the broker decides from now on.
     mutating func giveBack(_ number: UInt64? = nil) {
         if let offer = connection?.offer {
             connection?.offer = nil
@@ -111,22 +112,22 @@ extension ClientState {
 
     // MARK: The connection
 
-    /// What this client says first to a broker.
+    /// Returns the first frame for a broker.
     mutating func hello(name: String) -> BrokerFrame.Hello {
-        // The broker before may have taken it back with its last breath.
+        // The previous broker may have taken the delegation back just before it ended.
         if case .delegated(let delegated) = authority, !enter(delegated) { giveBack() }
         var hello = BrokerFrame.Hello(client: client, name: name, isObserver: false)
         if case .delegated(let delegated) = authority { hello.delegation = .init(number: delegated.number, roots: delegated.roots.map(\.path)) }
         return hello
     }
 
-    /// A broker has let this client in.
+    /// Handles the acceptance by a broker.
     ///
     /// - Parameters:
-    ///   - epoch: the broker's.
-    ///   - word: by which it takes delegations back.
-    ///   - hello: what it was told.
-    ///   - isOther: whether it is not the first that this client is connected to.
+    ///   - epoch: the broker's epoch.
+    ///   - word: the shared word that takes back delegations.
+    ///   - hello: the hello that the broker received.
+    ///   - isOther: whether this client was connected to another broker before.
     mutating func connected(_ epoch: UInt64, _ word: SharedWord?, after hello: BrokerFrame.Hello, isOther: Bool) {
         connection = Connection(epoch: epoch, word: word)
         if case .delegated(var delegated) = authority, delegated.number == hello.delegation?.number {
@@ -143,7 +144,7 @@ extension ClientState {
         for number in pings.keys { send(.ping(number)) }
     }
 
-    /// Takes in what a broker wants done.
+    /// Handles an action of the broker.
     mutating func receive(_ action: ArbiterAction) -> Effects {
         var effects = Effects()
         guard let action = withoutEcho(action) else { return effects }
@@ -175,7 +176,7 @@ extension ClientState {
         return effects
     }
 
-    /// Lets the client's own arbiter know of what the broker has done.
+    /// Tells the client's own arbiter about the broker's actions.
     private mutating func decideBeside(_ event: ArbiterEvent, _ effects: inout Effects) {
         let actions = decide(event)
         guard !actions.isEmpty else { return }
@@ -183,7 +184,7 @@ extension ClientState {
         apply(actions, &effects)
     }
 
-    /// Nobody will answer what waits at the broker.
+    /// Fails every claim that waits for the broker.
     mutating func failWaiting(_ reason: String) -> Effects {
         var effects = Effects()
         for number in Array(pings.keys) { pong(number) }
@@ -195,19 +196,19 @@ extension ClientState {
 }
 
 extension ClientState.Delegated {
-    /// Whether a claim on an item, and what it concerns, lies in what was delegated.
+    /// Returns whether the delegation covers a claim on an item and everything that the claim affects.
     func covers(_ item: ClaimItem) -> Bool {
         roots.contains { $0.depth == 0 || ($0.depth <= item.lockDepth && item.path.starts(with: $0.path)) }
     }
 
-    /// Whether all of these places lie in what was delegated.
+    /// Returns whether the delegation covers all these places.
     func covers(_ paths: [FilePath]) -> Bool {
         paths.allSatisfy { path in roots.contains { $0.depth == 0 || path.starts(with: $0.path) } }
     }
 }
 
 extension PresenterMessage {
-    /// Whether it tells of a change on disk.
+    /// Whether the message reports a change on disk.
     var isChange: Bool {
         switch self {
         case .didChange, .didMove, .didDisappear, .subitemDidAppear, .subitemDidMove, .subitemDidChange: true

@@ -1,44 +1,47 @@
 import Dispatch
 import SystemPackage
 
-/// What writers of other processes do to the items of presenters here, as far as it must be known to tell it from what nobody coordinates.
+/// Writes by other processes to the items of this process's presenters, as far as needed to tell them from
+/// uncoordinated changes.
 ///
-/// A writer is let in once the item's presenter has given it up, and the presenter gets it back when the writer is done: what happens to the item
-/// between the two is the writer's, and told by its end. The presenter of a directory around the item only hears of the end; what its watch has
-/// reported until then may be the writer's too.
+/// A writer starts after the presenter has given up its item, and the presenter gets the item back after the writer
+/// ends. Changes of the item between the two belong to the writer, and the end of the write reports them. A presenter
+/// of an enclosing directory hears only of the end. Changes that its watch reported before the end may also belong to
+/// the writer.
 struct ForeignWrites: Sendable {
-    /// A change of which the broker has told a presenter.
+    /// A change that the broker reported to a presenter.
     struct Change: Sendable {
         let presenter: PresenterID
         let paths: [FilePath]
-        /// Whether notices that were sent before may still come back.
+        /// Whether notices that were sent before it may still come back.
         var awaitsNotices = true
-        /// Whether events of it may still come in.
+        /// Whether file events of it may still arrive.
         var awaitsEvents = true
     }
 
-    /// What a presenter has heard of the writers that it has given its item to.
+    /// The messages that a presenter has received about the writers that have its item.
     struct Visit: Sendable {
-        /// That the item has changed or moved.
+        /// Whether a message said that the item changed or moved.
         var isTold = false
-        /// That the item is to be deleted.
+        /// Whether a message announced the deletion of the item.
         var isAnnounced = false
     }
 
     private(set) var changes: [MessageID: Change] = [:]
     private var visits: [PresenterID: Visit] = [:]
-    /// Presenters that have their item back, whose watches do not know yet what the writers have left; each with how often.
+    /// Presenters that have their items back and whose watches have not yet seen the writers' results; each with a
+    /// count.
     private var returns: [PresenterID: Int] = [:]
 
     mutating func add(_ change: Change, toldBy message: MessageID) { changes[message] = change }
 
-    /// No notice that was sent before a change was told comes back any more.
+    /// Records that all notices that were sent before a change have come back.
     mutating func noticesHavePassed(_ message: MessageID) {
         changes[message]?.awaitsNotices = false
         forget(message)
     }
 
-    /// No event of a change comes in any more.
+    /// Records that all file events of a change have arrived.
     mutating func eventsHavePassed(_ message: MessageID) {
         changes[message]?.awaitsEvents = false
         forget(message)
@@ -49,12 +52,13 @@ struct ForeignWrites: Sendable {
         changes[message] = nil
     }
 
-    /// Whether a change of a path is one that was told already.
+    /// Returns whether a change of a path was already reported.
     func explains(_ path: FilePath) -> Bool {
         changes.values.contains { change in change.awaitsEvents && change.paths.contains { path.starts(with: $0) } }
     }
 
-    /// What is left of a notice that has come back from the broker: it was sent before its presenter's process knew of the changes that came before it.
+    /// Returns the unexplained part of a notice that came back: it was sent before its presenter's process knew the
+    /// earlier changes.
     func remainder(of notice: PresenterMessage, to presenter: PresenterID) -> PresenterMessage? {
         let known = changes.values.filter { $0.presenter == presenter && $0.awaitsNotices }
         guard !known.isEmpty else { return notice }
@@ -82,13 +86,13 @@ struct ForeignWrites: Sendable {
         }
     }
 
-    /// A presenter has its item back from all writers.
+    /// Records that a presenter has its item back from all writers.
     mutating func beginReturn(to presenter: PresenterID) -> Visit {
         returns[presenter, default: 0] += 1
         return visits.removeValue(forKey: presenter) ?? Visit()
     }
 
-    /// A presenter's watch knows what the writers have left.
+    /// Records that a presenter's watch has seen the writers' results.
     mutating func endReturn(to presenter: PresenterID) {
         returns[presenter] = returns[presenter].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
@@ -97,19 +101,19 @@ struct ForeignWrites: Sendable {
 }
 
 extension ClientState {
-    /// Whether what happens to the item of a presenter is the doing of a writer of another process that it has given the item to.
+    /// Returns whether changes of a presenter's item belong to a writer of another process.
     func isForeign(_ presenter: PresenterID) -> Bool { hasYielded(presenter) || foreign.isReturning(presenter) }
 
-    /// Whether a presenter has given its item to a writer of another process.
+    /// Returns whether a presenter has given its item to a writer of another process.
     private func hasYielded(_ presenter: PresenterID) -> Bool {
         mirror.messages.values.contains {
             $0.delivery.presenter == presenter && $0.delivery.message == .relinquishToWriter && $0.delivery.cause.client != client
         }
     }
 
-    /// Takes off a notice of this client's, on its way back from the broker, what its presenter hears of otherwise.
+    /// Removes from a returning notice of this client the changes that its presenter learns in another way.
     ///
-    /// - Returns: nil where nothing is left; the broker takes it as handled.
+    /// - Returns: nil if nothing remains; the broker treats the notice as handled.
     mutating func withoutEcho(_ action: ArbiterAction) -> ArbiterAction? {
         guard case .deliver(let delivery) = action, delivery.cause.client == client, delivery.cause.process == 0, delivery.message.isChange else {
             return action
@@ -122,12 +126,12 @@ extension ClientState {
             Delivery(id: delivery.id, presenter: delivery.presenter, message: message, cause: delivery.cause, awaitedBy: delivery.awaitedBy))
     }
 
-    /// Takes note of what another process does to the item of a presenter.
+    /// Records a message about another process's access to a presenter's item.
     ///
     /// - Parameters:
-    ///   - delivery: what the broker says of it.
-    ///   - isReturned: whether it gives back what a writer had.
-    ///   - effects: what is left to do.
+    ///   - delivery: the broker's message.
+    ///   - isReturned: whether the message returns the item after a write.
+    ///   - effects: the effects to perform later.
     mutating func noteForeign(_ delivery: Delivery, isReturned: Bool, _ effects: inout Effects) {
         guard watchesFiles else { return }
         foreign.note(delivery.message, to: delivery.presenter)
@@ -135,7 +139,7 @@ extension ClientState {
             let subitems = delivery.message.subitems
             let paths = subitems.isEmpty ? path(of: delivery.presenter).map { [$0] } ?? [] : subitems
             foreign.add(.init(presenter: delivery.presenter, paths: paths), toldBy: delivery.id)
-            // Both ways keep their order: what comes back before the answer was sent before the question.
+            // Both directions keep their order: a message that arrives before the answer was sent before the question.
             ping(.change(delivery.id))
             effects.changes.append((delivery, paths))
         }
@@ -144,14 +148,14 @@ extension ClientState {
         }
     }
 
-    /// Asks the broker for a sign that it has taken in everything before.
+    /// Asks the broker to confirm that it has handled all earlier frames.
     mutating func ping(_ ping: Ping) {
         nextPing += 1
         pings[nextPing] = ping
         send(.ping(nextPing))
     }
 
-    /// The broker has taken in everything before a ping.
+    /// Handles the confirmation of a ping.
     mutating func pong(_ number: UInt64) {
         switch pings.removeValue(forKey: number) {
         case .caller(let arrival)?: arrival.signal()

@@ -3,48 +3,50 @@ import Dispatch
 import Glibc
 import SystemPackage
 
-/// Sees what the arbiter is told and what it decides, in its order; no event comes with what a broker decides.
+/// Receives each event of the arbiter with the actions that follow, in the arbiter's order; a broker's actions come
+/// without an event.
 ///
-/// It must be quick, and must not coordinate.
+/// The closure must be quick, and must not coordinate.
 package typealias CoordinationTrace = @Sendable (ArbiterEvent?, [ArbiterAction]) -> Void
 
-/// What a client keeps under its lock: who decides, and who is concerned by what is decided.
+/// The state that a client guards with its lock: the authority, and the clients and presenters that its decisions
+/// affect.
 struct ClientState {
     typealias Outcome = CoordinationClient.Outcome
 
-    /// A claim that is not granted yet, or whose caller has not looked yet.
+    /// A claim that is not granted yet, or whose caller has not seen the outcome yet.
     struct Waiter {
         let coordinator: UInt64
         let request: ClaimRequest
         var outcome: Outcome?
         var resume: (@Sendable (Outcome) -> Void)?
-        /// What a cancellation is to be reported as.
+        /// The error that a cancellation throws.
         var cancellation: (any Error)?
     }
 
-    /// What is left to do once the lock is released.
+    /// The effects to perform after the lock is released.
     struct Effects {
         var resumptions: [(resume: @Sendable (Outcome) -> Void, outcome: Outcome)] = []
         var mailboxes: [(presenter: PresenterID, executor: TurnExecutor)] = []
-        /// Presenters whose item a broker says has moved.
+        /// Presenters whose items have moved, according to a broker.
         var moved: [PresenterID] = []
-        /// What a broker says that others have changed, and where.
+        /// Changes by other processes, and their places, according to a broker.
         var changes: [(delivery: Delivery, paths: [FilePath])] = []
         /// Presenters that have their items back from writers of other processes.
         var returned: [(presenter: PresenterID, visit: ForeignWrites.Visit)] = []
     }
 
-    /// Who decides.
+    /// The authority that decides.
     enum Authority {
-        /// The client's own arbiter, about everything: nobody else is concerned.
+        /// The client's own arbiter decides everything: no other process is involved.
         case own
-        /// The client's own arbiter, about some subtrees, while it lasts.
+        /// The client's own arbiter decides about some subtrees, while the delegation lasts.
         case delegated(Delegated)
-        /// A broker, connected or to be found.
+        /// A broker decides; the client may still be looking for it.
         case broker
     }
 
-    /// What was delegated to the client.
+    /// A delegation to the client.
     struct Delegated {
         let number: UInt64
         let roots: [Root]
@@ -58,39 +60,39 @@ struct ClientState {
     }
 
     let client: ClientID
-    /// Sees every event with the actions that followed, in the arbiter's order; called under the lock.
+    /// Receives every event with its actions, in the arbiter's order; called with the lock held.
     let trace: CoordinationTrace?
     var authority: Authority
     var arbiter: Arbiter
     var mirror = ClientMirror()
-    /// The connection; nil while there is none.
+    /// The connection; nil if there is none.
     var connection: Connection?
-    /// When there last was a connection.
+    /// The time when the last connection ended.
     var lostConnection = ContinuousClock.now
     var registry = PresenterRegistry()
     var waiters: [ClaimID: Waiter] = [:]
-    /// Errors that presenters threw, until the claim that they made fail has failed.
+    /// Errors that presenters threw, kept until the claim that they refused has failed.
     var refusals: [MessageID: any Error] = [:]
-    /// The items of writes that have ended, while their events may still come in.
+    /// The items of ended writes, kept while their file events may still arrive.
     var aftermath: [ClaimID: [ClaimItem]] = [:]
-    /// What is known of writes by other processes.
+    /// The known writes by other processes.
     var foreign = ForeignWrites()
     /// Whether presenters hear of uncoordinated changes.
     let watchesFiles: Bool
-    /// The latest of these writes of each item, by its number.
+    /// The number of the latest of these writes for each item.
     var latestWrites: [FilePath: UInt64] = [:]
     var nextWrite: UInt64 = 0
-    /// Who waits until the broker knows of what was said so far.
+    /// The pings that wait for the broker's confirmation.
     var pings: [UInt64: Ping] = [:]
     var nextPing: UInt64 = 0
     var nextClaim: UInt64 = 0
     var nextCoordinator: UInt64 = 0
 
-    /// What waits until the broker knows of what was said so far.
+    /// The kinds of waiters for the broker's confirmation.
     enum Ping {
-        /// A thread.
+        /// A blocked thread.
         case caller(DispatchSemaphore)
-        /// A change that another process has made, by the message that told of it.
+        /// A change by another process, named by the message that reported it.
         case change(MessageID)
     }
 
@@ -98,9 +100,9 @@ struct ClientState {
     struct Connection {
         let epoch: UInt64
         let word: SharedWord?
-        /// What is delegated to this client as soon as it has nothing going on at the broker.
+        /// The delegation that this client accepts as soon as it has no claims or messages at the broker.
         var offer: BrokerFrame.Delegation?
-        /// Frames that are to be sent.
+        /// The bytes of frames to send.
         var outbox: [UInt8] = []
     }
 
@@ -112,7 +114,7 @@ struct ClientState {
         arbiter = Self.newArbiter(of: client)
     }
 
-    /// An arbiter of this client's own, with message numbers that nobody else gives.
+    /// Makes an arbiter for this client, with message numbers that no other arbiter uses.
     static func newArbiter(of client: ClientID) -> Arbiter {
         var arbiter = Arbiter(firstMessage: 1 << 63 | .random(in: 0..<1 << 31) << 32)
         _ = arbiter.handle(.clientJoined(client, process: getpid(), name: CommandLine.arguments.first ?? ""))
@@ -121,7 +123,7 @@ struct ClientState {
 
     // MARK: Events
 
-    /// Hands an event to who decides.
+    /// Gives an event to the authority.
     mutating func handle(_ event: ArbiterEvent) -> [ArbiterAction] {
         let actions: [ArbiterAction]
         switch authority {
@@ -204,9 +206,9 @@ struct ClientState {
         }
     }
 
-    // MARK: What is known
+    // MARK: Lookups
 
-    /// Where a presenter's item is.
+    /// Returns the path of a presenter's item.
     func path(of id: PresenterID) -> FilePath? {
         if case .broker = authority { return mirror.presenters[id]?.path }
         return arbiter.presenters[id]?.path
@@ -226,5 +228,5 @@ struct ClientState {
     }
 }
 
-/// The time for listings; coarse, for it is read for every claim.
+/// Returns a coarse time for listings; it is read for every claim, so it must be cheap.
 private func coarseNanoseconds() -> UInt64 { clinux_monotonic_nanoseconds(1) }

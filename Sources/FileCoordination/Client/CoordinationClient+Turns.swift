@@ -1,11 +1,12 @@
 import Foundation
 import Synchronization
 
-// Presenters' turns: each presenter handles its messages one after the other, on a thread that is none of the cooperative pool's.
+// Presenters' turns: each presenter handles its messages one after the other, on a thread outside the cooperative pool.
 extension CoordinationClient {
-    /// Asks a presenter again for its URL, at the end of an access made on its behalf (C-35); where it comes to have one, for what it observes too (C-43).
+    /// Reads a presenter's URL again at the end of an access made on its behalf; reads the observed attributes too if
+    /// the presenter had no URL before.
     ///
-    /// Where the URL is another, it returns when the broker knows it, as ``add(_:)`` does.
+    /// If the URL has changed, this returns after the broker knows it, as ``add(_:)`` does.
     func readAgainURL(of id: PresenterID) {
         let entry = state.withLock { $0.registry.entries[id] }
         guard let entry, let presenter = entry.presenter else { return }
@@ -20,7 +21,7 @@ extension CoordinationClient {
             state.registry.entries[id]?.location = location
             state.registry.entries[id]?.observed = observed
             guard observed != entry.observed else { return state.effects(of: .relocatePresenter(id, location?.path)) }
-            // Without a URL it is sent nothing, so nothing is lost.
+            // A presenter without a URL gets no messages, so none are lost.
             state.apply(state.handle(.removePresenter(id)), &effects)
             state.apply(state.handle(.addPresenter(id, location?.path, observedAttributes: observed)), &effects)
             return effects
@@ -30,7 +31,7 @@ extension CoordinationClient {
         waitForBroker()
     }
 
-    /// Lets a presenter handle its messages, one after the other.
+    /// Makes a presenter handle its messages, one after the other.
     func drain(_ id: PresenterID) async {
         while let (delivery, presenter, location) = next(for: id) {
             let isNews = state.withLock { $0.registry.entries[id]?.isNews(delivery.message) } ?? true
@@ -43,7 +44,8 @@ extension CoordinationClient {
                 case .refused(let error): state.refusals[delivery.id] = error
                 }
                 let effects = state.effects(of: .handled(delivery.id, answer.forArbiter))
-                // The claim of this process that it makes fail may only hear of it from a broker.
+                // The error is kept if a claim of this process fails because of it; the claim may hear of that only
+                // from a broker.
                 if delivery.awaitedBy.map({ state.waiters[$0] == nil }) ?? true { state.refusals[delivery.id] = nil }
                 return effects
             }
@@ -52,7 +54,8 @@ extension CoordinationClient {
     }
 
     private func next(for id: PresenterID) -> (Delivery, any FilePresenter, Location?)? {
-        // The reference goes out of the lock in any case: the last one may end a presenter whose `deinit` comes back here.
+        // The reference leaves the lock in every case: releasing the last one may run a presenter's `deinit` that calls
+        // back here.
         let (next, effects, presenter) = state.withLock { state -> ((Delivery, Location?)?, ClientState.Effects, (any FilePresenter)?) in
             guard let entry = state.registry.entries[id] else { return (nil, ClientState.Effects(), nil) }
             guard let presenter = entry.presenter else {
@@ -67,7 +70,7 @@ extension CoordinationClient {
             return ((delivery, entry.location), ClientState.Effects(), presenter)
         }
         perform(effects)
-        // A presenter that was found dead needs no watch any more.
+        // A released presenter needs no watch any more.
         guard let (delivery, location) = next, let presenter else {
             rewatch(id)
             return nil
@@ -75,7 +78,7 @@ extension CoordinationClient {
         return (delivery, presenter, location)
     }
 
-    /// Takes what a presenter left to be done at the end of a claim.
+    /// Removes and returns a presenter's reacquirer for the end of a claim.
     func takeReacquirer(for message: MessageID, of presenter: PresenterID) -> Reacquirer? {
         state.withLock { $0.registry.entries[presenter]?.reacquirers.removeValue(forKey: message) }
     }

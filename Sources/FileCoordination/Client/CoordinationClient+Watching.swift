@@ -2,21 +2,23 @@ import Logging
 import Synchronization
 import SystemPackage
 
-// Which changes were made by coordinated writes, so that presenters do not hear of them twice, nor of their own at all.
+// Finds the changes that belong to coordinated writes, so that presenters do not hear of them twice, nor of their own
+// writes.
 extension CoordinationClient {
-    /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
+    /// Returns whether a change of a path belongs to a coordinated write that is in progress or whose file events may
+    /// still arrive.
     func isCoordinated(_ path: FilePath) -> Bool { state.withLock { $0.isCoordinated(path) } }
 
-    /// Whether what happens to the item of a presenter belongs to a coordinated write.
+    /// Returns whether a change of a presenter's item belongs to a coordinated write.
     func isExplained(_ presenter: PresenterID, at path: FilePath) -> Bool {
         state.withLock { $0.isCoordinated(path) || $0.isForeign(presenter) }
     }
 
-    /// Begins, moves or ends the watch of a presenter's item, as the presenter now stands.
+    /// Starts, moves or ends the watch of a presenter's item to match the presenter's state.
     ///
     /// - Parameters:
     ///   - id: the presenter.
-    ///   - hasMoved: whether its item has moved, rather than that it has another.
+    ///   - hasMoved: whether the item has moved; false if the presenter has another item.
     func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
         guard watchesFiles else { return }
         let path = state.withLock { $0.registry.entries[id]?.isWitness == true ? nil : $0.path(of: id) }
@@ -34,25 +36,25 @@ extension CoordinationClient {
         }
     }
 
-    /// Whether anybody watches, so that the ends of writes matter.
+    /// Whether any item is watched, so that the ends of writes matter.
     var isWatching: Bool { watchesFiles && watches.withLock { !$0.isEmpty } }
 
-    /// Where what waits for the watching thread runs, apart from the cooperative pool.
+    /// Runs the work that waits for the watching thread, outside the cooperative pool.
     static let aside = TurnExecutor("file presenters' watches")
 
-    /// The watches that may hear of changes of these items.
+    /// Returns the watches that may report changes of these items.
     func watches(of items: some Sequence<FilePath>) -> [PresenterID: PresenterWatch] {
         watches.withLock { watches in watches.filter { watch in items.contains { watch.value.concerns($0) } } }
     }
 
-    /// Lets the events of a write that has ended pass, and looks whether somebody else wrote after it.
+    /// Waits for the file events of an ended write, then checks whether another program wrote afterwards.
     ///
     /// - Parameters:
-    ///   - id: the claim that has ended.
-    ///   - items: what it wrote.
-    ///   - stamps: the items as its accessor left them.
-    ///   - concerned: the watches that may hear of it.
-    ///   - write: its number.
+    ///   - id: the ended claim.
+    ///   - items: the items that it wrote.
+    ///   - stamps: the stamps of the items when its accessor returned.
+    ///   - concerned: the watches that may report the write.
+    ///   - write: the number of the write.
     func settleAftermath(
         of id: ClaimID, _ items: [ClaimItem], _ stamps: [FilePath: ItemStamp], _ concerned: [PresenterID: PresenterWatch], write: UInt64
     ) {
@@ -64,7 +66,7 @@ extension CoordinationClient {
         }
     }
 
-    /// Lets the events of another process's write pass, of which the presenter has heard.
+    /// Waits for the file events of another process's write that the presenter already knows.
     func settleForeignAftermath(of delivery: Delivery, at paths: [FilePath]) {
         let concerned = watches(of: paths)
         guard !concerned.isEmpty else { return state.withLock { $0.foreign.eventsHavePassed(delivery.id) } }
@@ -78,37 +80,38 @@ extension CoordinationClient {
         }
     }
 
-    /// Looks at an item that its presenter has back from writers of other processes.
+    /// Checks an item that its presenter has back from writers of other processes.
     func takeBack(_ id: PresenterID, after visit: ForeignWrites.Visit) {
         let watch = watches.withLock { $0[id] }
         if visit.isTold { watch?.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
-        // Until here a look at the item finds what the writers did, and does not tell it as another's.
+        // Until this point, a check of the item attributes changes to the writers and does not report them.
         state.withLock { $0.foreign.endReturn(to: id) }
         guard let watch, !visit.isTold else { return }
-        // Nobody has written after all, so what has happened meanwhile is to be told.
+        // No write took place, so changes in the meantime must be reported.
         Task.detached(executorPreference: Self.aside) {
             await watch.settle()
             watch.check()
         }
     }
 
-    /// Tells the presenters of directories of what somebody has done to an item right after a coordinated write.
+    /// Tells the presenters of directories about changes of an item right after a coordinated write.
     private func tellOfSubitems(_ concerned: [PresenterID: PresenterWatch], changedSince stamps: [FilePath: ItemStamp], write: UInt64) {
         for (path, stamp) in stamps {
             let now = ItemStamp(path)
-            // A directory changes with what lies in it, which is told by itself.
+            // A directory changes with its contents, and each of them is reported separately.
             guard now != stamp, !now.isDirectory, !stamp.isDirectory, isLatest(write, of: path) else { continue }
             for (presenter, watch) in concerned where watch.covers(path) { submit(.noticed(presenter, .subitemDidChange(path))) }
         }
         state.withLock { $0.forgetWrite(write, of: stamps.keys) }
     }
 
-    /// Whether nobody has written an item under coordination since a write: else what it has become was that one's, and is looked at behind that.
+    /// Returns whether no later coordinated write of an item exists; if one does, that write's own check covers the
+    /// item.
     private func isLatest(_ write: UInt64, of path: FilePath) -> Bool {
         state.withLock { $0.latestWrites[path] == write && !$0.isCoordinated(path) }
     }
 
-    /// Says once that presenters do not hear of all, or late.
+    /// Warns once that presenters miss changes or hear of them late.
     func warnOnce(_ message: String) {
         let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
         if isFirst { logger.warning("\(message)") }
@@ -116,27 +119,28 @@ extension CoordinationClient {
 }
 
 extension ClientState {
-    /// Whether a change of a path belongs to a coordinated write: one that goes on, or one of which events may still come in.
+    /// Returns whether a change of a path belongs to a coordinated write that is in progress or whose file events may
+    /// still arrive.
     func isCoordinated(_ path: FilePath) -> Bool {
         isBeingWritten(path) || aftermath.values.contains { $0.contains { $0.writes(path) } }
             || foreign.explains(path)
     }
 
-    /// Gives a write that has ended its number.
+    /// Assigns a number to an ended write.
     mutating func noteWrite(of paths: some Sequence<FilePath>) -> UInt64 {
         nextWrite += 1
         for path in paths { latestWrites[path] = nextWrite }
         return nextWrite
     }
 
-    /// A write's events have passed.
+    /// Forgets a write whose file events have arrived.
     mutating func forgetWrite(_ write: UInt64, of paths: some Sequence<FilePath>) {
         for path in paths where latestWrites[path] == write { latestWrites[path] = nil }
     }
 }
 
 extension ClaimItem {
-    /// Whether writing this item explains a change of a path.
+    /// Returns whether writing this item explains a change of a path.
     func writes(_ path: FilePath) -> Bool {
         guard access.writes else { return false }
         if path == self.path || (access.coversDescendants && path.starts(with: self.path)) { return true }
@@ -145,7 +149,7 @@ extension ClaimItem {
 }
 
 extension Arbiter {
-    /// Whether a held claim explains a change of a path.
+    /// Returns whether a held claim explains a change of a path.
     func isBeingWritten(_ path: FilePath, byOthersThan client: ClientID? = nil) -> Bool {
         trie.claims(covering: path).contains { id in
             guard let claim = claims[id], claim.isHeld, !claim.isDelegation, id.client != client else { return false }
@@ -153,12 +157,12 @@ extension Arbiter {
         }
     }
 
-    /// Tells a presenter of a change that nobody coordinated.
+    /// Tells a presenter about an uncoordinated change.
     mutating func notice(_ message: PresenterMessage, by id: PresenterID, _ actions: inout [ArbiterAction]) {
         guard let presenter = presenters[id] else { return }
         if case .didMove(let path) = message, path == presenter.path { return }
-        // Its process does not know of the accesses of others.
-        // Of versions nobody else may have told.
+        // A change of a path that another client is writing is dropped: the presenter's process does not know the
+        // accesses of other processes. Versions pass, because possibly no other source has reported them.
         let paths = message.subitems.isEmpty ? presenter.path.map { [$0] } ?? [] : message.subitems
         if !message.isOfVersion, paths.contains(where: { isBeingWritten($0, byOthersThan: id.client) }) { return }
         let delivery = delivery(of: message, to: id, Cause(client: id.client, process: 0, purpose: .named("")))

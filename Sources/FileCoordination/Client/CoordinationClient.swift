@@ -6,10 +6,11 @@ import Synchronization
 package import SystemPackage
 import TreeWatching
 
-/// A process's side of coordination: who waits here, which presenters are registered here, and the way to the arbiter.
+/// The process's part of coordination: its waiting claims, its registered presenters, and its connection to the
+/// arbiter.
 ///
-/// All effects of the arbiter's actions happen here, after the lock is released: waiters go on, presenters' mailboxes are worked off.
-/// Only the order of the mailboxes is settled under the lock, so that it is the arbiter's.
+/// It performs all effects of the arbiter's actions after the lock is released: waiters continue, and presenters handle
+/// their messages. Only the order of messages is fixed under the lock, so that it is the arbiter's order.
 package final class CoordinationClient: Sendable {
     /// The client that an app's coordinators use.
     static let shared = CoordinationClient(
@@ -21,7 +22,7 @@ package final class CoordinationClient: Sendable {
     typealias Outcome = Result<Grant, any Error>
 
     let id: ClientID
-    /// The way to the broker; nil for a client that coordinates with nobody outside.
+    /// The connection to the broker; nil for a client that coordinates only within this process.
     private let link: BrokerLink?
     let deadlines: Deadlines
     let logger: Logger
@@ -33,7 +34,7 @@ package final class CoordinationClient: Sendable {
     let hasWarned = Atomic(false)
     private let packages = Mutex(FilePackages())
 
-    /// Makes a client that coordinates within this process only.
+    /// Makes a client that coordinates only within this process.
     package convenience init(
         clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true, logger: Logger = .ubiquity,
         trace: CoordinationTrace? = nil
@@ -41,15 +42,15 @@ package final class CoordinationClient: Sendable {
         self.init(id: ClientID(1), clock: clock, watchesFiles: watchesFiles, logger: logger, trace: trace)
     }
 
-    /// Makes a client of a broker of one's own, as other processes would be.
+    /// Makes a client of a separate broker, like that of another process.
     ///
     /// - Parameters:
-    ///   - place: where the broker is, or is to be.
-    ///   - program: what is started where there is none; without it, this process becomes the host.
+    ///   - place: the broker's place.
+    ///   - program: the program to start if no broker runs; without one, this process becomes the host.
     ///   - clock: measures deadlines.
     ///   - watchesFiles: whether presenters hear of uncoordinated changes.
-    ///   - logger: hears of what cannot be helped.
-    ///   - trace: sees what happens.
+    ///   - logger: receives problems that the client cannot solve.
+    ///   - trace: receives every event with its actions.
     package convenience init(
         place: BrokerPlace, program: FilePath?, clock: any Clock<Duration> = ContinuousClock(), watchesFiles: Bool = true,
         logger: Logger = .ubiquity, trace: CoordinationTrace? = nil
@@ -72,10 +73,10 @@ package final class CoordinationClient: Sendable {
         ForkedChild.watch()
     }
 
-    /// Hangs up for good; what is held stays held, as far as anybody here knows.
+    /// Closes the connection permanently; held claims stay held within this process.
     package func disconnect() { link?.close() }
 
-    /// Whether accesses are decided here, as far as the broker lets them be.
+    /// Whether this process decides its accesses itself, within the delegation of the broker.
     package var isDelegated: Bool {
         state.withLock {
             guard case .delegated = $0.authority else { return false }
@@ -83,7 +84,7 @@ package final class CoordinationClient: Sendable {
         }
     }
 
-    /// Which directories are file packages.
+    /// The rule that tells which directories are file packages.
     package var filePackages: FilePackages {
         get { packages.withLock { $0 } }
         set { packages.withLock { $0 = newValue } }
@@ -101,9 +102,9 @@ package final class CoordinationClient: Sendable {
     /// Requests a claim.
     ///
     /// - Parameters:
-    ///   - coordinator: who asks.
-    ///   - request: makes the request, given the claim's number.
-    /// - Returns: the claim, and the grant if it can be had at once; else somebody must wait for the claim.
+    ///   - coordinator: the coordinator that asks.
+    ///   - request: makes the request from the claim's number.
+    /// - Returns: the claim, and its grant if it was granted at once; otherwise the caller must wait for the claim.
     /// - Throws: `brokerUnavailable` in a forked child.
     func begin(coordinator: UInt64, _ request: (ClaimID) -> ClaimRequest) throws(FileCoordinationError) -> (ClaimID, Grant?) {
         if ForkedChild.isOne {
@@ -130,12 +131,12 @@ package final class CoordinationClient: Sendable {
 
     /// Waits for a claim that was not granted at once.
     ///
-    /// - Throws: what the claim failed with; `CancellationError` when the task was cancelled first.
+    /// - Throws: the claim's failure; `CancellationError` when the task was cancelled first.
     nonisolated(nonsending) func wait(for id: ClaimID, deadline: FileCoordinator.Deadline?) async throws -> Grant {
         var timers: [Deadlines.Timer] = []
         if let deadline {
             timers.append(deadlines.call(after: deadline.remaining) { [self] in submit(.deadline(id)) })
-            // A broker that is stopped cannot tell for whom the access waits.
+            // A stopped broker cannot say what the access waits for.
             if link != nil {
                 timers.append(
                     deadlines.call(after: deadline.remaining + .seconds(1)) { [self] in cancel(id, as: FileCoordinationError.brokerIsSilent) })
@@ -153,14 +154,14 @@ package final class CoordinationClient: Sendable {
 
     /// Blocks the calling thread until a claim is granted.
     ///
-    /// - Throws: what the claim failed with.
+    /// - Throws: the claim's failure.
     func waitBlocking(for id: ClaimID) throws -> Grant {
         let arrival = Arrival()
         onOutcome(of: id) { arrival.set($0) }
         return try arrival.wait().get()
     }
 
-    /// Has a closure called once with a claim's outcome, at once if it is known.
+    /// Calls a closure once with a claim's outcome, at once if the outcome is known.
     func onOutcome(of id: ClaimID, _ resume: @escaping @Sendable (Outcome) -> Void) {
         let known = state.withLock { state -> Outcome? in
             guard let outcome = state.waiters[id]?.outcome else {
@@ -173,7 +174,7 @@ package final class CoordinationClient: Sendable {
         if let known { resume(known) }
     }
 
-    /// Gives a claim up that still waits; one that is granted stays.
+    /// Gives up a claim that still waits; a granted claim stays.
     func cancel(_ id: ClaimID, as error: any Error) {
         let effects = state.withLock { state in
             state.waiters[id]?.cancellation = error
@@ -182,24 +183,24 @@ package final class CoordinationClient: Sendable {
         perform(effects)
     }
 
-    /// Gives up all claims of a coordinator that still wait.
+    /// Gives up all waiting claims of a coordinator.
     func cancelAll(of coordinator: UInt64) {
         let waiting = state.withLock { state in state.waiters.filter { $0.value.coordinator == coordinator }.map(\.key) }
         for id in waiting { cancel(id, as: CocoaError.coordinatorCancelled) }
     }
 
-    /// Passes an event on to the arbiter.
+    /// Gives an event to the arbiter.
     func submit(_ event: ArbiterEvent) {
         perform(state.withLock { $0.effects(of: event) })
         switch event {
         case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id, hasMoved: true) }
-        // Aside, for this comes from the watching thread.
+        // This runs elsewhere, because the event comes from the watching thread.
         case .noticed(let id, .didMove): Task.detached(executorPreference: Self.aside) { self.rewatch(id, hasMoved: true) }
         default: break
         }
     }
 
-    /// Passes on what presenters of all processes are to hear, also where nothing was asked of the broker yet.
+    /// Announces an event to the presenters of all processes, even if this client has not contacted a broker yet.
     func announce(_ event: ArbiterEvent) {
         link?.start(self)
         submit(event)
@@ -209,18 +210,18 @@ package final class CoordinationClient: Sendable {
     ///
     /// - Parameters:
     ///   - id: the claim.
-    ///   - observations: what its accessor did to the items.
+    ///   - observations: the changes of the items by its accessor.
     ///   - written: the items that it wrote.
     func end(_ id: ClaimID, _ observations: [Observation], written: [FilePath]) {
         guard !written.isEmpty, isWatching else { return submit(.end(id, observations)) }
         let items = state.withLock { $0.items(of: id) }?.filter(\.access.writes) ?? []
         let places = Set(written + items.map(\.path))
         let concerned = watches(of: places)
-        // Before the end: what comes after it is another's.
+        // This comes before the end, because later changes belong to other writers.
         for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.rebase(after: .own) }
         let stamps = Dictionary(places.map { ($0, ItemStamp($0)) }) { first, _ in first }
         let (effects, write) = state.withLock { state in
-            // Under one lock with the end, so that no event falls between.
+            // One lock covers this and the end, so that no file event falls between them.
             state.aftermath[id] = items
             let write = state.noteWrite(of: places)
             return (state.effects(of: .end(id, observations)), write)
@@ -229,25 +230,25 @@ package final class CoordinationClient: Sendable {
         settleAftermath(of: id, items, stamps, concerned, write: write)
     }
 
-    /// The write claim with which code within these surroundings may report a move of a path, the innermost first.
+    /// Returns the innermost surrounding write claim that may report a move of a path.
     func claim(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
         state.withLock { $0.heldWrite(of: purpose, covering: path) }
     }
 
-    /// Whether a presenter of this process has yet to handle a message.
+    /// Whether a presenter of this process has unhandled messages.
     package var hasUnhandledMessages: Bool { state.withLock { $0.registry.entries.values.contains { $0.isDraining && $0.presenter != nil } } }
 
-    /// Who holds and awaits what.
+    /// Returns all claims and presenters.
     package func snapshot() -> CoordinationSnapshot {
         state.withLock { $0.snapshot() }
     }
 
-    /// Does what is left to do once the lock is released.
+    /// Performs the effects that wait for the release of the lock.
     func perform(_ effects: ClientState.Effects) {
         link?.flush(self)
         for (resume, outcome) in effects.resumptions { resume(outcome) }
         for (presenter, executor) in effects.mailboxes {
-            // Detached: a presenter's turn is nested in nobody's accessor.
+            // The task is detached, because a presenter's turn is not nested in any accessor.
             Task.detached(executorPreference: executor) { await self.drain(presenter) }
         }
         for id in effects.moved { rewatch(id, hasMoved: true) }
@@ -255,7 +256,7 @@ package final class CoordinationClient: Sendable {
         for (delivery, paths) in effects.changes { settleForeignAftermath(of: delivery, at: paths) }
     }
 
-    /// Takes in a frame from the broker.
+    /// Handles a frame of the broker.
     func receive(_ frame: BrokerFrame) {
         let effects = state.withLock { state -> ClientState.Effects in
             switch frame {
@@ -274,7 +275,7 @@ package final class CoordinationClient: Sendable {
 
     // MARK: Presenters
 
-    /// The number that stands for a presenter, registered or not.
+    /// Returns the identifier of a presenter, registered or not.
     func id(of presenter: any FilePresenter) -> PresenterID {
         state.withLock { $0.registry.id(of: presenter, in: id) }
     }
@@ -286,7 +287,7 @@ package final class CoordinationClient: Sendable {
     }
 
     package func add(_ presenter: any FilePresenter) {
-        // Both are the presenter's own code, so they run outside the lock.
+        // Both calls run the presenter's own code, so they run outside the lock.
         let location = presenter.presentedItemURL.flatMap { try? Location($0) }
         let observed = Set(presenter.observedPresentedItemUbiquityAttributes.map(\.rawValue))
         let effects = state.withLock { state -> ClientState.Effects in
@@ -300,7 +301,7 @@ package final class CoordinationClient: Sendable {
         waitForBroker()
     }
 
-    /// Returns once the broker knows of what has happened so far, or cannot be reached within two seconds.
+    /// Returns when the broker has handled all earlier frames, or cannot be reached within two seconds.
     func waitForBroker() {
         guard let link else { return }
         let arrival = DispatchSemaphore(value: 0)
@@ -321,7 +322,7 @@ package final class CoordinationClient: Sendable {
     }
 }
 
-/// An outcome that a thread waits for.
+/// An outcome for which a thread waits.
 private final class Arrival: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     private let outcome = Mutex<CoordinationClient.Outcome?>(nil)
@@ -345,7 +346,7 @@ extension FileCoordinationError {
 }
 
 extension CocoaError {
-    /// What an access of a cancelled coordinator throws (C-55).
+    /// The error that an access of a cancelled coordinator throws.
     static var coordinatorCancelled: CocoaError {
         let message = "The coordinator was cancelled, so its accessor was not run. Make another coordinator to try again."
         return CocoaError(.userCancelled, userInfo: [NSLocalizedDescriptionKey: message])

@@ -1,14 +1,14 @@
-/// What the running code is within: coordinated accessors, and presenters' methods that handle a message.
+/// The surroundings of the running code: coordinated accessors, and presenters' methods that handle a message.
 ///
-/// Carried by a task-local value, which on a thread without a task is a thread-local one. It is how a nested access is known to be
-/// nested (C-51), and an access of a presenter that is being asked to belong to its answer (C-52). A task that an accessor starts
-/// and does not await inherits it all the same, and counts as nested; a detached task does not.
+/// A task-local value carries them; on a thread without a task, it is a thread-local value. They show that an access is
+/// nested, or that an access of a presenter belongs to its answer. A task that an accessor starts and does not await
+/// inherits them too and counts as nested; a detached task does not.
 final class CoordinationContext: Sendable {
     @TaskLocal static var current: CoordinationContext?
 
     private let outer: CoordinationContext?
     private let surrounding: Surrounding
-    /// Which coordinator the accessor belongs to; nil within a presenter's method.
+    /// The coordinator of the accessor; nil within a presenter's method.
     private let coordinator: UInt64?
 
     init(_ surrounding: Surrounding, coordinator: UInt64? = nil, outer: CoordinationContext? = current) {
@@ -17,7 +17,7 @@ final class CoordinationContext: Sendable {
         self.outer = outer
     }
 
-    /// Everything that surrounds the running code, outermost first.
+    /// All surroundings of the running code, outermost first.
     var surroundings: [Surrounding] { (outer?.surroundings ?? []) + [surrounding] }
 
     /// Whether this code runs while a presenter handles a message.

@@ -1,27 +1,29 @@
 import Dispatch
 
-/// Calls back when time has passed, off the cooperative pool: its threads may be blocked by the very accesses that a deadline is to end.
+/// Calls back after a delay, outside the cooperative pool: accesses that a deadline must end may block all of the
+/// pool's threads.
 struct Deadlines: Sendable {
-    /// A call that is to come, until it is cancelled.
+    /// A scheduled call, which can be cancelled.
     struct Timer: Sendable {
         let cancel: @Sendable () -> Void
     }
 
     private let clock: any Clock<Duration>
-    /// Longer waits are as good as none, and overflow.
+    /// Longer delays would overflow, and are as good as none.
     private static let longest = Duration.seconds(3_000_000_000)
 
-    /// Makes deadlines of a clock.
+    /// Makes deadlines for a clock.
     ///
-    /// - Parameter clock: measures them; of any other than `ContinuousClock` the sleeps go through the cooperative pool.
+    /// - Parameter clock: measures the delays. With any clock other than `ContinuousClock`, the sleeps use the
+    ///   cooperative pool.
     init(clock: any Clock<Duration>) { self.clock = clock }
 
     /// Calls back once.
     ///
     /// - Parameters:
-    ///   - duration: how long from now.
-    ///   - body: what to do.
-    /// - Returns: the call, to be cancelled when it is of no use any more.
+    ///   - duration: the delay.
+    ///   - body: the closure to call.
+    /// - Returns: the call; cancel it when it is not needed any more.
     func call(after duration: Duration, _ body: @escaping @Sendable () -> Void) -> Timer {
         guard clock is ContinuousClock else {
             let task = Task.detached { [clock] in
@@ -31,8 +33,8 @@ struct Deadlines: Sendable {
             return Timer { task.cancel() }
         }
         let (seconds, attoseconds) = min(max(duration, .zero), Self.longest).components
-        // A serial queue of its own, which libdispatch gives a thread when it has something to do.
-        // Dispatch objects may be used on any thread.
+        // Each timer has its own serial queue, and libdispatch gives the queue a thread when it has work. Any thread
+        // may use Dispatch objects.
         nonisolated(unsafe) let source = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "file coordination deadline"))
         source.setEventHandler {
             source.cancel()

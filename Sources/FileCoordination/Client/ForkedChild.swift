@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Whether this process is a child that was forked off one that coordinates, and has executed nothing since.
+/// Detects that this process is a child forked from a coordinating process, and has not executed a program since.
 enum ForkedChild {
     private static let flag = Atomic(false)
     private static let handler: Void = {

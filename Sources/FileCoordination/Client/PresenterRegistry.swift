@@ -1,26 +1,27 @@
 import Foundation
 import SystemPackage
 
-/// The presenters of this process, by weak reference: a leaked registration can block nobody (C-59).
+/// The presenters of this process, by weak reference: a leaked registration cannot block other claims.
 struct PresenterRegistry: Sendable {
-    /// A presenter, and the messages that wait for it.
+    /// A presenter and its pending messages.
     struct Entry: Sendable {
         weak var presenter: (any FilePresenter)?
-        /// Known without a reference to the presenter: the last one may not go under the client's lock, for its `deinit` may come back here.
+        /// Stored here because the last reference to the presenter must not be released under the client's lock: its
+        /// `deinit` may call back here.
         let isWitness: Bool
-        /// The presenter's URL as it last gave it; what it is told of is spelled like this.
+        /// The presenter's last URL; URLs in messages follow its spelling.
         var location: Location?
-        /// The attributes that it observes (C-43).
+        /// The attributes that it observes.
         var observed: Set<String>
         /// Messages in the order of the arbiter's actions.
         var mailbox: [Delivery] = []
-        /// Whether a task is at work on the mailbox.
+        /// Whether a task is handling the messages.
         var isDraining = false
-        /// Where that task runs; one for each presenter, for its methods may block.
+        /// Runs that task; each presenter has its own, because its methods may block.
         let executor = TurnExecutor("file presenter")
-        /// What presenters want to be done when a claim for which they relinquished has ended, by that message.
+        /// The reacquirers of presenters, by the relinquish message to which they belong.
         var reacquirers: [MessageID: Reacquirer] = [:]
-        /// What it was last told of each version: its author tells of one, and so does each process that watches.
+        /// The last message about each version: both the author of a version and every process that watches report it.
         private var versions: [Version: PresenterMessage.VersionEvent] = [:]
 
         private struct Version: Hashable, Sendable {
@@ -35,9 +36,9 @@ struct PresenterRegistry: Sendable {
             self.location = location
         }
 
-        /// Takes note of what the presenter is about to be told.
+        /// Records a message for the presenter.
         ///
-        /// - Returns: false where it is what it was last told of that version.
+        /// - Returns: false if it repeats the last message about that version.
         mutating func isNews(_ message: PresenterMessage) -> Bool {
             switch message {
             case .version(let event, let identifier): note(event, Version(identifier: identifier, subitem: nil))
@@ -52,7 +53,7 @@ struct PresenterRegistry: Sendable {
     }
 
     var entries: [PresenterID: Entry] = [:]
-    /// Numbers of live objects, registered or not; an object that took a dead one's address gets a number of its own.
+    /// The numbers of live objects, registered or not; a new object at the address of a released one gets a new number.
     private var numbers: [ObjectIdentifier: (number: UInt64, object: Weak)] = [:]
     private var nextNumber: UInt64 = 0
 
@@ -60,7 +61,7 @@ struct PresenterRegistry: Sendable {
         weak var object: (any FilePresenter)?
     }
 
-    /// The number that stands for a presenter for as long as it lives.
+    /// Returns the identifier of a presenter, which stays valid while the presenter lives.
     mutating func id(of presenter: any FilePresenter, in client: ClientID) -> PresenterID {
         let key = ObjectIdentifier(presenter)
         if let known = numbers[key], known.object.object === presenter { return PresenterID(client, known.number) }
@@ -72,7 +73,7 @@ struct PresenterRegistry: Sendable {
         return PresenterID(client, nextNumber)
     }
 
-    /// The number of an object that may be on its way out, when weak references to it are nil already.
+    /// Returns the identifier of an object during its `deinit`, when weak references to it are already nil.
     func id(ofDeparting presenter: any FilePresenter, in client: ClientID) -> PresenterID? {
         numbers[ObjectIdentifier(presenter)].map { PresenterID(client, $0.number) }
     }

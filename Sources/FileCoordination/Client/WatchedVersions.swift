@@ -1,6 +1,6 @@
 import SystemPackage
 
-/// What a presenter of a file has been told of the versions that lie beside it (C-44).
+/// The known versions beside a presenter's file.
 struct WatchedVersions: Sendable {
     private let item: FilePath
     /// Whether the conflict of a version is resolved.
@@ -8,14 +8,15 @@ struct WatchedVersions: Sendable {
 
     init(of item: FilePath) { self.item = item }
 
-    /// The same versions, of an item that is elsewhere; those that did not come along are told as lost by the next look.
+    /// Returns these versions for an item that has moved; the next look reports versions that did not move along as
+    /// lost.
     func followed(to item: FilePath) -> WatchedVersions {
         var versions = WatchedVersions(of: item)
         versions.known = known
         return versions
     }
 
-    /// Looks at all of them.
+    /// Looks at all versions.
     mutating func look() -> [PresenterMessage] {
         let copies = ConflictCopy.copies(of: item)
         var messages: [PresenterMessage] = []
@@ -27,18 +28,18 @@ struct WatchedVersions: Sendable {
         return messages
     }
 
-    /// Looks at what is at a path, if that is the place of a version.
+    /// Looks at a path, if a version can be there.
     mutating func look(at path: FilePath) -> [PresenterMessage] {
         guard let name = Self.name(of: path), path.removingLastComponent().appending(name.original) == item else { return [] }
         return told(name.identifier, ConflictCopy(name, at: path)?.isResolved)
     }
 
-    /// What there is to tell of a version of something inside a presented directory.
+    /// Returns the message about a version of an item inside a presented directory.
     ///
     /// - Parameters:
-    ///   - path: what has changed.
-    ///   - isNew: whether something may have come there.
-    /// - Returns: nil where there is nothing.
+    ///   - path: the changed path.
+    ///   - isNew: whether a file may have appeared there.
+    /// - Returns: nil if there is nothing to report.
     static func subitemMessage(_ path: FilePath, isNew: Bool) -> PresenterMessage? {
         guard let name = name(of: path) else { return nil }
         let item = path.removingLastComponent().appending(name.original)

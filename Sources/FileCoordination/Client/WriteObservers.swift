@@ -1,13 +1,13 @@
 import Synchronization
 package import SystemPackage
 
-/// Those in this process who hear of what its coordinated writes have written, before the watched tree tells (U-78).
+/// Observers in this process that learn of coordinated writes before the watched tree reports them.
 final class WriteObservers: Sendable {
     typealias Body = @Sendable ([FilePath]) -> Void
 
     private let bodies = Mutex<[UInt64: Body]>([:])
     private let last = Atomic<UInt64>(0)
-    /// Read at the end of every write, so without the lock.
+    /// Every write reads this at its end, so it needs no lock.
     private let count = Atomic(0)
 
     func add(_ body: @escaping Body) -> UInt64 {
@@ -22,7 +22,7 @@ final class WriteObservers: Sendable {
         count.subtract(1, ordering: .relaxed)
     }
 
-    /// Tells where something may be different now; makes the list only where somebody listens.
+    /// Reports places that may have changed; makes the list only if there is an observer.
     func tell(_ paths: () -> [FilePath]) {
         guard count.load(ordering: .relaxed) > 0 else { return }
         let paths = paths()
@@ -31,7 +31,7 @@ final class WriteObservers: Sendable {
     }
 }
 
-/// An observation of writes, until it is released.
+/// An observation of writes, which lasts until it is released.
 package final class WriteObservation: Sendable {
     private let observers: WriteObservers
     private let number: UInt64
@@ -45,10 +45,11 @@ package final class WriteObservation: Sendable {
 }
 
 extension FileCoordinator {
-    /// Calls back when a coordinated write of this process has ended, or has reported a move, with the places that may be different now.
+    /// Calls back with the places that may have changed after a coordinated write of this process ended or reported a
+    /// move.
     ///
-    /// - Parameter body: is called on the writer's thread with canonical paths; it must be quick, and must not coordinate.
-    /// - Returns: the observation, to be kept.
+    /// - Parameter body: called on the writer's thread with canonical paths; it must be quick, and must not coordinate.
+    /// - Returns: the observation; keep it as long as the calls are needed.
     package static func observeWrites(_ body: @escaping @Sendable ([FilePath]) -> Void) -> WriteObservation {
         WriteObservation(CoordinationClient.shared.writes, body)
     }

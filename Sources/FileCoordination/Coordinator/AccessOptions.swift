@@ -1,5 +1,5 @@
 extension FileCoordinator {
-    /// How an item is to be read; Cocoa's `NSFileCoordinator.ReadingOptions`.
+    /// The options for reading an item; Cocoa's `NSFileCoordinator.ReadingOptions`.
     public struct ReadingOptions: OptionSet, Hashable, Sendable, Codable {
         /// The bits.
         public let rawValue: UInt32
@@ -11,17 +11,18 @@ extension FileCoordinator {
 
         /// Presenters are not asked to save first; they are still asked to relinquish the item to the reader.
         public static let withoutChanges = ReadingOptions(rawValue: 1 << 0)
-        /// The accessor gets the URL of what a symbolic link leads to, and both are claimed.
+        /// The accessor gets the URL of a symbolic link's destination, and the access claims both.
         ///
         /// Not for preparations.
         public static let resolvesSymbolicLink = ReadingOptions(rawValue: 1 << 1)
-        /// The accessor reads only what is on this device already; nothing is downloaded for it.
+        /// The accessor reads only data that is already on this device; nothing is downloaded.
         public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
-        /// The accessor gets a snapshot of the item, a directory as one stored zip file, and the claim ends once that is made.
+        /// The accessor gets a snapshot of the item, and the claim ends once the snapshot is made; a directory becomes
+        /// one stored zip file.
         public static let forUploading = ReadingOptions(rawValue: 1 << 3)
     }
 
-    /// How an item is to be written; Cocoa's `NSFileCoordinator.WritingOptions`.
+    /// The options for writing an item; Cocoa's `NSFileCoordinator.WritingOptions`.
     ///
     /// At most one option may be given.
     public struct WritingOptions: OptionSet, Hashable, Sendable, Codable {
@@ -37,20 +38,20 @@ extension FileCoordinator {
         public static let forDeleting = WritingOptions(rawValue: 1 << 0)
         /// The item will be moved or renamed.
         ///
-        /// On a plain file this is the same as no option.
+        /// On a plain file this equals no option.
         public static let forMoving = WritingOptions(rawValue: 1 << 1)
-        /// The item's present content will be read and changed, so presenters are asked to save first.
+        /// The item's current content will be read and changed, so presenters are asked to save first.
         public static let forMerging = WritingOptions(rawValue: 1 << 2)
-        /// Another item will take this one's place.
+        /// Another item will replace this one.
         ///
-        /// The claim is on the name: when the item moves away meanwhile, the claim stays.
+        /// The claim is on the name: if the item moves away meanwhile, the claim stays.
         public static let forReplacing = WritingOptions(rawValue: 1 << 3)
-        /// Only metadata that does not depend on the item's content will be changed.
+        /// Only metadata that is independent of the item's content will be changed.
         public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
 
-        /// The options that concern the place of an item, and with it everything below a directory (C-06).
+        /// The options that affect the place of an item, and so everything below a directory.
         static let structural: WritingOptions = [.forDeleting, .forMoving, .forReplacing]
-        /// The options after which the item as it was is gone (C-22).
+        /// The options that remove the current item.
         static let deleting: WritingOptions = [.forDeleting, .forReplacing]
     }
 }

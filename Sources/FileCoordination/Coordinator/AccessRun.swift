@@ -2,13 +2,13 @@ import Foundation
 import Logging
 import SystemPackage
 
-/// One coordinated access, from the request to the end of the claim; what the async, blocking and queue forms have in common.
+/// One coordinated access, from the request to the end of the claim; the async, blocking and queue forms share it.
 struct AccessRun: Sendable {
     /// An item to access.
     struct Target: Sendable {
         let location: Location
         let access: Access
-        /// What the item leads to, where it is a symbolic link that is to be resolved (C-17).
+        /// The destination of a symbolic link that must be resolved.
         let destination: Location?
 
         init(_ url: URL, _ access: Access) throws(FileCoordinationError) {
@@ -29,22 +29,22 @@ struct AccessRun: Sendable {
             return options.contains(.forUploading)
         }
 
-        /// Whether the link leads elsewhere by now.
+        /// Whether the link has another destination now.
         var isOutdated: Bool { Self.destination(of: location, access)?.path != destination?.path }
     }
 
     let coordinator: FileCoordinator
     let targets: [Target]
     let isPreparation: Bool
-    /// What the request was made within.
+    /// The context of the request.
     private let outer: CoordinationContext?
     let id: ClaimID
-    /// Set when the claim could be had at once.
+    /// The grant, if the claim was granted at once.
     let immediate: Grant?
 
-    /// Requests a claim for some items.
+    /// Requests a claim for items.
     ///
-    /// - Throws: `CocoaError.userCancelled` when the coordinator is.
+    /// - Throws: `CocoaError.userCancelled` when the coordinator is cancelled.
     init(_ coordinator: FileCoordinator, _ targets: [Target], isPreparation: Bool = false, outer: CoordinationContext? = .current) throws {
         self.coordinator = coordinator
         self.targets = targets
@@ -65,22 +65,23 @@ struct AccessRun: Sendable {
                 id: id, coordinator: coordinator.number, purpose: purpose, presenter: coordinator.presenter, surroundings: surroundings,
                 items: items, isPreparation: isPreparation)
         }
-        // A cancellation between the look at the coordinator and the request found nothing to cancel.
+        // A cancellation between the check of the coordinator and the request found no claim to cancel.
         if immediate == nil, coordinator.isCancelled { coordinator.client.cancel(id, as: CocoaError.coordinatorCancelled) }
     }
 
-    /// What the code in the accessor is within.
+    /// The context of the code in the accessor.
     ///
-    /// Nothing of its own once the claim has ended, which for a snapshot it has.
+    /// After the claim has ended, as it has for a snapshot, the code has only the outer context.
     var context: CoordinationContext? { isForUploadingOnly ? outer : CoordinationContext(.claim(id), outer: outer) }
 
-    /// Whether the claim is needed only for as long as it takes to copy the items (C-19).
+    /// Whether the claim is needed only while the items are copied.
     var isForUploadingOnly: Bool { !isPreparation && targets.allSatisfy(\.isForUploading) }
 
-    /// Looks at the items of a granted claim.
+    /// Resolves the items of a granted claim.
     ///
-    /// - Returns: what the accessor gets; nil when a link has come to lead elsewhere, so that the claim is of no use and was ended.
-    /// - Throws: `unusableURL` when an item has moved to where no URL leads; the claim has ended then.
+    /// - Returns: the accessor's items; nil if a link now has another destination, so that the claim was useless and
+    ///   was ended.
+    /// - Throws: `unusableURL` when no URL can represent an item's new path; the claim has then ended.
     func open(_ grant: Grant) throws -> Opened? {
         guard !targets.contains(where: { $0.destination != nil && $0.isOutdated }) else {
             end([])
@@ -112,20 +113,20 @@ struct AccessRun: Sendable {
         return zip(accesses, paths).map { "\($1) (\($0.writes ? "write" : "read"))" }.joined(separator: ", ")
     }
 
-    /// What an accessor works with.
+    /// The items that an accessor works with.
     struct Opened: Sendable {
         let urls: [URL]
-        /// Where the targets are.
+        /// The paths of the targets.
         let places: [FilePath]
-        /// Where the claim's items are: the targets and, after each link that is resolved, what it leads to.
+        /// The paths of the claim's items: the targets and, after each resolved link, its destination.
         let paths: [FilePath]
         let existed: [Bool]
         let isPresented: Bool
     }
 
-    /// Copies the items that are to be uploaded; blocks.
+    /// Copies the items to upload; blocks.
     ///
-    /// - Throws: `fileSystem` when one cannot be copied; the claim goes on then.
+    /// - Throws: `fileSystem` when an item cannot be copied; the claim then continues.
     func snapshots(of opened: Opened) throws -> [UploadSnapshot?] {
         guard !isPreparation, targets.contains(where: \.isForUploading) else { return [] }
         var snapshots: [UploadSnapshot?] = []
@@ -140,29 +141,29 @@ struct AccessRun: Sendable {
         return snapshots
     }
 
-    /// The URLs for the accessor, with those of the snapshots in place.
+    /// Returns the URLs for the accessor, with the snapshots' URLs in place.
     func urls(_ opened: Opened, _ snapshots: [UploadSnapshot?]) -> [URL] {
         snapshots.isEmpty ? opened.urls : zip(opened.urls, snapshots).map { $1?.url ?? $0 }
     }
 
-    /// Ends the claim when the accessor is done.
+    /// Ends the claim after the accessor.
     func close(_ opened: Opened) {
         let observations = zip(opened.paths, opened.existed).map { Observation(existedBefore: $1, existsAfter: $0.existsWithoutFollowing) }
-        // Links that are resolved are only read, so where anything is written, places and targets go together.
+        // Resolved links are only read. If anything is written, places and targets therefore match one to one.
         let written = opened.isPresented ? zip(targets, opened.places).filter(\.0.access.writes).map(\.1) : []
         end(observations, written)
         if !isPreparation { coordinator.client.writes.tell { zip(targets, opened.places).filter(\.0.access.writes).map(\.1) } }
     }
 
     private func end(_ observations: [Observation], _ paths: [FilePath] = []) {
-        // First, for who is let in by the end asks the presenter where it is by now.
+        // This comes first, because the next claim asks the presenter for its current URL.
         if let presenter = coordinator.presenter { coordinator.client.readAgainURL(of: presenter) }
         coordinator.client.end(id, observations, written: isPreparation ? [] : paths)
     }
 }
 
 extension FileCoordinator {
-    /// Waits for a claim and runs an accessor in it.
+    /// Waits for a claim and runs the accessor.
     nonisolated(nonsending) func access<Value>(
         _ targets: () throws -> [AccessRun.Target], deadline: Deadline?, isPreparation: Bool = false,
         _ accessor: nonisolated(nonsending) ([URL]) async throws -> Value
@@ -181,7 +182,8 @@ extension FileCoordinator {
         }
     }
 
-    /// Runs an accessor on snapshots, made off the cooperative pool; the claim ends before the accessor where nothing else needs it.
+    /// Runs the accessor on snapshots made outside the cooperative pool; the claim ends first unless another item needs
+    /// it.
     nonisolated(nonsending) private func upload<Value>(
         _ run: AccessRun, _ opened: AccessRun.Opened, _ accessor: nonisolated(nonsending) ([URL]) async throws -> Value
     ) async throws -> Value {
@@ -196,7 +198,7 @@ extension FileCoordinator {
         return try await CoordinationContext.$current.withValue(run.context) { try await accessor(run.urls(opened, snapshots)) }
     }
 
-    /// The same, blocking the calling thread.
+    /// Waits for a claim and runs the accessor, blocking the calling thread.
     func accessBlocking<Value>(
         _ targets: () throws -> [AccessRun.Target], isPreparation: Bool = false, _ accessor: ([URL]) throws -> Value
     ) throws -> Value {
@@ -217,7 +219,7 @@ extension FileCoordinator {
         }
     }
 
-    /// Warns, in debug builds, of blocking where that keeps a person or a presenter from going on.
+    /// Warns in debug builds when blocking delays the user interface or a presenter.
     func warnOfBlocking() {
         #if DEBUG
             let place: String

@@ -1,9 +1,9 @@
 public import Foundation
 import Synchronization
 
-/// An item that a coordinated access is to read or write, with the URL at which it finally is.
+/// An item for a coordinated access to read or write, with its final URL.
 public final class FileAccessIntent: Sendable {
-    /// What is to be done with the item.
+    /// The kind of access.
     let access: Access
     private let current: Mutex<URL>
 
@@ -12,27 +12,27 @@ public final class FileAccessIntent: Sendable {
         current = Mutex(url)
     }
 
-    /// An intent to read.
+    /// Makes an intent to read.
     ///
     /// - Parameters:
     ///   - url: the item.
-    ///   - options: how it is to be read.
+    ///   - options: the reading options.
     /// - Returns: the intent.
     public static func readingIntent(with url: URL, options: FileCoordinator.ReadingOptions = []) -> FileAccessIntent {
         FileAccessIntent(url, .read(options))
     }
 
-    /// An intent to write.
+    /// Makes an intent to write.
     ///
     /// - Parameters:
     ///   - url: the item.
-    ///   - options: at most one; more are a programmer's error.
+    ///   - options: at most one option; more are a programming error.
     /// - Returns: the intent.
     public static func writingIntent(with url: URL, options: FileCoordinator.WritingOptions = []) -> FileAccessIntent {
         FileAccessIntent(url, .write(options.checked))
     }
 
-    /// The item's URL: the given one until the access is granted, from then on where the item is, which may be elsewhere (C-41).
+    /// The item's URL: the given one until the access is granted, then the current one, which may differ.
     public internal(set) var url: URL {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }

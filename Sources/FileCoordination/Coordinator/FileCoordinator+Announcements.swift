@@ -3,26 +3,27 @@ import Glibc
 import SystemPackage
 
 extension FileCoordinator {
-    /// Tells the presenters of an item that ubiquity attributes of it have changed, each of those that it observes (C-43).
+    /// Tells the presenters of an item about changed ubiquity attributes; each presenter hears only of attributes that
+    /// it observes.
     ///
     /// - Parameters:
     ///   - url: the item.
-    ///   - attributes: what has changed.
+    ///   - attributes: the changed attributes.
     public func item(at url: URL, didChangeUbiquityAttributes attributes: Set<UbiquityAttribute>) {
         announce(url) { .attributesChanged($0, Set(attributes.map(\.rawValue)), $1) }
     }
 
-    /// Tells presenters of a new version of an item, this coordinator's own included (C-44).
+    /// Tells presenters about a new version of an item, including this coordinator's own presenter.
     package func item(at url: URL, didGain version: FileVersionIdentifier) {
         announce(url) { .versionChanged($0, .gained, version: version.rawValue, $1) }
     }
 
-    /// Tells presenters that a version of an item was removed, this coordinator's own included (C-44).
+    /// Tells presenters about the removal of a version, including this coordinator's own presenter.
     package func item(at url: URL, didLose version: FileVersionIdentifier) {
         announce(url) { .versionChanged($0, .lost, version: version.rawValue, $1) }
     }
 
-    /// Tells presenters that a version of an item is no longer in conflict, this coordinator's own included (C-44).
+    /// Tells presenters that a version is no longer in conflict, including this coordinator's own presenter.
     package func item(at url: URL, didResolve version: FileVersionIdentifier) {
         announce(url) { .versionChanged($0, .resolved, version: version.rawValue, $1) }
     }

@@ -1,18 +1,18 @@
 public import Foundation
 
-// The forms to use in new code. All of them return what the accessor returns and throw what it throws, run it on the caller's actor at
-// most once, and throw `CancellationError` when the task is cancelled while it waits.
+// Use these forms in new code. They run the accessor on the caller's actor at most once, return its result, and throw
+// its errors. If the task is cancelled while it waits, they throw `CancellationError`.
 extension FileCoordinator {
-    /// Reads an item, once nobody writes it.
+    /// Reads an item after all writers of it have finished.
     ///
     /// - Parameters:
     ///   - url: the item; it need not exist.
-    ///   - options: how it is to be read.
-    ///   - deadline: when to give up waiting; nil waits without limit.
-    ///   - accessor: reads the item at the URL that it is given, which differs from `url` when the item has moved meanwhile (C-41).
-    /// - Returns: what the accessor returns.
-    /// - Throws: what the accessor throws; ``FileCoordinationError`` when it was not run, with ``WaitStep``s that tell for whom the access
-    ///   waited if that was the reason; a presenter's own error if one refused; `CancellationError`.
+    ///   - options: the reading options.
+    ///   - deadline: the limit of the wait; nil waits without limit.
+    ///   - accessor: reads the item at the given URL, which differs from `url` if the item has moved meanwhile.
+    /// - Returns: the accessor's result.
+    /// - Throws: the accessor's error; ``FileCoordinationError`` when the accessor was not run, with the ``WaitStep``s
+    ///   of the access if it waited too long; a presenter's own error if the presenter refused; `CancellationError`.
     nonisolated(nonsending) public func read<Value>(
         _ url: URL, options: ReadingOptions = [], deadline: Deadline? = nil,
         accessor: nonisolated(nonsending) (URL) async throws -> Value
@@ -20,14 +20,14 @@ extension FileCoordinator {
         try await access({ [try .init(url, .read(options))] }, deadline: deadline) { urls in try await accessor(urls[0]) }
     }
 
-    /// Writes, creates, moves or deletes an item, once nobody else reads or writes it.
+    /// Writes, creates, moves or deletes an item after all other readers and writers of it have finished.
     ///
     /// - Parameters:
     ///   - url: the item; it need not exist.
-    ///   - options: at most one; more are a programmer's error (C-26).
-    ///   - deadline: when to give up waiting; nil waits without limit.
-    ///   - accessor: writes the item at the URL that it is given, which differs from `url` when the item has moved meanwhile (C-41).
-    /// - Returns: what the accessor returns.
+    ///   - options: at most one option; more are a programming error.
+    ///   - deadline: the limit of the wait; nil waits without limit.
+    ///   - accessor: writes the item at the given URL, which differs from `url` if the item has moved meanwhile.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func write<Value>(
         _ url: URL, options: WritingOptions = [], deadline: Deadline? = nil,
@@ -36,16 +36,16 @@ extension FileCoordinator {
         try await access({ [try .init(url, .write(options.checked))] }, deadline: deadline) { urls in try await accessor(urls[0]) }
     }
 
-    /// Reads one item and writes another, both claimed at once, so that two such accesses never deadlock (C-48).
+    /// Reads one item and writes another; one claim covers both, so two such accesses never deadlock.
     ///
     /// - Parameters:
     ///   - readingURL: the item to read.
-    ///   - readingOptions: how it is to be read.
+    ///   - readingOptions: the reading options.
     ///   - writingURL: the item to write.
-    ///   - writingOptions: at most one.
-    ///   - deadline: when to give up waiting; nil waits without limit.
+    ///   - writingOptions: at most one option.
+    ///   - deadline: the limit of the wait; nil waits without limit.
     ///   - accessor: gets both URLs in this order.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func read<Value>(
         _ readingURL: URL, options readingOptions: ReadingOptions = [], writing writingURL: URL,
@@ -57,16 +57,16 @@ extension FileCoordinator {
         ) { urls in try await accessor(urls[0], urls[1]) }
     }
 
-    /// Writes two items, both claimed at once, so that two such accesses never deadlock (C-48); the form for moves.
+    /// Writes two items, for example to move one; one claim covers both, so two such accesses never deadlock.
     ///
     /// - Parameters:
-    ///   - firstURL: an item, such as what is to be moved.
-    ///   - firstOptions: at most one, such as `forMoving`.
-    ///   - secondURL: another item, such as the place to move to.
-    ///   - secondOptions: at most one, such as `forReplacing`.
-    ///   - deadline: when to give up waiting; nil waits without limit.
+    ///   - firstURL: an item, such as the item to move.
+    ///   - firstOptions: at most one option, such as `forMoving`.
+    ///   - secondURL: another item, such as the destination.
+    ///   - secondOptions: at most one option, such as `forReplacing`.
+    ///   - deadline: the limit of the wait; nil waits without limit.
     ///   - accessor: gets both URLs in this order.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func write<Value>(
         _ firstURL: URL, options firstOptions: WritingOptions = [], writing secondURL: URL, writingOptions secondOptions: WritingOptions = [],
@@ -77,13 +77,13 @@ extension FileCoordinator {
         ) { urls in try await accessor(urls[0], urls[1]) }
     }
 
-    /// Accesses any number of items, all claimed at once (C-48).
+    /// Accesses any number of items under one claim.
     ///
     /// - Parameters:
-    ///   - intents: the items; when the accessor runs, each intent's `url` is where its item is.
-    ///   - deadline: when to give up waiting; nil waits without limit.
+    ///   - intents: the items; when the accessor runs, each intent's `url` is the current URL of its item.
+    ///   - deadline: the limit of the wait; nil waits without limit.
     ///   - accessor: accesses the items at their intents' URLs.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func coordinate<Value>(
         with intents: [FileAccessIntent], deadline: Deadline? = nil, accessor: nonisolated(nonsending) () async throws -> Value
@@ -97,7 +97,7 @@ extension FileCoordinator {
 }
 
 extension FileCoordinator.WritingOptions {
-    /// The options, known to be at most one (C-26).
+    /// The options, after a check that there is at most one.
     var checked: Self {
         precondition(rawValue.nonzeroBitCount <= 1, "At most one writing option may be given, not \(names.joined(separator: " and "))")
         return self

@@ -1,14 +1,15 @@
 package import Foundation
 
 extension FileCoordinator {
-    /// Makes sure that accesses are decided at all, for those who change something in steps of which the first is none.
+    /// Checks that accesses can be granted at all, before a change in several steps whose first step needs no access.
     ///
     /// - Parameters:
     ///   - directory: a directory, which need not be a file package.
-    ///   - deadline: how long it is waited for; who is in the way of an access there may be so again, which is no reason to refuse.
+    ///   - deadline: the limit of the wait. A conflicting access is no reason to refuse, because later accesses may
+    ///     conflict too.
     /// - Throws: `brokerUnavailable`; `CancellationError`.
     package static func requireAvailability(in directory: URL, deadline: Deadline) async throws {
-        // Nobody has an item of this name, so nobody is asked anything.
+        // No presenter has an item of this name, so no presenter is asked.
         let nothing = directory.appending(path: ".\(UUID().uuidString)", directoryHint: .notDirectory)
         do {
             try await FileCoordinator().read(nothing, options: [.withoutChanges, .immediatelyAvailableMetadataOnly], deadline: deadline) { _ in }
@@ -16,6 +17,6 @@ extension FileCoordinator {
         }
     }
 
-    /// Whether there can be a presenter: one of this process, or of another that has found a broker.
+    /// Whether a presenter can exist: in this process, or in another process that has found a broker.
     package static var canBePresented: Bool { !filePresenters.isEmpty || BrokerPlace.standard().hasBroker }
 }

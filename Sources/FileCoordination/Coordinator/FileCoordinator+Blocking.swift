@@ -1,16 +1,17 @@
 public import Foundation
 
-// Forms for ported code. They block the calling thread until the access is granted and run the accessor on it, at most once (C-47). Not
-// to be called on the main thread or in a presenter's method, which debug builds warn about.
+// Use these forms in ported code. They block the calling thread until the access is granted, and run the accessor on it
+// at most once. Do not call them on the main thread or in a presenter's method; debug builds warn about that.
 extension FileCoordinator {
-    /// Reads an item, blocking until nobody writes it.
+    /// Reads an item, blocking until all writers of it have finished.
     ///
     /// - Parameters:
     ///   - url: the item; it need not exist.
-    ///   - options: how it is to be read.
-    ///   - accessor: reads the item at the URL that it is given.
-    /// - Returns: what the accessor returns.
-    /// - Throws: what the accessor throws; ``FileCoordinationError`` or a presenter's own error when it was not run.
+    ///   - options: the reading options.
+    ///   - accessor: reads the item at the given URL.
+    /// - Returns: the accessor's result.
+    /// - Throws: the accessor's error; ``FileCoordinationError`` or a presenter's own error when the accessor was not
+    ///   run.
     @available(*, noasync, message: "Use read(_:options:deadline:accessor:).")
     public func coordinate<Value>(
         readingItemAt url: URL, options: ReadingOptions = [], byAccessor accessor: (URL) throws -> Value
@@ -18,13 +19,13 @@ extension FileCoordinator {
         try accessBlocking({ [try .init(url, .read(options))] }) { try accessor($0[0]) }
     }
 
-    /// Writes an item, blocking until nobody else reads or writes it.
+    /// Writes an item, blocking until all other readers and writers of it have finished.
     ///
     /// - Parameters:
     ///   - url: the item; it need not exist.
-    ///   - options: at most one; more are a programmer's error (C-26).
-    ///   - accessor: writes the item at the URL that it is given.
-    /// - Returns: what the accessor returns.
+    ///   - options: at most one option; more are a programming error.
+    ///   - accessor: writes the item at the given URL.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
     @available(*, noasync, message: "Use write(_:options:deadline:accessor:).")
     public func coordinate<Value>(
@@ -33,15 +34,15 @@ extension FileCoordinator {
         try accessBlocking({ [try .init(url, .write(options.checked))] }) { try accessor($0[0]) }
     }
 
-    /// Reads one item and writes another, both claimed at once (C-48).
+    /// Reads one item and writes another under one claim.
     ///
     /// - Parameters:
     ///   - readingURL: the item to read.
-    ///   - readingOptions: how it is to be read.
+    ///   - readingOptions: the reading options.
     ///   - writingURL: the item to write.
-    ///   - writingOptions: at most one.
+    ///   - writingOptions: at most one option.
     ///   - accessor: gets both URLs in this order.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
     @available(*, noasync, message: "Use read(_:options:writing:writingOptions:deadline:accessor:).")
     public func coordinate<Value>(
@@ -53,15 +54,15 @@ extension FileCoordinator {
         }
     }
 
-    /// Writes two items, both claimed at once (C-48); the form for moves.
+    /// Writes two items under one claim, for example to move one.
     ///
     /// - Parameters:
-    ///   - firstURL: an item, such as what is to be moved.
-    ///   - firstOptions: at most one, such as `forMoving`.
-    ///   - secondURL: another item, such as the place to move to.
-    ///   - secondOptions: at most one, such as `forReplacing`.
+    ///   - firstURL: an item, such as the item to move.
+    ///   - firstOptions: at most one option, such as `forMoving`.
+    ///   - secondURL: another item, such as the destination.
+    ///   - secondOptions: at most one option, such as `forReplacing`.
     ///   - accessor: gets both URLs in this order.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
     @available(*, noasync, message: "Use write(_:options:writing:writingOptions:deadline:accessor:).")
     public func coordinate<Value>(

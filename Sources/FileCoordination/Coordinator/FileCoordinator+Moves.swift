@@ -4,21 +4,21 @@ import SystemPackage
 extension FileCoordinator {
     /// Announces a move.
     ///
-    /// Accepted for code written for a sandbox; there is nothing to prepare here (C-42).
+    /// This does nothing; Cocoa has it for sandboxed apps, and ported code may call it.
     ///
     /// - Parameters:
-    ///   - oldURL: where the item is.
-    ///   - newURL: where it will be.
+    ///   - oldURL: the item's current URL.
+    ///   - newURL: its future URL.
     public func item(at oldURL: URL, willMoveTo newURL: URL) {}
 
     /// Reports that the accessor has moved an item, so that waiting accesses follow it and presenters hear of a move.
     ///
-    /// Call it inside the accessor of a write access that covers the old place, once the item is at the new one; anywhere else is a
-    /// programmer's error. Equal URLs are harmless. Without the call others only hear that both places changed (C-38, C-39).
+    /// Call it inside the accessor of a write access that covers the old place, after the move; any other call is a
+    /// programming error. Equal URLs have no effect. Without the call, others hear only that both places changed.
     ///
     /// - Parameters:
-    ///   - oldURL: where the item was.
-    ///   - newURL: where it is.
+    ///   - oldURL: the item's previous URL.
+    ///   - newURL: its current URL.
     public func item(at oldURL: URL, didMoveTo newURL: URL) {
         guard let from = try? Location(oldURL).path, let to = try? Location(newURL).path else {
             preconditionFailure("A move was reported from \(oldURL) to \(newURL), which are not both file URLs with a path")

@@ -2,19 +2,19 @@ public import Foundation
 import Synchronization
 
 extension FileCoordinator {
-    /// Asks the presenters of some items, and of everything inside them, once, before many accesses to them (C-54).
+    /// Asks the presenters of items, and of everything inside them, once before many accesses.
     ///
-    /// Nobody is excluded: the accesses inside the accessor claim what they need, typically reads with
-    /// ``ReadingOptions/withoutChanges``, for presenters have saved already.
+    /// The preparation excludes no other access. The accesses inside the accessor claim the items that they need,
+    /// typically for reading with ``ReadingOptions/withoutChanges``, because presenters have already saved.
     ///
     /// - Parameters:
     ///   - readingURLs: items to read.
-    ///   - readingOptions: how; `resolvesSymbolicLink` is a programmer's error here.
+    ///   - readingOptions: the reading options; `resolvesSymbolicLink` is a programming error here.
     ///   - writingURLs: items to write.
-    ///   - writingOptions: at most one; `forReplacing` is a programmer's error here.
-    ///   - deadline: when to give up waiting for presenters; nil waits without limit.
+    ///   - writingOptions: at most one option; `forReplacing` is a programming error here.
+    ///   - deadline: the limit of the wait for presenters; nil waits without limit.
     ///   - accessor: makes the accesses.
-    /// - Returns: what the accessor returns.
+    /// - Returns: the accessor's result.
     /// - Throws: as ``read(_:options:deadline:accessor:)``.
     nonisolated(nonsending) public func prepare<Value>(
         reading readingURLs: [URL], options readingOptions: ReadingOptions = [], writing writingURLs: [URL] = [],
@@ -26,15 +26,15 @@ extension FileCoordinator {
         ) { _ in try await accessor() }
     }
 
-    /// The same, blocking until presenters have answered.
+    /// Asks the presenters of items once before many accesses, blocking until they have answered.
     ///
     /// - Parameters:
     ///   - readingURLs: items to read.
-    ///   - readingOptions: how; `resolvesSymbolicLink` is a programmer's error here.
+    ///   - readingOptions: the reading options; `resolvesSymbolicLink` is a programming error here.
     ///   - writingURLs: items to write.
-    ///   - writingOptions: at most one; `forReplacing` is a programmer's error here.
-    ///   - accessor: makes the accesses, and calls the closure that it is given when they are done, on any thread, perhaps after it has
-    ///     returned. Dropping the closure has the same effect.
+    ///   - writingOptions: at most one option; `forReplacing` is a programming error here.
+    ///   - accessor: makes the accesses, and calls the given closure after them, on any thread, even after it has
+    ///     returned. Releasing the closure has the same effect.
     /// - Throws: as ``coordinate(readingItemAt:options:byAccessor:)``.
     @available(*, noasync, message: "Use prepare(reading:options:writing:writingOptions:deadline:accessor:).")
     public func prepare(
@@ -61,7 +61,7 @@ extension FileCoordinator {
     }
 }
 
-/// Runs a closure once: when it is called, or when nobody can call it any more.
+/// Runs a closure once: when it is called, or when the last reference to it is released.
 private final class Completion: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
 

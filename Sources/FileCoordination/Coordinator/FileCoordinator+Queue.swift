@@ -1,19 +1,21 @@
 public import Foundation
 
 extension FileCoordinator {
-    /// Accesses any number of items, all claimed at once, without blocking the caller (C-49).
+    /// Accesses any number of items under one claim, without blocking the caller.
     ///
     /// - Parameters:
-    ///   - intents: the items; when the accessor runs, each intent's `url` is where its item is.
-    ///   - queue: where the accessor runs, once, whatever happens. A suspended queue keeps a granted claim waiting.
-    ///   - accessor: gets nil when the access was granted, which lasts until the accessor returns; else the reason why it was not.
+    ///   - intents: the items; when the accessor runs, each intent's `url` is the current URL of its item.
+    ///   - queue: the queue that runs the accessor, exactly once in every case. A suspended queue delays a granted
+    ///     claim.
+    ///   - accessor: gets nil when the access was granted, which lasts until the accessor returns; otherwise the error.
     public func coordinate(
         with intents: [FileAccessIntent], queue: OperationQueue, byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
     ) {
         guard !intents.isEmpty else { return queue.addOperation { accessor(nil) } }
         let run: AccessRun
         do {
-            // The caller goes on, so what it is within does not wait for this access, nor this access for it to be done by way of nesting.
+            // The caller continues, so its surroundings do not wait for this access, and the access is not nested in
+            // them.
             run = try AccessRun(self, intents.map { try .init($0.url, $0.access) }, outer: nil)
         } catch {
             return queue.addOperation { accessor(error) }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import SystemPackage
 
-/// Reads and writes files in turn with others, and lets those who present the files save, let go, and hear of the outcome.
+/// Reads and writes files in coordination with other readers, writers and presenters of the files.
 ///
 /// ```swift
 /// let coordinator = FileCoordinator()
@@ -10,17 +10,17 @@ import SystemPackage
 /// try await coordinator.write(url) { url in try Data(text.utf8).write(to: url) }
 /// ```
 ///
-/// Accesses of one coordinator, of coordinators made for one presenter, and of coordinators with one purpose never wait for each other
-/// (C-09): a coordinator protects against others, not against yourself. Make one for each operation, as in Cocoa.
+/// Accesses of one coordinator, of coordinators made for one presenter, and of coordinators with one purpose never wait
+/// for each other: a coordinator protects against others, not against itself. Make one for each operation, as in Cocoa.
 ///
-/// An access waits for as long as it takes; give a deadline, or cancel the task or the coordinator, to give up. An access that would
-/// wait for itself fails with ``FileCoordinationError/Code/deadlock``.
+/// An access waits without limit; to limit it, give a deadline, or cancel the task or the coordinator. An access that
+/// would wait for itself fails with ``FileCoordinationError/Code/deadlock``.
 public final class FileCoordinator: Sendable {
-    /// When to give up waiting for an access.
+    /// The limit of an access's wait.
     ///
-    /// It limits the wait, not the accessor: an access that was granted in time goes on for as long as its accessor runs.
+    /// It limits the wait, not the accessor: after a grant in time, the accessor may run as long as it needs.
     public enum Deadline: Sendable, Hashable {
-        /// So long after the call.
+        /// This long after the call.
         case after(Duration)
         /// At this time.
         case at(ContinuousClock.Instant)
@@ -39,15 +39,16 @@ public final class FileCoordinator: Sendable {
     }
 
     let client: CoordinationClient
-    /// This coordinator among those of its client.
+    /// The number of this coordinator within its client.
     let number: UInt64
     let presenter: PresenterID?
     private let settings: Mutex<Settings>
 
     /// Makes a coordinator.
     ///
-    /// - Parameter filePresenter: the presenter on whose behalf it works, which gets no messages about what the coordinator does
-    ///   (C-33) and waits for none of its other coordinators (C-09). It is not retained, and need not be registered.
+    /// - Parameter filePresenter: the presenter on whose behalf it works. The presenter gets no messages about this
+    ///   coordinator's accesses, and its other coordinators never wait for this one. It is not retained, and need not
+    ///   be registered.
     public convenience init(filePresenter: (any FilePresenter)? = nil) {
         self.init(filePresenter: filePresenter, client: .shared)
     }
@@ -61,10 +62,10 @@ public final class FileCoordinator: Sendable {
 
     // MARK: Purpose
 
-    /// On whose behalf the coordinator works: accesses of one purpose never wait for each other, not even across processes (C-09).
+    /// The purpose of the coordinator: accesses with one purpose never wait for each other, not even across processes.
     ///
-    /// Unique by default. It can be set once, to something other than "", on a coordinator that was made without a presenter; all
-    /// else is a programmer's error (C-10).
+    /// The default is unique. Set it at most once, to a non-empty string, on a coordinator without a presenter;
+    /// anything else is a programming error.
     public var purposeIdentifier: String {
         get { settings.withLock { $0.purpose.description } }
         set {
@@ -82,7 +83,7 @@ public final class FileCoordinator: Sendable {
 
     var purpose: Purpose { settings.withLock { $0.purpose } }
 
-    /// The purpose, for a new access.
+    /// Returns the purpose for a new access.
     ///
     /// - Throws: `CocoaError.userCancelled` once the coordinator is cancelled.
     func purposeUnlessCancelled() throws -> Purpose {
@@ -93,10 +94,10 @@ public final class FileCoordinator: Sendable {
 
     // MARK: Cancelling
 
-    /// Gives up every access of this coordinator that still waits, and refuses later ones, with `CocoaError.userCancelled`.
+    /// Gives up every waiting access of this coordinator and refuses later ones, with `CocoaError.userCancelled`.
     ///
-    /// Returns at once, on any thread. An accessor that runs already finishes normally. Messages that presenters have got stand, their
-    /// answers are ignored (C-55).
+    /// It returns at once, on any thread. A running accessor finishes normally. Messages to presenters are not
+    /// recalled; their answers are ignored.
     public func cancel() {
         settings.withLock { $0.isCancelled = true }
         client.cancelAll(of: number)
@@ -107,10 +108,12 @@ public final class FileCoordinator: Sendable {
 
     // MARK: Presenters
 
-    /// Registers a presenter, so that it gets messages, until it is removed or released; the registry does not keep it alive (C-59).
+    /// Registers a presenter, so that it gets messages until it is removed or released; the registry does not retain
+    /// it.
     ///
-    /// Accesses of other processes that begin after this has returned tell it too; so the first call may take as long as it takes to start
-    /// the broker. An access that has begun already may go on without telling it (C-58). Add it inside a coordinated read of the item to miss nothing.
+    /// Accesses of other processes that begin after this call returns notify the presenter. The first call may
+    /// therefore take as long as starting the broker takes. An access that has already begun may not notify it. To miss
+    /// nothing, add the presenter inside a coordinated read of the item.
     ///
     /// - Parameter filePresenter: the presenter; adding it twice does nothing.
     public static func addFilePresenter(_ filePresenter: any FilePresenter) {
@@ -119,20 +122,21 @@ public final class FileCoordinator: Sendable {
 
     /// Removes a presenter; it may be called from the presenter's `deinit`.
     ///
-    /// Messages that wait for it are dropped, and what it has not answered counts as agreed to.
+    /// Its pending messages are dropped, and its unanswered questions count as agreed.
     ///
     /// - Parameter filePresenter: the presenter; removing one that is not registered does nothing.
     public static func removeFilePresenter(_ filePresenter: any FilePresenter) {
         CoordinationClient.shared.remove(filePresenter)
     }
 
-    /// The registered presenters of this process, in the order in which they were added (C-57).
+    /// The registered presenters of this process, in the order in which they were added.
     public static var filePresenters: [any FilePresenter] { CoordinationClient.shared.presenters }
 
-    /// Whether this process decides about its accesses by itself, for it shares the files with nobody.
+    /// Whether this process decides its accesses itself, because it shares the files with no other process.
     package static var isDelegated: Bool { CoordinationClient.shared.isDelegated }
 
-    /// Which directories are file packages; set it before the first access, to the same in all processes.
+    /// The rule that tells which directories are file packages; set it before the first access, equally in all
+    /// processes.
     public static var filePackages: FilePackages {
         get { CoordinationClient.shared.filePackages }
         set { CoordinationClient.shared.filePackages = newValue }

@@ -4,7 +4,7 @@ struct CRC32 {
 
     var value: UInt32 { ~remainder }
 
-    /// Takes bytes in, eight at a time ("slicing by 8").
+    /// Adds bytes to the checksum, eight at a time ("slicing by 8").
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         var crc = remainder
         Self.tables.withUnsafeBufferPointer { tables in
@@ -28,7 +28,7 @@ struct CRC32 {
         remainder = crc
     }
 
-    /// For each byte what it does to the remainder, followed by the same for a byte that 1 to 7 others follow.
+    /// For each byte its effect on the remainder, followed by the effect of a byte with 1 to 7 bytes after it.
     private static let tables: [UInt32] = {
         var tables: [UInt32] = []
         for byte in 0..<UInt32(256) {

@@ -1,22 +1,24 @@
 internal import Synchronization
 public import SystemPackage
 
-/// Which directories are *file packages*: directories that a person, and coordination, treats as one item (C-03).
+/// The rule that tells which directories are *file packages*: directories that people and coordination treat as one
+/// item.
 ///
-/// All processes that coordinate the same files must agree on it.
+/// All processes that coordinate the same files must use the same rule.
 public struct FilePackages: Sendable {
     /// Path extensions, without the dot, in lower case.
     public var extensions: Set<String>
-    /// Tells further packages by their path; nil when there are none.
+    /// Recognises further packages by their path; nil if there are none.
     ///
-    /// It is asked about every directory above each claimed item, so it must be quick, and always say the same of one path.
+    /// It is called for every directory above each claimed item, so it must be quick, and always return the same result
+    /// for a path.
     public var predicate: (@Sendable (FilePath) -> Bool)?
 
     /// Makes a rule.
     ///
     /// - Parameters:
     ///   - extensions: path extensions without the dot; case does not matter.
-    ///   - predicate: tells further packages by their path.
+    ///   - predicate: recognises further packages by their path.
     public init(extensions: Set<String> = FilePackages.standardExtensions, predicate: (@Sendable (FilePath) -> Bool)? = nil) {
         self.extensions = Set(extensions.map { $0.lowercased() })
         self.predicate = predicate
@@ -28,21 +30,22 @@ public struct FilePackages: Sendable {
         "plugin", "rtfd", "sparsebundle", "textbundle", "xcodeproj", "xcworkspace",
     ]
 
-    /// Whether a directory at this path is a package.
+    /// Returns whether a directory at this path is a package.
     package func contains(_ path: FilePath) -> Bool {
         let isNamedSo = path.extension.map { extensions.contains($0.lowercased()) } ?? false
         guard isNamedSo || predicate?(path) ?? false else { return false }
         return !Self.containers.withLock { $0.contains(path) }
     }
 
-    /// Says that directories are containers, which are no packages whatever they are called: `org.example.app` is a name like any other.
+    /// Declares directories as containers, which are never packages, although a name such as `org.example.app` looks
+    /// like one.
     package static func addContainers(_ paths: [FilePath]) { containers.withLock { $0.formUnion(paths) } }
 
     private static let containers = Mutex<Set<FilePath>>([])
 
-    /// Which of the directories above a path are packages, as numbers of components, outermost first.
+    /// Returns the directories above a path that are packages, as numbers of components, outermost first.
     package func depths(above path: FilePath) -> [Int] {
-        // A dot is in nearly no directory's name, and without one nor a predicate there is nothing to find.
+        // Almost no directory has a dot in its name. Without a dot or a predicate, there is no package.
         guard predicate != nil || path.hasDotAboveLast else { return [] }
         var directory = path.removingLastComponent()
         var depths: [Int] = []
@@ -55,7 +58,7 @@ public struct FilePackages: Sendable {
 }
 
 extension FilePath {
-    /// Whether the name of a directory above the last component has an extension.
+    /// Whether a directory above the last component has a name with an extension.
     fileprivate var hasDotAboveLast: Bool {
         withPlatformString { path in
             var isDotSeen = false

@@ -2,21 +2,21 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// A file URL with the path that it canonically stands for.
+/// A file URL with its canonical path.
 ///
-/// Directories above an item are freed of symbolic links, so that two spellings of one place meet; the item itself may be a link.
-/// What has moved is spelled again as the caller spells it (C-46).
+/// Directories above the item contain no symbolic links, so two spellings of one place match; the item itself may be a
+/// link. A moved path is converted back to the caller's spelling.
 struct Location: Sendable {
     let url: URL
-    /// Absolute, free of symbolic links but for the last component.
+    /// The absolute path, without symbolic links except in the last component.
     let path: FilePath
-    /// The path as the URL spells it.
+    /// The path in the URL's spelling.
     private let spelled: FilePath
 
-    /// Looks a URL up.
+    /// Finds the canonical path of a URL.
     ///
-    /// - Throws: `unusableURL` when the URL is not a file URL or names no path, `fileSystem` when a directory above it cannot be
-    ///   searched. An item that does not exist is fine, and so are missing directories above it (C-13).
+    /// - Throws: `unusableURL` when the URL is not a file URL or names no path, `fileSystem` when a directory above it
+    ///   cannot be searched. A missing item or missing directories above it are no error.
     init(_ url: URL) throws(FileCoordinationError) {
         guard url.isFileURL, let spelled = FilePath(fileURL: url) else {
             throw FileCoordinationError(
@@ -27,21 +27,21 @@ struct Location: Sendable {
         path = try spelled.canonicalParent()
     }
 
-    /// The URL of a path in the spelling of this one.
+    /// Returns the URL of a path in the spelling of this URL.
     ///
-    /// - Returns: nil when a URL cannot represent the path, for it is not UTF-8.
+    /// - Returns: nil when the path is not UTF-8, so that no URL can represent it.
     func url(of path: FilePath) -> URL? {
         if path == self.path { return url }
         return URL(filePath: Spelling(spelled: spelled.lexicallyNormalized(), canonical: self.path).spelled(path))
     }
 }
 
-/// How a caller spells the canonical directories.
+/// The caller's spelling of the canonical directories.
 private struct Spelling: Sendable {
     private var spelled: FilePath
     private var canonical: FilePath
 
-    /// Keeps what is left of the two when their common end is taken off.
+    /// Keeps the two paths without their common end.
     init(spelled: FilePath, canonical: FilePath) {
         self.spelled = spelled
         self.canonical = canonical
@@ -55,21 +55,21 @@ private struct Spelling: Sendable {
 }
 
 extension FilePath {
-    /// The absolute path of a file URL; nil when there is none.
+    /// Makes the absolute path of a file URL; nil if there is none.
     init?(fileURL: URL) {
         let path = fileURL.withUnsafeFileSystemRepresentation { $0.map { FilePath(platformString: $0) } }
         guard let path, path.isAbsolute else { return nil }
         self = path
     }
 
-    /// The path with every symbolic link resolved but for the last component.
+    /// Returns the path with every symbolic link resolved except the last component.
     ///
     /// - Throws: `fileSystem` when a directory cannot be searched; see realpath(3).
     func canonicalParent() throws(FileCoordinationError) -> FilePath {
         hasCanonicalParent ? self : try resolvingParent()
     }
 
-    /// Whether nothing has to be resolved; what most paths are, told without taking them apart.
+    /// Whether nothing must be resolved, as for most paths; the check is cheap.
     private var hasCanonicalParent: Bool {
         withPlatformString { path in
             guard let last = strrchr(path, CInt(UInt8(ascii: "/"))), last != path, strcmp(last, "/.") != 0, strcmp(last, "/..") != 0 else {
@@ -110,7 +110,7 @@ extension FilePath {
         }
     }
 
-    /// realpath(3).
+    /// Returns the result of realpath(3).
     func realPath() -> Result<FilePath, Errno> {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
             withPlatformString { path in
@@ -122,13 +122,13 @@ extension FilePath {
         }
     }
 
-    /// Whether something is there, a dangling link included; see lstat(2).
+    /// Whether an item exists here, including a dangling link; see lstat(2).
     var existsWithoutFollowing: Bool {
         var status = Glibc.stat()
         return withPlatformString { lstat($0, &status) } == 0
     }
 
-    /// Whether a directory is there; see lstat(2).
+    /// Whether a directory exists here; see lstat(2).
     var isDirectoryWithoutFollowing: Bool {
         var status = Glibc.stat()
         guard withPlatformString({ lstat($0, &status) }) == 0 else { return false }
@@ -137,7 +137,7 @@ extension FilePath {
 }
 
 extension URL {
-    /// A file URL; nil when the path is not UTF-8, which no URL can hold.
+    /// Makes a file URL; nil when the path is not UTF-8, because no URL can represent it.
     init?(filePath path: FilePath) {
         guard let string = String(validating: path) else { return nil }
         self = URL(fileURLWithPath: string, isDirectory: false)

@@ -2,10 +2,11 @@ import CLinux
 import Glibc
 import SystemPackage
 
-/// Writes a directory as a zip file whose entries are stored, not compressed (C-19).
+/// Writes a directory as a zip file whose entries are stored, not compressed.
 ///
-/// The format is PKWARE's APPNOTE 6.3, with its Zip64 records where sizes, offsets or the number of entries ask for them. Modes and
-/// symbolic links are kept as Info-ZIP keeps them; sockets, pipes and devices, which have no content, are left out.
+/// The format is PKWARE's APPNOTE 6.3, with its Zip64 records where sizes, offsets or the number of entries require
+/// them. Modes and symbolic links are stored as Info-ZIP stores them; sockets, pipes and devices have no content and
+/// are left out.
 struct StoredZip {
     private let file: FileDescriptor
     private var offset: Int64 = 0
@@ -16,7 +17,7 @@ struct StoredZip {
     /// Writes the zip of a directory.
     ///
     /// - Parameters:
-    ///   - source: the directory; entries' names begin with its own name.
+    ///   - source: the directory; the entries' names begin with its name.
     ///   - file: an empty file that is open for writing.
     /// - Throws: `Errno` of the call that failed.
     static func write(_ source: FilePath, to file: FileDescriptor) throws {
@@ -68,7 +69,7 @@ struct StoredZip {
         let offset: Int64
         var size: Int64 = 0
         var crc = CRC32()
-        /// Whether the header has room for a size beyond 32 bits.
+        /// Whether the header has room for a size of more than 32 bits.
         var isLarge = false
 
         init(name: [UInt8], status: Glibc.stat, offset: Int64) {
@@ -79,9 +80,9 @@ struct StoredZip {
         }
     }
 
-    /// Writes a header that ``end(_:)`` corrects, for size and checksum are known only once the content has been read.
+    /// Writes a header that ``end(_:)`` corrects, because size and checksum are known only after the content is read.
     private mutating func begin(_ entry: inout Entry, expecting size: Int64) throws {
-        // A file that grows while it is read stays below the limit of its header by this margin.
+        // This margin keeps a file that grows during the read below the limit of its header.
         entry.isLarge = size >= 1 << 31
         try put(header(of: entry))
     }
@@ -147,7 +148,7 @@ struct StoredZip {
         return bytes.bytes + entry.name + extra.bytes
     }
 
-    /// The fields from the flags to the length of the name.
+    /// Writes the fields from the flags to the length of the name.
     private func common(of entry: Entry, _ bytes: inout Record) {
         let isUTF8 = String(validating: entry.name, as: UTF8.self) != nil
         bytes.put16(isUTF8 ? 1 << 11 : 0)
@@ -191,7 +192,7 @@ struct StoredZip {
         try put(record.bytes)
     }
 
-    /// Little-endian fields.
+    /// A record with little-endian fields.
     private struct Record {
         var bytes: [UInt8] = []
 
@@ -205,7 +206,7 @@ struct StoredZip {
         mutating func put32(_ value: UInt32) { put(value) }
         mutating func put64(_ value: UInt64) { put(value) }
 
-        /// The extended timestamp of Info-ZIP, in seconds since 1970.
+        /// Writes the extended timestamp of Info-ZIP, in seconds since 1970.
         mutating func putTime(_ seconds: Int64) {
             put16(0x5455)
             put16(5)
@@ -213,7 +214,7 @@ struct StoredZip {
             put(Int32(clamping: seconds))
         }
 
-        /// MS-DOS time and date, in UTC, which can tell 1980 to 2107.
+        /// Writes MS-DOS time and date in UTC; the format covers 1980 to 2107.
         mutating func putDOSTime(_ seconds: Int64) {
             var time = time_t(max(315_532_800, min(seconds, 4_354_819_198)))
             var parts = tm()
@@ -231,7 +232,7 @@ extension FilePath.Component {
 }
 
 extension FilePath {
-    /// The names in a directory, in the order of their bytes; see readdir(3).
+    /// Returns the names in a directory, in the order of their bytes; see readdir(3).
     fileprivate func sortedChildren() throws -> [Component] {
         guard let directory = withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
         defer { closedir(directory) }
@@ -249,7 +250,7 @@ extension FilePath {
         }
     }
 
-    /// What a symbolic link holds; see readlink(2).
+    /// Returns the destination of a symbolic link; see readlink(2).
     fileprivate func symbolicLinkBytes() throws -> [UInt8] {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
             let count = withPlatformString { readlink($0, buffer.baseAddress!, buffer.count) }

@@ -3,15 +3,15 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// A copy of an item as it was during a claim, for reading after the claim has ended (C-19).
+/// A copy of an item during a claim, for reading after the claim has ended.
 struct UploadSnapshot: Sendable {
-    /// A file of the item's name, or `<name>.zip` for a directory.
+    /// A file with the item's name, or `<name>.zip` for a directory.
     let url: URL
     private let directory: URL
 
-    /// Copies a file or zips a directory, in the temporary directory; blocks.
+    /// Copies a file or zips a directory into the temporary directory; blocks.
     ///
-    /// - Throws: `fileSystem` when that fails; nothing is left behind then.
+    /// - Throws: `fileSystem` on failure; nothing is left behind.
     init(of path: FilePath) throws(FileCoordinationError) {
         directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-upload-\(UUID().uuidString)")
         do {
@@ -37,7 +37,7 @@ struct UploadSnapshot: Sendable {
     }
 
     private static func copy(_ path: FilePath, to copy: FilePath) throws {
-        // Not to wait for the other end of a pipe.
+        // With this option, opening a pipe does not wait for its other end.
         let source = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
         try source.closeAfter {
             let file = try FileDescriptor.open(
@@ -53,16 +53,16 @@ struct UploadSnapshot: Sendable {
         }
     }
 
-    /// Removes the snapshot; who has it open keeps it.
+    /// Removes the snapshot; programs that have it open keep it.
     func remove() {
         try? FileManager.default.removeItem(at: directory)
     }
 }
 
-/// Runs blocking work on a thread of its own: those of the global queues are the cooperative pool's too.
+/// Runs blocking work on a separate thread, because the cooperative pool shares the threads of the global queues.
 ///
-/// - Returns: what the work returns.
-/// - Throws: what it throws.
+/// - Returns: the result of the work.
+/// - Throws: the error of the work.
 func offPool<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue(label: "file coordination work").async { continuation.resume(with: Result { try work() }) }

@@ -1,5 +1,5 @@
-/// A presenter that is of this package, and wants to hear of coordinated accesses alone.
+/// A presenter of this package that hears only of coordinated accesses.
 ///
-/// Its item is not watched for other changes, so it can be a whole tree in which files come and go all the time; and it is no app's presenter,
-/// so ``FileCoordinator/filePresenters`` does not name it.
+/// Its item is not watched for other changes, so the item can be a whole tree with frequent changes. It is not a
+/// presenter of the app, so ``FileCoordinator/filePresenters`` does not list it.
 package protocol CoordinationWitness: FilePresenter {}

@@ -1,25 +1,26 @@
 public import Foundation
 
-/// Gives an item back to its presenter once a reader or writer is done with it; runs in the presenter's turn.
+/// Returns an item to its presenter after a reader or writer is done; runs in the presenter's turn.
 public typealias Reacquirer = @Sendable () async -> Void
 
-/// An object that shows a file or directory to a person, or otherwise keeps its content, and has a say in who else touches it.
+/// An object that shows a file or directory to a person, or otherwise keeps its content, and takes part in other
+/// accesses to it.
 ///
-/// Register it with ``FileCoordinator/addFilePresenter(_:)``. Messages are delivered one after the other, in the order in which they
-/// were sent, each when the one before has returned (C-28, C-32): a slow `presentedItemDidChange()` delays a later
-/// `relinquishPresentedItemToWriter()`. The methods are `async`, so that actors and main-actor classes can conform; the actor takes the
-/// place of Cocoa's `presentedItemOperationQueue`.
+/// Register it with ``FileCoordinator/addFilePresenter(_:)``. The presenter gets its messages one after the other, in
+/// the order in which they were sent, and each after the one before has returned: a slow `presentedItemDidChange()`
+/// delays a later `relinquishPresentedItemToWriter()`. The methods are `async`, so that actors and main-actor classes
+/// can conform; the actor replaces Cocoa's `presentedItemOperationQueue`.
 ///
-/// Every method has a default that does what Cocoa does when the method is missing:
+/// Every method has a default that does what Cocoa does for a missing method:
 ///
 /// - `relinquish…`, `save…` and the deletion methods agree, `accommodatePresentedItemEviction()` throws;
-/// - `presentedSubitemDidAppear`, `…DidMove` and `…DidChange` become `presentedItemDidChange()` where the presented item is a file
-///   package, and nothing in a plain directory (C-36);
+/// - `presentedSubitemDidAppear`, `…DidMove` and `…DidChange` become `presentedItemDidChange()` if the presented item
+///   is a file package, and do nothing in a plain directory;
 /// - the others do nothing.
 ///
-/// A presenter that accesses its own item while it handles a message uses a coordinator made with
-/// ``FileCoordinator/init(filePresenter:)``, which goes before whoever is waiting for the presenter (C-52).
-/// ``FilePresenterMessage/current`` tells who caused a message.
+/// If a presenter accesses its own item while it handles a message, it uses a coordinator made with
+/// ``FileCoordinator/init(filePresenter:)``. That access goes before the claims that wait for the presenter.
+/// ``FilePresenterMessage/current`` names the cause of a message.
 ///
 /// ```swift
 /// actor Letter: FilePresenter {
@@ -39,108 +40,111 @@ public typealias Reacquirer = @Sendable () async -> Void
 /// }
 /// ```
 public protocol FilePresenter: AnyObject, Sendable {
-    /// The item that is presented, or nil while there is none.
+    /// The presented item, or nil if there is none.
     ///
-    /// May be read on any thread, also from inside coordinated accesses, so it must not wait for one.
+    /// Any thread may read it, also inside coordinated accesses, so the getter must not wait for an access.
     var presentedItemURL: URL? { get }
 
-    /// The attributes of which `presentedItemDidChangeUbiquityAttributes(_:)` tells; read once, when the presenter is added.
+    /// The attributes that `presentedItemDidChangeUbiquityAttributes(_:)` reports; read once, when the presenter is
+    /// added.
     var observedPresentedItemUbiquityAttributes: Set<UbiquityAttribute> { get }
 
-    /// Somebody is about to read the item: stop writing it until the reacquirer runs.
+    /// Prepares for a reader: stop writing the item until the reacquirer runs.
     ///
-    /// - Returns: what to do once the reader is done, or nil.
+    /// - Returns: a closure to run after the reader is done, or nil.
     func relinquishPresentedItemToReader() async -> Reacquirer?
 
-    /// Somebody is about to write the item: stop using it until the reacquirer runs.
+    /// Prepares for a writer: stop using the item until the reacquirer runs.
     ///
-    /// - Returns: what to do once the writer is done, or nil.
+    /// - Returns: a closure to run after the writer is done, or nil.
     func relinquishPresentedItemToWriter() async -> Reacquirer?
 
-    /// Save what the file does not hold yet. May come without a `relinquish…` before it (C-30).
+    /// Saves the changes that the file does not contain yet. It may be called without a `relinquish…` before it.
     ///
-    /// - Throws: an error makes the access that waits fail with it, without running its accessor (C-27).
+    /// - Throws: an error; the waiting access fails with it, without running its accessor.
     func savePresentedItemChanges() async throws
 
-    /// The item is about to be deleted or replaced: close it.
+    /// Prepares for the deletion or replacement of the item: close the item.
     ///
-    /// - Throws: an error makes the deletion fail with it.
+    /// - Throws: an error; the deletion fails with it.
     func accommodatePresentedItemDeletion() async throws
 
-    /// Something inside the presented directory is about to be deleted or replaced.
+    /// Prepares for the deletion or replacement of an item inside the presented directory.
     ///
     /// - Parameter url: the item.
-    /// - Throws: an error makes the deletion fail with it.
+    /// - Throws: an error; the deletion fails with it.
     func accommodatePresentedSubitemDeletion(at url: URL) async throws
 
-    /// The local copy of the item is about to be removed: remove this presenter, or veto.
+    /// Prepares for the removal of the item's local copy: remove this presenter, or throw to refuse.
     ///
-    /// - Throws: an error vetoes. The default throws, for a presenter that does not know of evictions would show a file that is gone.
+    /// - Throws: an error refuses. The default throws, because a presenter that ignores evictions would show a file
+    ///   that is gone.
     func accommodatePresentedItemEviction() async throws
 
-    /// The item has been moved or renamed.
+    /// Reports that the item was moved or renamed.
     ///
-    /// - Parameter newURL: where it is now; return this from ``presentedItemURL`` from now on.
+    /// - Parameter newURL: the new URL; return it from ``presentedItemURL`` from now on.
     func presentedItemDidMove(to newURL: URL) async
 
-    /// The contents or attributes of the item may have changed. Compare the modification date, inside a coordinated read (C-64).
+    /// Reports that the contents or attributes of the item may have changed. Compare the modification date inside a
+    /// coordinated read.
     func presentedItemDidChange() async
 
-    /// The item was deleted by a program that does not coordinate (C-63).
+    /// Reports that a program without coordination deleted the item.
     func presentedItemDidDisappear() async
 
-    /// Ubiquity attributes of the item have changed.
+    /// Reports changed ubiquity attributes of the item.
     ///
-    /// - Parameter attributes: those of the observed ones that have.
+    /// - Parameter attributes: the observed attributes that have changed.
     func presentedItemDidChangeUbiquityAttributes(_ attributes: Set<UbiquityAttribute>) async
 
-    /// The item has another version.
+    /// Reports a new version of the item.
     ///
     /// - Parameter version: the version's persistent identifier.
     func presentedItemDidGain(_ version: FileVersionIdentifier) async
 
-    /// A version of the item was removed.
+    /// Reports that a version of the item was removed.
     ///
     /// - Parameter version: the version's persistent identifier.
     func presentedItemDidLose(_ version: FileVersionIdentifier) async
 
-    /// A version of the item is no longer in conflict.
+    /// Reports that a version of the item is no longer in conflict.
     ///
     /// - Parameter version: the version's persistent identifier.
     func presentedItemDidResolveConflict(_ version: FileVersionIdentifier) async
 
-    /// Something has appeared inside the presented directory, at whatever depth: it was created, or moved in.
+    /// Reports that an item appeared inside the presented directory, at any depth: it was created or moved in.
     ///
     /// - Parameter url: the new item.
     func presentedSubitemDidAppear(at url: URL) async
 
-    /// Something inside the presented directory has moved, perhaps out of it.
+    /// Reports that an item inside the presented directory has moved, perhaps out of the directory.
     ///
     /// - Parameters:
-    ///   - oldURL: where it was.
-    ///   - newURL: where it is now.
+    ///   - oldURL: its previous URL.
+    ///   - newURL: its current URL.
     func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async
 
-    /// The contents or attributes of something inside the presented directory may have changed.
+    /// Reports that the contents or attributes of an item inside the presented directory may have changed.
     ///
     /// - Parameter url: the item.
     func presentedSubitemDidChange(at url: URL) async
 
-    /// Something inside the presented directory has another version.
+    /// Reports a new version of an item inside the presented directory.
     ///
     /// - Parameters:
     ///   - url: the item.
     ///   - version: the version's persistent identifier.
     func presentedSubitem(at url: URL, didGain version: FileVersionIdentifier) async
 
-    /// A version of something inside the presented directory was removed.
+    /// Reports that a version of an item inside the presented directory was removed.
     ///
     /// - Parameters:
     ///   - url: the item.
     ///   - version: the version's persistent identifier.
     func presentedSubitem(at url: URL, didLose version: FileVersionIdentifier) async
 
-    /// A version of something inside the presented directory is no longer in conflict.
+    /// Reports that a version of an item inside the presented directory is no longer in conflict.
     ///
     /// - Parameters:
     ///   - url: the item.
@@ -148,7 +152,7 @@ public protocol FilePresenter: AnyObject, Sendable {
     func presentedSubitem(at url: URL, didResolve version: FileVersionIdentifier) async
 }
 
-/// What Cocoa does when a method is missing.
+/// The defaults, which do what Cocoa does for a missing method.
 extension FilePresenter {
     /// Every attribute.
     public var observedPresentedItemUbiquityAttributes: Set<UbiquityAttribute> { UbiquityAttribute.all }
@@ -163,7 +167,7 @@ extension FilePresenter {
     public func accommodatePresentedItemDeletion() async throws {}
     /// Agrees.
     public func accommodatePresentedSubitemDeletion(at url: URL) async throws {}
-    /// Vetoes: a presenter that does not know of evictions would go on showing a file that is gone.
+    /// Refuses: a presenter that ignores evictions would continue to show a file that is gone.
     ///
     /// - Throws: `presenterRefused`.
     public func accommodatePresentedItemEviction() async throws {
@@ -186,11 +190,11 @@ extension FilePresenter {
     public func presentedItemDidLose(_ version: FileVersionIdentifier) async {}
     /// Does nothing.
     public func presentedItemDidResolveConflict(_ version: FileVersionIdentifier) async {}
-    /// Becomes ``presentedItemDidChange()`` in a file package (C-36).
+    /// Becomes ``presentedItemDidChange()`` in a file package.
     public func presentedSubitemDidAppear(at url: URL) async { await changeOfPackage() }
-    /// Becomes ``presentedItemDidChange()`` in a file package (C-36).
+    /// Becomes ``presentedItemDidChange()`` in a file package.
     public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async { await changeOfPackage() }
-    /// Becomes ``presentedItemDidChange()`` in a file package (C-36).
+    /// Becomes ``presentedItemDidChange()`` in a file package.
     public func presentedSubitemDidChange(at url: URL) async { await changeOfPackage() }
     /// Does nothing.
     public func presentedSubitem(at url: URL, didGain version: FileVersionIdentifier) async {}
@@ -205,7 +209,7 @@ extension FilePresenter {
     }
 }
 
-/// Names a version of a file, for good.
+/// A permanent identifier of a version of a file.
 public struct FileVersionIdentifier: RawRepresentable, Hashable, Sendable, Codable {
     /// The persistent identifier.
     public let rawValue: String
@@ -216,7 +220,7 @@ public struct FileVersionIdentifier: RawRepresentable, Hashable, Sendable, Codab
     }
 }
 
-/// An attribute that an item has by virtue of being in a container; Cocoa's `NSURLUbiquitousItem…Key`.
+/// An attribute of an item in a container; Cocoa's `NSURLUbiquitousItem…Key`.
 public struct UbiquityAttribute: RawRepresentable, Hashable, Sendable, Codable {
     /// Cocoa's name of the key.
     public let rawValue: String
@@ -234,11 +238,11 @@ public struct UbiquityAttribute: RawRepresentable, Hashable, Sendable, Codable {
     public static let isUploaded = UbiquityAttribute(rawValue: "NSURLUbiquitousItemIsUploadedKey")
     /// Whether an upload is under way.
     public static let isUploading = UbiquityAttribute(rawValue: "NSURLUbiquitousItemIsUploadingKey")
-    /// Whether the item is here, and how fresh it is.
+    /// Whether the item is on this device, and how current it is.
     public static let downloadingStatus = UbiquityAttribute(rawValue: "NSURLUbiquitousItemDownloadingStatusKey")
-    /// Why the last download failed.
+    /// The error of the last failed download.
     public static let downloadingError = UbiquityAttribute(rawValue: "NSURLUbiquitousItemDownloadingErrorKey")
-    /// Why the last upload failed.
+    /// The error of the last failed upload.
     public static let uploadingError = UbiquityAttribute(rawValue: "NSURLUbiquitousItemUploadingErrorKey")
 
     /// Every attribute.

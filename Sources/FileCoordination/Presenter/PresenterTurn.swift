@@ -9,7 +9,7 @@ struct PresenterTurn: Sendable {
     let location: Location?
     let client: CoordinationClient
 
-    /// How a presenter answered.
+    /// A presenter's answer.
     enum Answer: Sendable {
         case done
         case relinquished(Reacquirer?)
@@ -23,7 +23,7 @@ struct PresenterTurn: Sendable {
         }
     }
 
-    /// Calls the method that the message stands for, and returns when it has.
+    /// Calls the method for the message, and returns after it has returned.
     func take() async -> Answer {
         let message = FilePresenterMessage(
             processIdentifier: delivery.cause.process, purposeIdentifier: delivery.cause.purpose.description,
@@ -34,7 +34,7 @@ struct PresenterTurn: Sendable {
         }
     }
 
-    /// Whether the presented item is a package; looked at only for the messages whose defaults ask (C-36).
+    /// Whether the presented item is a package; evaluated only for messages whose defaults need it.
     private var isPackage: Bool {
         switch delivery.message {
         case .subitemDidAppear, .subitemDidMove, .subitemDidChange:
@@ -54,7 +54,7 @@ struct PresenterTurn: Sendable {
             case .accommodateSubitemDeletion(let path): try await presenter.accommodatePresentedSubitemDeletion(at: url(of: path))
             case .reacquire(let message): await client.takeReacquirer(for: message, of: delivery.presenter)?()
             case .didMove(let path):
-                // A name that no URL can hold is, for who sees URLs, gone.
+                // If no URL can represent the new name, the item is gone for a presenter that sees URLs.
                 guard let url = location?.url(of: path) else { await presenter.presentedItemDidDisappear(); break }
                 await presenter.presentedItemDidMove(to: url)
             case .didChange: await presenter.presentedItemDidChange()
@@ -85,7 +85,8 @@ struct PresenterTurn: Sendable {
         }
     }
 
-    /// The URL of a path in the presenter's spelling; of its nearest ancestor that a URL can hold, where a name is not UTF-8.
+    /// Returns the URL of a path in the presenter's spelling; if a name is not UTF-8, the URL of the nearest possible
+    /// ancestor.
     private func url(of path: FilePath) -> URL {
         var path = path
         while true {

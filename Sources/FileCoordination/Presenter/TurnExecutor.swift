@@ -1,13 +1,13 @@
 import Dispatch
 
-/// Runs tasks one job at a time on a thread that is none of the cooperative pool's.
+/// Runs tasks one job at a time on a thread outside the cooperative pool.
 ///
-/// The threads of the pool may all be blocked by accesses that wait for presenters' answers, so what gives these answers must not need one.
-/// libdispatch makes a thread for each serial queue that has something to do.
+/// Accesses that wait for presenters' answers may block all threads of the pool, so the answers must not need one.
+/// libdispatch gives a thread to each serial queue that has work.
 final class TurnExecutor: TaskExecutor {
     private let queue: DispatchQueue
 
-    /// Makes an executor with a queue of its own.
+    /// Makes an executor with a separate queue.
     ///
     /// - Parameter label: names the queue in a debugger.
     init(_ label: String) { queue = DispatchQueue(label: label) }

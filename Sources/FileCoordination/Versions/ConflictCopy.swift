@@ -3,12 +3,13 @@ import Foundation
 import Glibc
 package import SystemPackage
 
-/// A file that lost a conflict, as it lies beside the item that it is a version of.
+/// A file that lost a conflict, beside the item of which it is a version.
 ///
-/// Whether the conflict is resolved stands in the copy itself, in the extended attribute `user.ubiquity.resolved`, xattr(7): it needs no file of its own
-/// that another device could misread, it goes with the copy when that is renamed and ends with it, and every process sees it. Its value is the
-/// copy's modification time, so that it counts for the content that somebody looked at and for no later one. A synchroniser leaves such attributes
-/// where they are, unless it is told to carry them; then the conflict is resolved on the other devices too, which is what was meant.
+/// The extended attribute `user.ubiquity.resolved` of the copy records that the conflict is resolved; see xattr(7). It
+/// needs no extra file that another device could misread, it moves and ends with the copy, and every process sees it.
+/// Its value is the copy's modification time, so it applies to the content that was reviewed and not to later content.
+/// A synchroniser leaves such attributes alone unless it is configured to transfer them; in that case the conflict is
+/// resolved on the other devices too, as intended.
 ///
 /// Only plain files are versions: Syncthing makes no copies of directories or links.
 package struct ConflictCopy: Hashable, Sendable {
@@ -16,15 +17,15 @@ package struct ConflictCopy: Hashable, Sendable {
     package let path: FilePath
     package let isResolved: Bool
 
-    /// Looks a copy up, and follows no link: nil where no plain file is, or one whose name is not that of a copy.
+    /// Looks up a copy without following links; nil if there is no plain file, or its name is not that of a copy.
     ///
-    /// - Parameter path: where it may be.
+    /// - Parameter path: the possible path of a copy.
     package init?(at path: FilePath) {
         guard let component = path.lastComponent, let text = String(validating: component), let name = ConflictName(text) else { return nil }
         self.init(name, at: path)
     }
 
-    /// The same, of a name that is known.
+    /// Looks up a copy whose name is already parsed.
     package init?(_ name: ConflictName, at path: FilePath) {
         guard let status = Self.status(of: path) else { return nil }
         self.name = name
@@ -35,10 +36,10 @@ package struct ConflictCopy: Hashable, Sendable {
     /// The path of the item that the copy is a version of.
     package var item: FilePath { path.removingLastComponent().appending(name.original) }
 
-    /// Marks the conflict as resolved, for good once it returns.
+    /// Marks the conflict as resolved; the mark is durable when this returns.
     ///
     /// - Parameter path: a copy.
-    /// - Throws: `Errno`; `notSupported` where the file system keeps no attributes.
+    /// - Throws: `Errno`; `notSupported` when the file system has no extended attributes.
     package static func markResolved(_ path: FilePath) throws(Errno) {
         let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
@@ -50,10 +51,10 @@ package struct ConflictCopy: Hashable, Sendable {
         guard clinux_set_attribute(descriptor, attribute, value, value.count) == 0, fsync(descriptor) == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// The copies of an item, by name; reads its directory.
+    /// Returns the copies of an item, by name; reads the item's directory.
     ///
-    /// - Parameter item: where it is.
-    /// - Returns: none where the directory cannot be read.
+    /// - Parameter item: the path of the item.
+    /// - Returns: no copies if the directory cannot be read.
     static func copies(of item: FilePath) -> [ConflictCopy] {
         guard let original = item.lastComponent.flatMap({ String(validating: $0) }) else { return [] }
         let directory = item.removingLastComponent()

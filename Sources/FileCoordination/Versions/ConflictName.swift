@@ -1,20 +1,21 @@
-/// The name that a synchroniser gives to a file that lost a conflict, taken apart; that of Syncthing.
+/// The parsed name that Syncthing gives to a file that lost a conflict.
 ///
-/// `Letter.sync-conflict-20260102-030405-ABCDEFG.txt` is a copy of `Letter.txt`: before the last dot of the name stand the local time and the short
-/// identifier of the device that wrote the losing content (its source: `conflictName` in lib/model/folder_sendrecv.go; versions before 0.14.44 name
-/// no device). Only a name that Syncthing would make of its original is one, so `Letter.txt.sync-conflict-20260102-030405-ABCDEFG` is not, nor is
-/// one with a thirteenth month. A copy of a copy is one of the original.
+/// `Letter.sync-conflict-20260102-030405-ABCDEFG.txt` is a copy of `Letter.txt`: the local time and the short
+/// identifier of the device that wrote the losing content stand before the last dot of the name (see `conflictName` in
+/// Syncthing's lib/model/folder_sendrecv.go; versions before 0.14.44 name no device). Only names that Syncthing would
+/// make from the original count. `Letter.txt.sync-conflict-20260102-030405-ABCDEFG` therefore does not, nor does a name
+/// with a thirteenth month. A copy of a copy is a copy of the original.
 package struct ConflictName: Hashable, Sendable {
-    /// The name of the file that it is a copy of.
+    /// The name of the original file.
     package let original: String
-    /// Tells it from the other copies of that file: `20260102-030405-ABCDEFG`.
+    /// The part that distinguishes the copies of one file: `20260102-030405-ABCDEFG`.
     package let stamp: String
-    /// The first seven characters of the device's identifier; nil where the name has none.
+    /// The first seven characters of the device's identifier; nil if the name has none.
     package let device: String?
 
     private static let mark = Array(".sync-conflict-".utf8)
 
-    /// Takes a name apart; nil where it is not that of a copy.
+    /// Parses a name; nil if it is not that of a copy.
     ///
     /// - Parameter name: any name.
     package init?(_ name: String) {
@@ -29,13 +30,14 @@ package struct ConflictName: Hashable, Sendable {
         self.device = device.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The version's identifier among those of its item; it stays when the item and the copy are moved together.
+    /// The identifier of the version within its item; it stays when the item and the copy move together.
     package var identifier: FileVersionIdentifier { FileVersionIdentifier(rawValue: "sync-conflict-\(stamp)") }
 
-    /// Takes one mark out of a name.
+    /// Removes one mark from a name.
     private static func strip(_ name: [UInt8]) -> (original: [UInt8], stamp: [UInt8], device: [UInt8]?)? {
         guard name.count > mark.count, let last = name.lastIndex(of: dot) else { return nil }
-        // The mark holds one dot, its first byte: it is the last of the name, or the one before the extension's.
+        // The mark contains one dot, its first byte. That dot is the last in the name, or the one before the
+        // extension's.
         if let (stamp, device) = parse(name[last...]) {
             let original = name[..<last]
             return original.isEmpty || original.contains(dot) ? nil : (Array(original), stamp, device)

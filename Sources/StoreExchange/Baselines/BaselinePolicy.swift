@@ -1,15 +1,19 @@
-/// When a store writes down all that it holds as a baseline, from which others can begin, and after which logs are no longer needed.
+/// The limits after which a store writes all its registers as a baseline.
+///
+/// Other peers can begin with a baseline, and the logs that it holds are no longer needed.
 public struct BaselinePolicy: Sendable, Hashable {
-    /// How many logs, of whichever peers, no baseline holds by then.
+    /// The number of logs outside any baseline, of all peers together, after which a baseline is written.
     public var logs: Int
-    /// How many bytes these logs have by then.
+    /// The size of these logs in bytes after which a baseline is written.
     public var bytes: Int
 
-    /// Limits, of which the one that is reached first counts.
+    /// Creates a policy.
+    ///
+    /// The limit that is reached first counts.
     ///
     /// - Parameters:
-    ///   - logs: how many logs no baseline holds by then.
-    ///   - bytes: how many bytes these logs have by then.
+    ///   - logs: the number of logs outside any baseline.
+    ///   - bytes: the size of these logs in bytes.
     public init(logs: Int = 2000, bytes: Int = 256 << 20) {
         self.logs = logs
         self.bytes = bytes

@@ -7,10 +7,10 @@ internal import Synchronization
 internal import SystemPackage
 package import UbiquityContainers
 
-/// Reads baselines defensively: anybody may have put the file there, or damaged it.
+/// Reads baselines defensively, because any program may have written or damaged the file.
 ///
-/// Its connection cannot write, runs no function that a schema names (sqlite.org/pragma.html#pragma_trusted_schema), and reads nothing before the schema is
-/// known to be, word for word, that of a baseline.
+/// Its connection cannot write and runs no function that a schema names (sqlite.org/pragma.html#pragma_trusted_schema).
+/// It reads no rows before it has compared the schema, word for word, with the schema of a baseline.
 package struct BaselineReader {
     package let layout: ContentLayout
     package let contentName: String
@@ -22,13 +22,13 @@ package struct BaselineReader {
         self.epoch = epoch
     }
 
-    /// Reads what a baseline says of itself.
+    /// Reads the header of a baseline.
     ///
     /// - Parameters:
     ///   - id: the baseline.
     ///   - clock: the highest stamp seen so far.
     /// - Returns: its header.
-    /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
+    /// - Throws: `LogFault` if the file can never be used in this state; `Errno` if it cannot be read now.
     package func header(of id: BaselineID, clock: HybridTime) throws -> BaselineHeader {
         try open(id) { db in
             let header = try readHeader(db)
@@ -44,14 +44,15 @@ package struct BaselineReader {
         }
     }
 
-    /// Reads a whole baseline, and finds out all that can be wrong with it.
+    /// Reads a whole baseline and checks everything that can be wrong with it.
     ///
     /// - Parameters:
     ///   - id: the baseline.
-    ///   - header: what it says of itself.
+    ///   - header: its header.
     /// - Throws: `LogFault`, or `Errno`.
     package func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
-        // Both go through the whole file, and take about as long: of a file that is damaged the first says more than the second.
+        // Both parts read the whole file and take about as long. For a damaged file, the error of the first part says
+        // more.
         let found = Mutex<[Int: any Error]>([:])
         DispatchQueue.concurrentPerform(iterations: 2) { part in
             do {
@@ -64,10 +65,10 @@ package struct BaselineReader {
         if let fault = faults[0] ?? faults[1] { throw fault }
     }
 
-    /// Whether the file is the one that its name says, and a whole database.
+    /// Checks that the file has the hash in its name and is an intact database.
     private func verifyBytes(_ id: BaselineID) throws {
         guard try ContentHash(ofFile: layout.baseline(id, epoch: epoch)) == id.name.hash else {
-            throw LogFault.damaged("its bytes are not those that its name says")
+            throw LogFault.damaged("its bytes do not have the hash in its name")
         }
         let faults = try open(id) { db in try String.fetchAll(db, sql: "PRAGMA quick_check(1)") }
         guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
@@ -79,7 +80,7 @@ package struct BaselineReader {
         for table in header.tables { try rows.verify(table, db) }
     }
 
-    /// Whether its list of logs is one, and its knowledge is of these.
+    /// Checks that the list of logs is well-formed, and that it contains every log of the knowledge.
     private func verifyLogs(_ header: BaselineHeader, _ db: Database) throws {
         let peers = header.peers.keys.map(String.init).joined(separator: ",")
         let isTime = "typeof(time) = 'integer' AND time BETWEEN 0 AND \(header.clock.rawValue)"
@@ -92,20 +93,20 @@ package struct BaselineReader {
             ),
             (
                 "SELECT 1 FROM seen WHERE (author IN (\(peers)) AND peer IN (\(peers)) AND \(isTime)) IS NOT TRUE",
-                "what its peers have seen is malformed"
+                "the list of stamps that its peers had seen is malformed"
             ),
             (
                 "SELECT peer, sequence, hash FROM knowledge EXCEPT SELECT peer, sequence, hash FROM log",
                 "its knowledge names a log that it does not list"
             ),
-            ("SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log", "it lists a log that it says it lacks"),
+            ("SELECT peer, sequence, hash FROM hole INTERSECT SELECT peer, sequence, hash FROM log", "it lists a log that it also calls missing"),
             (
                 "SELECT 1 FROM hole WHERE (typeof(hash) = 'blob' AND length(hash) = 32 AND typeof(followed) = 'integer' AND followed IN (0, 1)) IS NOT TRUE",
-                "a log that it lacks is malformed"
+                "a log that it calls missing is malformed"
             ),
             (
                 "SELECT peer, sequence + 1 FROM hole WHERE followed EXCEPT SELECT peer, sequence FROM log",
-                "it does not list the log that follows one that it lacks"
+                "it does not list the log that follows a missing one"
             ),
             (
                 """
@@ -118,12 +119,12 @@ package struct BaselineReader {
         }
     }
 
-    /// Goes through the logs that a baseline holds.
+    /// Calls a body with each log that a baseline holds.
     ///
     /// - Parameters:
     ///   - id: the baseline, which has been verified.
-    ///   - header: what it says of itself.
-    ///   - body: gets each log.
+    ///   - header: its header.
+    ///   - body: receives each log.
     /// - Throws: `LogFault`, or `Errno`.
     package func forEachLog(of id: BaselineID, _ header: BaselineHeader, _ body: (PeerIdentifier, LogFileName) -> Void) throws {
         try open(id) { db in
@@ -134,7 +135,7 @@ package struct BaselineReader {
         }
     }
 
-    /// Those of some logs that a baseline does not hold.
+    /// Returns those of the given logs that a baseline does not hold.
     func lacking(
         _ logs: [(peer: PeerIdentifier, position: Knowledge.Position)], _ id: BaselineID, _ header: BaselineHeader
     ) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
@@ -157,7 +158,7 @@ package struct BaselineReader {
         let path = layout.baseline(id, epoch: epoch)
         guard try LinuxFileLayer().kind(of: path) == .file else {
             if try LinuxFileLayer().kind(of: path) == nil { throw Errno.noSuchFileOrDirectory }
-            throw LogFault.damaged("it is a pipe, a link, a directory or the like")
+            throw LogFault.damaged("it is a pipe, a link, a directory or another special file")
         }
         var configuration = Configuration()
         configuration.readonly = true
@@ -169,12 +170,20 @@ package struct BaselineReader {
             defer { try? queue.close() }
             return try queue.unsafeRead(body)
         } catch let error as DatabaseError {
-            switch error.resultCode {
-            case .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: throw Errno.ioError
-            default: throw LogFault.damaged("it is no whole SQLite image of a baseline (\(error.message ?? "damaged"))")
-            }
+            throw Self.explained(error)
         } catch is RowDecodingError {
-            throw LogFault.damaged("what it says of itself is malformed")
+            throw LogFault.damaged("its header is malformed")
+        }
+    }
+
+    /// Returns the error that an SQLite error while reading a baseline means.
+    ///
+    /// A device that is short of memory, of disk space or of a lock has not found the baseline damaged.
+    static func explained(_ error: DatabaseError) -> any Error {
+        switch error.fault {
+        case .disk, .memory, .connection, .interruption, .access(.opening), .access(.permission): Errno.ioError
+        case .content, .file, .virtualTable, .program, .access(.readOnly), .access(.writing):
+            LogFault.damaged("it is not an intact SQLite image of a baseline (\(error.message ?? "damaged"))")
         }
     }
 
@@ -187,7 +196,7 @@ package struct BaselineReader {
         let tables = try Row.fetchAll(db, sql: "SELECT number, name, keys, columns FROM synced_table ORDER BY number").map { row in
             guard let number = Int64.fromDatabaseValue(row["number"]), let name = String.fromDatabaseValue(row["name"]),
                 let keys = Self.list(row["keys"]), let columns = Self.list(row["columns"]), !keys.isEmpty, columns.count <= ColumnSet.capacity
-            else { throw LogFault.damaged("it describes a table that cannot be") }
+            else { throw LogFault.damaged("it describes an impossible table") }
             return BaselineHeader.Table(number: number, table: LogBody.Table(name: name, keyColumns: keys, columns: columns))
         }
         guard Set(tables.map(\.table.name)).count == tables.count else { throw LogFault.damaged("it describes a table twice") }
@@ -196,7 +205,7 @@ package struct BaselineReader {
         for row in try Row.fetchAll(db, sql: "SELECT number, name FROM peer") {
             guard let number = Int64.fromDatabaseValue(row["number"]), (1...Self.lastPeer).contains(number),
                 let peer = String.fromDatabaseValue(row["name"]).flatMap({ PeerIdentifier($0) })
-            else { throw LogFault.damaged("it names a peer that cannot be") }
+            else { throw LogFault.damaged("it names an impossible peer") }
             peers[number] = peer
         }
         guard Set(peers.values).count == peers.count else { throw LogFault.damaged("it names a peer twice") }
@@ -222,15 +231,19 @@ package struct BaselineReader {
             let sequence = Int64.fromDatabaseValue(row["sequence"]), let schema = String.fromDatabaseValue(row["schema"]),
             let created = Double.fromDatabaseValue(row["created"]), let clock = Int64.fromDatabaseValue(row["clock"]), clock >= 0,
             created <= Self.lastSecond, peers.values.contains(peer)
-        else { throw LogFault.damaged("what it says of itself is malformed") }
+        else { throw LogFault.damaged("its header is malformed") }
         return BaselineHeader(
             contentName: content, epoch: epoch, peer: peer, sequence: sequence, schema: schema, created: Date(timeIntervalSince1970: max(0, created)),
             clock: HybridTime(rawValue: clock), peers: peers, knowledge: knowledge, retired: retired, logs: logs, tables: tables)
     }
 
-    /// A store gives its peers numbers from 1 on, and goes on from those that it takes from a baseline.
+    /// The largest number of a peer.
+    ///
+    /// A store numbers its peers from 1, and continues after the numbers that it takes from a baseline.
     private static let lastPeer: Int64 = 1 << 32
-    /// In the year 10889, as in a log: what is later is no date that a calendar takes; what is before 1970, by a clock that was wrong, counts as 1970.
+    /// The last second of a date, in the year 10889, as in a log.
+    ///
+    /// No calendar accepts a later date. A date before 1970 is a wrong clock's, and counts as 1970.
     private static let lastSecond = Double(1 << 48) / 1000
 
     private static func list(_ value: DatabaseValue) -> [String]? {

@@ -1,9 +1,9 @@
 internal import StoreFormat
 
-/// The tables of a baseline: an SQLite image that is made for the purpose, which any program can read (see <doc:BaselineFormat>).
+/// The tables of a baseline: an SQLite image made only for this, which any program can read (see <doc:BaselineFormat>).
 ///
-/// No table has an index, for a baseline is read from end to end; its rows stand in the order of their keys. Columns have no types, so that values are as they
-/// were.
+/// No table has an index, because a baseline is read from start to end. The rows are in the order of their keys. The
+/// columns have no types, so that values stay unchanged.
 package enum BaselineSchema {
     /// `PRAGMA application_id`: “UbLn”.
     static let applicationID = 0x5562_4C6E
@@ -15,23 +15,24 @@ package enum BaselineSchema {
         "CREATE TABLE peer (number INTEGER PRIMARY KEY, name TEXT)",
         // The last log of each branch of each peer.
         "CREATE TABLE knowledge (peer INTEGER, sequence INTEGER, hash BLOB)",
-        // Logs before those that were passed over, for their author was retired at them; `followed`: the author's log behind it is here.
+        // Holes: logs that were passed over because their author was retired. `followed`: the author's next log is
+        // here.
         "CREATE TABLE hole (peer INTEGER, sequence INTEGER, hash BLOB, followed INTEGER)",
         // The peers that are retired.
         "CREATE TABLE retired (peer INTEGER, receipt INTEGER, sequence INTEGER)",
-        // Every log that is in it, and the highest stamp in that.
+        // Every log that the baseline holds, with the highest stamp in the log.
         "CREATE TABLE log (peer INTEGER, sequence INTEGER, hash BLOB, time INTEGER)",
-        // For each author the highest stamp of each peer that it had seen.
+        // The highest stamp of each peer that each author had seen.
         "CREATE TABLE seen (author INTEGER, peer INTEGER, time INTEGER)",
         "CREATE TABLE synced_table (number INTEGER PRIMARY KEY, name TEXT, keys TEXT, columns TEXT)",
     ]
 
-    /// The tables of one synced table.
+    /// Returns the statements that create the tables for one synced table.
     ///
-    /// - `record_n`: the living records whose row, at the writer, is exactly what they hold.
-    /// - `other_n`: the other living records: held, or one with others.
-    /// - `dead_n`: the records that are dead, and the life at which they died.
-    /// - `same_n`: which records are one, as pairs of a key and a life.
+    /// - `record_n`: the living records whose row at the writer shows exactly their registers.
+    /// - `other_n`: the other living records: held, or united with other records.
+    /// - `dead_n`: the dead records, with the life at which they died.
+    /// - `same_n`: the same-as facts, as pairs of a key and a life.
     static func statements(number: Int64, keys: Int, columns: Int) -> [String] {
         func list(_ letter: String, _ count: Int) -> String { (0..<count).map { "\(letter)\($0)" }.joined(separator: ", ") }
         let values = columns == 0 ? "" : ", \(list("v", columns))"
@@ -44,7 +45,7 @@ package enum BaselineSchema {
         ]
     }
 
-    /// Every statement of a baseline.
+    /// Returns all statements that create a baseline.
     static func statements(_ tables: [BaselineHeader.Table]) -> [String] {
         common + tables.flatMap { statements(number: $0.number, keys: $0.table.keyColumns.count, columns: $0.table.columns.count) }
     }

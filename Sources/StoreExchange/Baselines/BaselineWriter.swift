@@ -5,7 +5,7 @@ package import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-/// Writes what a store holds as a baseline.
+/// Writes the registers of a store as a baseline.
 package struct BaselineWriter {
     /// The store's SQLite file.
     package let store: FilePath
@@ -22,17 +22,18 @@ package struct BaselineWriter {
 
     /// Writes a draft from one snapshot of the store.
     ///
-    /// It takes no lock that a save waits for, and memory for some pages.
+    /// It takes no lock that blocks a save, and memory for a few pages.
     ///
     /// - Parameters:
-    ///   - draft: a file that is not there; a crash leaves it unfinished.
-    ///   - sequence: the baseline's number.
-    /// - Returns: what it holds; nil where the store has changes that are not published, which no other peer's knowledge could name.
+    ///   - draft: the path of a file that does not exist yet. A crash leaves the file unfinished.
+    ///   - sequence: the number of the baseline.
+    /// - Returns: the knowledge that the baseline holds. It is nil if the store has unpublished changes, which no other
+    ///   peer's knowledge could name.
     /// - Throws: GRDB's errors.
     package func write(to draft: FilePath, sequence: Int64) throws -> Knowledge? {
         var configuration = Configuration()
         configuration.prepareDatabase { db in
-            // Nobody has seen the file: after a crash it is begun anew.
+            // No other program knows the file. After a crash it is written again from the start.
             try db.execute(sql: "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE")
         }
         let queue = try DatabaseQueue(path: draft.string, configuration: configuration)
@@ -40,7 +41,8 @@ package struct BaselineWriter {
             try db.execute(sql: "PRAGMA application_id = \(BaselineSchema.applicationID); PRAGMA user_version = \(BaselineSchema.format)")
             try db.execute(sql: "ATTACH DATABASE ? AS store", arguments: [AttachedDatabase.readOnly(store)])
             defer { try? db.execute(sql: "DETACH DATABASE store") }
-            // Rows are read in the order of their keys, which is not theirs: with SQLite's 2 MB pages are read again and again.
+            // Rows are read in the order of their keys, not of the pages. SQLite's default cache of 2 MB would read
+            // pages again and again.
             try db.execute(sql: "PRAGMA store.cache_size = -65536")
             var knowledge: Knowledge?
             try db.inTransaction(.deferred) {
@@ -65,7 +67,7 @@ package struct BaselineWriter {
         var peers = try StoreKnowledge.peers(db)
         for (number, peer) in peers.all { try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, peer.description]) }
         if peers[state.peer] == nil {
-            // It has written nothing yet, and has no number in the store.
+            // The peer has written nothing yet, and has no number in the store.
             let number = PeerNumber(rawValue: (peers.all.map(\.number.rawValue).max() ?? 0) + 1)
             peers.insert(state.peer, as: number)
             try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, state.peer.description])
@@ -103,9 +105,9 @@ package struct BaselineWriter {
         let clock = "store.\(shape.clockTable)"
         let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
         let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
-        // An app's columns may have these names, too.
+        // The app's columns may have these names too.
         let columns = own + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + shape.columns.map { "t.\($0.quotedIdentifier)" }
-        // A row that shows other records than its own, or its own otherwise, is computed.
+        // A row is computed if it shows other records, or shows its own record with other values.
         let isShown = shape.keyColumns.indices.map { "a.s\($0) = \(own[$0])" }.joined(separator: " AND ")
         let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\(shape.asideTable))")!
         let condition = hasAsides ? "WHERE NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL)" : ""

@@ -1,21 +1,22 @@
 public import UbiquityContainers
 
-/// What becomes of what was saved while nobody was signed in, once somebody is.
+/// Decides about saves that were made while nobody was signed in, when somebody signs in.
 public enum JoiningPolicy: Sendable {
-    /// It is joined into the account's store, and reaches its other devices.
+    /// Join the saves into the account's store, which publishes them.
     case merge
-    /// It stays on this device, and shows again once nobody is signed in.
+    /// Keep the saves on this device, where they show again when nobody is signed in.
     case keepSeparate
-    /// The app is asked, each time that there is something to join; until it answers, the store stays with the file of this device.
+    /// Ask the app each time that there are saves to join; until it answers, the store stays with the local file.
     ///
-    /// The task of a question that has become void, for another account has been signed in or none, is cancelled, and its answer not regarded.
+    /// If another account or none is signed in before the answer, the question is void: its task is cancelled, and its
+    /// answer has no effect.
     case ask(@Sendable (AccountName) async -> Answer)
 
     /// An answer.
     public enum Answer: Sendable {
-        /// As ``JoiningPolicy/merge``.
+        /// Act as ``JoiningPolicy/merge`` does.
         case merge
-        /// As ``JoiningPolicy/keepSeparate``.
+        /// Act as ``JoiningPolicy/keepSeparate`` does.
         case keepSeparate
     }
 }

@@ -3,15 +3,16 @@ internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
-/// Which file a store used last, over launches: so that an app hears at opening that the account, or the container, is another than when it was closed.
+/// The file that a store used last, kept over launches to detect a change of account or container at the next opening.
 ///
-/// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and one with the container, which earlier versions did not write. Where it is lost nothing is
-/// told, and nothing else depends on it. Of several programs on one store the first that is opened hears of a change.
+/// It is `CoreDataUbiquitySupport/<file name>-place`: a line with the place, and a line with the container, which
+/// earlier versions did not write. If the file is lost, the store announces no change, and nothing else depends on it.
+/// If several programs share a store, the first one that opens it announces the change.
 package struct LastPlace {
-    /// What was noted.
+    /// The content of the file.
     package struct Note: Equatable {
         package var place: StoreTransition.Place
-        /// The container that the app named; nil where nothing says.
+        /// The container that the app named; nil if the file does not say.
         package var container: ContainerIdentifier?
     }
 
@@ -20,7 +21,7 @@ package struct LastPlace {
     /// - Parameter store: the path that the app gave its store.
     package init(of store: FilePath) { file = StoreFile.supportDirectory(of: store).appending("\(store.lastComponent!.string)-place") }
 
-    /// What was noted; nil where the store has not been open, or the note cannot be read.
+    /// The note; nil if the store has never been open, or the file cannot be read.
     package var note: Note? {
         guard let bytes = FileManager.default.contents(atPath: file.string), bytes.count < 1000 else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map { $0.split(separator: " ", maxSplits: 1) }
@@ -39,7 +40,7 @@ package struct LastPlace {
         }
     }
 
-    /// Notes which file is in use, of which container.
+    /// Notes the file in use and its container.
     package func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
         let line: String
         switch place {
@@ -47,7 +48,7 @@ package struct LastPlace {
         case .fallback(let account): line = "fallback \(account)"
         case .account(let account): line = "account \(account)"
         }
-        // Not by Foundation's atomic write: a program that is started meanwhile would get its descriptor.
+        // Foundation's atomic write is not used: a program that starts at that moment would inherit its descriptor.
         let (files, draft) = (LinuxFileLayer(), FilePath("\(file.string)-\(UUID().uuidString)"))
         do {
             try files.writeNew(draft, Array("\(line)\ncontainer \(container)\n".utf8))

@@ -3,7 +3,8 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// Runs an actor on a dispatch queue of its own, so that its blocking system calls hold up no task of the cooperative pool.
+/// Runs an actor on a dispatch queue of its own, so that its blocking system calls block no task of the cooperative
+/// pool.
 package final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 
@@ -15,11 +16,13 @@ package final class QueueExecutor: SerialExecutor {
     }
 }
 
-/// The same on a thread of its own, which gives way to everything else: its nice value is ten greater, and it is served last at the disk.
+/// Runs an actor on a thread of its own that gives way to other work: its nice value is greater by ten, and its disk
+/// access comes last.
 ///
-/// A queue's thread cannot be lent to that: what has become nicer may not go back without privileges (setpriority(2)).
+/// A queue's thread cannot be used for that: without privileges, a thread cannot lower its nice value again
+/// (setpriority(2)).
 final class BackgroundExecutor: SerialExecutor {
-    /// What is shared with the thread, which ends once the executor is gone and all is done.
+    /// The state shared with the thread, which ends after the executor is gone and all jobs have run.
     private final class Jobs: Sendable {
         typealias Job = (job: UnownedJob, executor: UnownedSerialExecutor)
 
@@ -36,7 +39,7 @@ final class BackgroundExecutor: SerialExecutor {
             wake.signal()
         }
 
-        /// Those that wait, once there are any; nil when there will be none.
+        /// Waits for jobs and returns them; nil if there will be none.
         func next() -> [Job]? {
             while true {
                 wake.wait()
@@ -63,7 +66,7 @@ final class BackgroundExecutor: SerialExecutor {
         thread.start()
     }
 
-    /// How much nicer its thread is than the one that made it.
+    /// The amount by which the thread's nice value is greater than that of the thread that created it.
     static let niceness: CInt = 10
 
     deinit { jobs.end() }

@@ -4,12 +4,14 @@ internal import StoreFormat
 internal import StoreRecords
 
 extension StoreBase {
-    /// How far beyond the wall's time a clock is taken over: a clock that is more than that ahead is wrong, and stays where it is.
+    /// The time by which a clock may be ahead of this device's to be adopted, in seconds.
+    ///
+    /// A clock that is further ahead is wrong, and is not adopted.
     private static let patience: TimeInterval = 86_400
 
-    /// Gives later stamps to what is saved here from now on than to all that has been seen in another file.
+    /// Makes the stamps of future saves here later than all stamps that another file has seen.
     ///
-    /// - Parameter other: the file that was in use until now: its content is known to the person who saves here next.
+    /// - Parameter other: the file in use until now. The user who saves here next knows its content.
     /// - Throws: GRDB's errors.
     package func takeClock(of other: StoreBase) async throws {
         let seen = try await other.pool.read { db in try StoreState.read(db).clock }

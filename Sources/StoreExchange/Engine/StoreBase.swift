@@ -8,14 +8,14 @@ package import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
 
-/// What stays as it is while a store is open, whichever file it uses.
+/// The settings that stay constant while a store is open, whichever file it uses.
 package struct StoreContext: Sendable {
     package let options: StoreOptions
     package let schema: SyncedSchema
     package let now: @Sendable () -> Date
     package let files: any FileLayer
     package var logger = Logger.ubiquity
-    /// Whether nothing is to be written or exchanged.
+    /// Whether the store writes and exchanges nothing.
     package var isReadOnly = false
     package var notices = Broadcast<StoreNotice>()
     package let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
@@ -34,21 +34,21 @@ package struct StoreContext: Sendable {
     }
 }
 
-/// One SQLite file in use beneath a store, and what moves logs between it and the container.
+/// One SQLite file in use by a store, with the parts that move logs between it and the container.
 package final class StoreBase: Sendable {
     package let file: StoreFile
     package let sealer: Sealer
     package let engine: StoreEngine
-    /// What runs the engine, and whether anything is to.
+    /// The object that runs the engine, and whether it should run.
     private struct Running {
         var runner: StoreRunner?
-        /// Nil until somebody has said.
+        /// Nil until a caller has started or stopped the exchange.
         var isWanted: Bool?
         var isStarting = false
     }
     private let running = Mutex(Running())
     package var runner: StoreRunner? { running.withLock { $0.runner } }
-    /// Whether it was told to exchange no longer.
+    /// Whether a caller has stopped the exchange.
     package var isHalted: Bool { running.withLock { $0.isWanted == false } }
     package var pool: any DatabaseWriter { file.pool }
 
@@ -60,16 +60,16 @@ package final class StoreBase: Sendable {
 
     deinit { runner?.cancel() }
 
-    /// Opens a file, or makes it; nothing of a container is looked at.
+    /// Opens or creates a file, without access to a container.
     ///
     /// - Parameters:
     ///   - path: the SQLite file.
-    ///   - newState: what a file that is new begins with, and what one that is there must belong to.
-    ///   - container: the content's; nil where nothing goes out or in.
-    ///   - plain: the app's plain database, with which a file that is new begins.
-    ///   - context: the rest.
-    ///   - copying: told how far the copy of an existing database has come.
-    /// - Returns: the file; nothing runs yet.
+    ///   - newState: the state of a new file; an existing file must have its account, container and content.
+    ///   - container: the container of the content; nil if the file exchanges nothing.
+    ///   - plain: the app's plain database, a copy of which a new file begins with.
+    ///   - context: the settings of the store.
+    ///   - copying: called with the progress of copying an existing database.
+    /// - Returns: the file, with no exchange running yet.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     package static func open(
         _ path: FilePath, newState: StoreState, in container: UbiquityContainer?, plain: FilePath?, _ context: StoreContext,
@@ -83,7 +83,7 @@ package final class StoreBase: Sendable {
         return try await make(file, in: container, context)
     }
 
-    /// What goes with an open file.
+    /// Creates the parts that belong to an open file.
     package static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
         let (options, schema) = (context.options, context.schema)
         let state = try await file.pool.read { db in try StoreState.read(db) }
@@ -92,20 +92,20 @@ package final class StoreBase: Sendable {
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
         let base = StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
-        // A migration, or another declaration, may have marked records.
+        // A migration or a changed declaration may have marked records.
         if !context.isReadOnly { try await blocking { base.resolve() } }
         return base
     }
 
-    /// Exchanges by itself from now on, unless it has been halted before.
+    /// Starts the automatic exchange, unless it has been halted.
     package func begin() async {
         try? await engine.start()
         try? await run(unlessHalted: true)
     }
 
-    /// Exchanges by itself from now on.
+    /// Starts the automatic exchange.
     ///
-    /// It looks at the container's file system, which may be a slow one; ``halt()`` meanwhile is heeded.
+    /// The start accesses the container's file system, which may be slow; a call of ``halt()`` during it takes effect.
     package func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
         let (engine, directory) = (engine, file.path.removingLastComponent())
         let starts = running.withLock { running in
@@ -134,7 +134,7 @@ package final class StoreBase: Sendable {
         if let failure { throw failure }
     }
 
-    /// Exchanges no longer by itself, until it is run again.
+    /// Stops the automatic exchange until the next call of ``run(unlessHalted:onExchange:)``.
     package func halt() {
         running.withLock { running in
             running.isWanted = false
@@ -143,39 +143,39 @@ package final class StoreBase: Sendable {
         }
     }
 
-    /// Halts, and returns when nothing runs any more.
+    /// Halts, and returns when no exchange runs any more.
     package func stop() async {
         let runner = runner
         halt()
         await runner?.stop()
     }
 
-    /// Does what an app wants done on the writer's queue, of which no pragma makes saves less durable.
+    /// Runs an app's work on the writer's queue, and prevents its pragmas from making saves less durable.
     package func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard let durability = file.durability else { return try body() }
         return try durability.watching(body)
     }
 
-    /// Makes what is committed durable.
+    /// Syncs everything that is committed to the disk.
     package func syncWriteAheadLog() throws {
         try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
     }
 
-    /// Seals what is noted; whether records are marked by that.
+    /// Seals the captured changes; returns whether that has marked records.
     package func seal(_ db: Database) throws -> Bool {
         let isSealed = try sealer.seal(db) != nil
         Waypoint.saveSealed.pass()
         return try isSealed && RelatedTables.hasUnresolved(file.shapes, db)
     }
 
-    /// Finds out what marked records show.
+    /// Resolves the records that are marked.
     ///
-    /// The save is done, whatever comes of this; what is still marked is looked at again before anything goes out or comes in.
+    /// The save is committed even if this fails; records that stay marked are resolved before the next exchange.
     package func resolve() { _ = try? file.resolve(by: sealer) }
 
-    /// Seals what GRDB's own ways of writing leave, in a transaction of its own.
+    /// Seals the changes that GRDB's own methods leave, in a transaction of its own.
     ///
-    /// Where that fails, or the body has left a transaction open, the notes are sealed before anything goes out or comes in.
+    /// If that fails, or the body has left a transaction open, the changes are sealed before the next exchange.
     package func sealNoted(_ db: Database) {
         guard !db.isInsideTransaction, (try? sealer.hasNotes(db)) == true else { return }
         try? db.inTransaction(.immediate) {
@@ -184,9 +184,10 @@ package final class StoreBase: Sendable {
         }
     }
 
-    /// Finds out what marked records show, outside of the database's threads.
+    /// Resolves the records that are marked, outside of the database's threads.
     ///
-    /// An app's election runs on another thread than the caller's, which may be the main one: GRDB does what is waited for on the thread that waits.
+    /// An app's election runs on another thread than the caller's, which may be the main one: GRDB runs awaited work on
+    /// the waiting thread.
     package func resolveSealed() {
         if sealer.elections.isEmpty {
             resolve()

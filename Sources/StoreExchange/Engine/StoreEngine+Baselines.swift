@@ -364,8 +364,7 @@ extension StoreEngine {
     private func trimValues(after logs: [LogFileName]) throws {
         let directory = layout.values(of: peer, epoch: epoch)
         // What lies behind a link is somebody else's.
-        guard try files.kind(of: directory) == .directory else { return }
-        let values = try files.namesIfThere(in: directory).filter { ContentHash(hexadecimal: $0) != nil }
+        let values = try (files.directoryNames(in: directory) ?? []).filter { ContentHash(hexadecimal: $0) != nil }
         guard !values.isEmpty else { return }
         let logReader = LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files)
         var named: Set<String> = []

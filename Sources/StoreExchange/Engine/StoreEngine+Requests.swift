@@ -3,7 +3,7 @@ internal import StoreFormat
 internal import StoreRecords
 
 extension StoreRequest {
-    /// What it says of content that is gone; nil where that is another matter.
+    /// The answer to a missing content; nil if the task is not about that.
     var wipeAnswer: WipePolicy.Answer? {
         switch self {
         case .rebuild: nil
@@ -14,11 +14,12 @@ extension StoreRequest {
 }
 
 extension StoreEngine {
-    /// Does what another program has asked for.
+    /// Performs the task that another program has requested.
     ///
-    /// One that cannot be done now stays, and is tried again with each exchange until it can, or is withdrawn; one that cannot be done at all is dropped, and the status says why.
+    /// A task that cannot be done now stays. Each exchange tries it again, until it succeeds or is withdrawn. A task
+    /// that can never be done is removed, and the status states the reason.
     ///
-    /// - Throws: what stands in the way.
+    /// - Throws: the obstacle.
     func fulfilRequest() throws {
         guard container != nil, !isPaused, let request else { return }
         do {
@@ -30,9 +31,9 @@ extension StoreEngine {
         try drop(request)
     }
 
-    /// Has the next exchange do what this one may not come to.
+    /// Notes a task for the next exchange, in case this exchange does not reach it.
     ///
-    /// - Returns: what was to be done before.
+    /// - Returns: the task that was set before.
     func postpone(_ wanted: StoreRequest) throws -> StoreRequest? {
         let former = try file.pool.write { db in
             let former = try StoreState.read(db).request
@@ -40,13 +41,13 @@ extension StoreEngine {
             return former
         }
         if let former, former != wanted, former.wipeAnswer != wanted.wipeAnswer {
-            log.transition("to \(former.rawValue) had been asked for, and is no longer: the content was gone, and is put back")
+            log.transition("the request to \(former.rawValue) was dropped: the content was gone, and is being put back")
         }
         request = wanted
         return former
     }
 
-    /// Puts back what was to be done before.
+    /// Restores the task that was set before.
     func put(_ former: StoreRequest?) throws {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [former?.rawValue]) }
         request = former
@@ -57,16 +58,17 @@ extension StoreEngine {
         request = nil
     }
 
-    /// Lets nothing go out or in from now on, or everything again.
+    /// Pauses the exchange in both directions, or resumes it.
     package func setPaused(_ paused: Bool) throws {
         guard container != nil else {
             throw UbiquitousStoreError(
                 .unsupported,
-                "Nothing goes out of \(file.path) that could be paused: nobody is signed in, or what it holds is on its way to the account's.",
+                "\(file.path) has no exchange to pause: nobody is signed in, or its saves are being joined into the account's file.",
                 path: file.path)
         }
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET paused = ?", arguments: [paused]) }
-        // An exchange under way has ended, for the engine does one thing at a time; another process's ends by itself.
+        // No exchange of this process is running, because the engine does one thing at a time; one of another process
+        // ends by itself.
         isPaused = paused
         if !paused { inventory = nil }
     }

@@ -2,29 +2,29 @@ internal import StoreRecords
 internal import UbiquityContainers
 
 extension StoreLog {
-    /// Writes what an observer of the store is told.
+    /// Logs a notice to observers of the store.
     package func write(_ notice: StoreNotice, showsContents: Bool) {
         switch notice {
         case .didSuspend(let reason):
             transition("suspended: \(ContainerAttachment.detached(reason)); nothing goes out or in, and nothing is deleted")
-        case .didResume: transition("what was gone is back: the exchange goes on")
-        case .didTakeNewIdentifier(let peer): transition("another copy of this store uses its identifier; it goes on as \(peer)")
+        case .didResume: transition("the content is back: the exchange continues")
+        case .didTakeNewIdentifier(let peer): transition("another copy of this store uses its peer identifier; this store continues as \(peer)")
         case .didRemoveContent(let removal):
             transition("the content was removed: epoch \(removal.epoch) begins with an empty store; set aside: \(removal.kept?.id ?? "nothing")")
-        case .didSetAside(let file): transition("a file that could not be used lies at \(file)")
+        case .didSetAside(let file): transition("an unusable file was set aside at \(file)")
         case .willChange(let change): transition("will change from \(change.removed.file) to \(change.added.file) (\(change.kind))")
         case .didChange(let change): transition("changed from \(change.removed.file) to \(change.added.file) (\(change.kind))")
         case .didQuarantine(let log): transition("cannot use \(log.file) of \(log.peer): \(log.kind.rawValue): \(log.reason)")
         case .didFill(let tables): exchange("filled \(tables.sorted().joined(separator: ", "))")
         case .didRollBaseline(let number): exchange("wrote baseline \(number)")
         case .didImport(let notice): write(notice, showsContents)
-        case .didFindConflicts(let count): exchange("\(counted(count, "value")) lost to others, see `ubcontrol store conflicts`")
+        case .didFindConflicts(let count): exchange("\(counted(count, "value")) lost in conflicts, see `ubcontrol store conflicts`")
         case .didBreakChecks(let records): exchange("\(counted(records.count, "record")) break a CHECK since columns were merged")
         case .didAdopt(let rows, let total, let isDone):
             if isDone {
-                exchange("took over \(counted(rows, "row")) that had been there before")
+                exchange("adopted \(counted(rows, "row")) that existed before")
             } else {
-                detail("took over \(rows) of \(total) rows")
+                detail("adopted \(rows) of \(total) rows")
             }
         case .didChangeInAnotherProcess: detail("another process has written to the file")
         }

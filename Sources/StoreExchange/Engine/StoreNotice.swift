@@ -3,39 +3,48 @@ public import StoreRecords
 public import SystemPackage
 public import UbiquityContainers
 
-/// What an observer of a store hears.
+/// A notice to the observers of a store.
 public enum StoreNotice: Sendable, Hashable {
     /// Changes of other peers have been committed to the store.
     case didImport(ImportNotice)
-    /// These tables were empty and have been filled from a baseline, or were made anew from the content: read them again.
+    /// These tables were empty and have been filled from a baseline, or have been rebuilt from the content: read them
+    /// again.
     case didFill(Set<String>)
-    /// All that this store holds has been written down as a baseline of this number.
+    /// Everything that this store holds has been written as a baseline with this number.
     case didRollBaseline(Int64)
-    /// Another process of this device has written to the store: read again what you show.
+    /// Another process of this device has written to the store: read again the data that you show.
     case didChangeInAnotherProcess
-    /// The container or the store's content is gone. Nothing is deleted; reads and writes go on locally, and nothing goes out or in.
-    case didSuspend(ContainerAttachment.Reason)
-    /// What was gone is back, and so is the exchange.
-    case didResume
-    /// Another copy of this store uses its identifier: it goes on under this new one, and what it has not published goes out under it.
-    case didTakeNewIdentifier(PeerIdentifier)
-    /// So many of the rows that were in synced tables before these were synced have been taken over as insertions, or have been looked through for values
-    /// that a migration has put into new columns.
+    /// The container or the store's content is gone.
     ///
-    /// It comes while that goes on, and once at its end, when the two numbers are equal but for rows that came or went meanwhile.
+    /// Nothing is deleted. Reads and writes go on locally, and the store exchanges nothing.
+    case didSuspend(ContainerAttachment.Reason)
+    /// The container and the content are back, and the store exchanges again.
+    case didResume
+    /// Another copy of this store uses its identifier, so this store continues under the new one in the notice.
+    ///
+    /// Unpublished saves are published under the new identifier.
+    case didTakeNewIdentifier(PeerIdentifier)
+    /// A number of rows has been adopted: rows that existed before their table was synced, or whose new columns a
+    /// migration has filled.
+    ///
+    /// The store takes such rows over as insertions. The notice comes repeatedly during the work and once at its end.
+    /// At the end the two numbers are equal, except for rows that were inserted or deleted during the work.
     case didAdopt(Int, of: Int, isDone: Bool)
     /// The content has been removed, on this device or another: the store is empty, in a new epoch.
     case didRemoveContent(ContentRemoval)
-    /// The store is about to change files; handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
+    /// The store is about to change files; it waits for the handlers of ``UbiquitousStore/onWillChange(_:)``.
     case willChange(StoreTransition)
-    /// The store has changed files: read again what you show. Observations of GRDB's do so by themselves.
+    /// The store has changed files: read again the data that you show. GRDB's observations do so by themselves.
     case didChange(StoreTransition)
-    /// The account's file could not be read, and lies aside here; a new one is made from the container. What had not gone out from it is in it alone.
+    /// The account's file could not be read, and is now at this path; a new file is made from the container.
+    ///
+    /// Unpublished saves of the old file exist only in it.
     case didSetAside(FilePath)
-    /// A log cannot be used; other logs are not held up by it.
+    /// A log cannot be used; it does not delay other logs.
     case didQuarantine(QuarantinedLog)
-    /// So many values lost to others that were written apart from them; `UbiquitousStore.conflicts()` lists them.
+    /// This number of values has lost to concurrent writes; `UbiquitousStore.conflicts()` lists them.
     case didFindConflicts(Int)
-    /// Rows break a CHECK since columns were merged; they are shown all the same, and `StoreStatus` lists them until they are put right.
+    /// Rows break a CHECK since columns were merged; they are shown, and `StoreStatus` lists them until they are
+    /// repaired.
     case didBreakChecks([BrokenRecord])
 }

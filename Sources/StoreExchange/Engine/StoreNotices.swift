@@ -2,11 +2,12 @@ package import UbiquityContainers
 
 /// The notices of a store, for any number of observers.
 ///
-/// A late one first hears of the last change of file, where there was one, and that the store is suspended, if it is.
+/// A late observer first receives the last change of file, if there was one, and the suspension of the store, if it is
+/// suspended.
 public struct StoreNotices: AsyncSequence, Sendable {
-    /// What the sequence gives.
+    /// The element of the sequence.
     public typealias Element = StoreNotice
-    /// It ends when the store closes, and never fails.
+    /// The sequence ends when the store closes, and never fails.
     public typealias Failure = Never
 
     package let broadcast: Broadcast<StoreNotice>
@@ -18,7 +19,7 @@ public struct StoreNotices: AsyncSequence, Sendable {
 }
 
 extension Broadcast<StoreNotice> {
-    /// Tells every observer.
+    /// Sends a notice to every observer.
     package func post(_ notice: StoreNotice) {
         post { present in
             func isSuspension(_ notice: StoreNotice) -> Bool { if case .didSuspend = notice { true } else { false } }
@@ -26,7 +27,7 @@ extension Broadcast<StoreNotice> {
             case .didSuspend: present = present.filter { !isSuspension($0) } + [notice]
             case .didSetAside: present.append(notice)
             case .didResume: present.removeAll(where: isSuspension)
-            // Another file is suspended or not by itself, and says so behind this.
+            // Suspension belongs to a file: the new one reports its own after this notice.
             case .didChange:
                 present.removeAll { earlier in
                     if case .didChange = earlier { true } else { isSuspension(earlier) }

@@ -3,70 +3,82 @@ public import StoreRecords
 public import SystemPackage
 internal import UbiquityContainers
 
-/// How a store is opened.
+/// The options with which a store is opened.
 public struct StoreOptions: Sendable {
     /// The name of the store's content inside the container.
     public var contentName: String
-    /// Where the content lies in the container, below `CoreData`, as in `CoreData/Shared/Notes`; nil for `CoreData/<content name>`.
+    /// The path of the content in the container, below `CoreData`, such as `CoreData/Shared/Notes`.
     ///
-    /// All devices name the same. What lies elsewhere in a container are items, so that a content cannot lie there. A store that has been opened with one place is refused with
-    /// another, as one of another content.
+    /// It is nil for `CoreData/<content name>`. All devices must use an equal path. Everything else in a container
+    /// is items, so a content cannot lie outside of `CoreData`. A store that has been opened with one path refuses
+    /// another, as it refuses another content.
     public var contentPath: FilePath?
-    /// The identifier of the container that holds the content, such as `org.example.notes`, where opening is not given one beside the options; nil for the first that is declared.
+    /// The identifier of the content's container, such as `org.example.notes`, if the call does not name one.
+    ///
+    /// If both are nil, it is the first declared container.
     public var containerIdentifier: String?
-    /// Whether changes of other peers are imported as they arrive, and saves published as they are made.
+    /// Whether the store imports changes of other peers as they arrive, and publishes saves as they are made.
     ///
-    /// Without it, both wait for `publish()` and `settled()`.
+    /// Otherwise both wait for `publish()` and `settled()`.
     public var exchangesAutomatically: Bool
-    /// How long values that lost a conflict are kept.
+    /// How long the store keeps values that lost a conflict.
     public var conflictRetention = ConflictRetention()
-    /// How saves wait for each other, to go out as one log; nil, as it is at first, for one log a save.
+    /// The limits within which saves wait to be published as one log; nil, the default, for one log per save.
     public var coalescing: Coalescing?
-    /// The app's plain database from before it synced: where it is there and the store is new, the store begins with a copy of it.
+    /// The app's plain database from before it synced: if it exists and the store is new, the store begins with a
+    /// copy of it.
     ///
-    /// The plain database stays as it is, and later openings do not look at it.
+    /// The plain database does not change, and later openings do not read it.
     public var existingDatabase: FilePath?
-    /// Files whose tables are joined with the store's, and never sync.
+    /// Files that the store's connections attach, and that never sync.
     public var attachedDatabases: [AttachedDatabase] = []
-    /// How SQLite keeps changes until they are whole.
+    /// The journal in which SQLite keeps the changes of an unfinished write.
     ///
-    /// Every program that opens the store names the same.
+    /// Every program that opens the store must use the same mode.
     ///
-    /// With ``JournalMode/delete`` whoever reads waits for whoever writes, in this process and others, and the other way round: a long read, or an import, then holds up saves.
+    /// With ``JournalMode/delete`` readers wait for writers, and writers for readers, in this process and others: a
+    /// long read or an import then delays saves.
     public var journalMode = JournalMode.wal
-    /// When all that the store holds is written down as a baseline; nil for never, so that no logs are trimmed.
+    /// When the store writes everything that it holds as a baseline; nil for never, so that no logs are trimmed.
     public var baselines: BaselinePolicy? = BaselinePolicy()
-    /// How long a peer may leave logs unread before it is retired, so that it no longer holds up the removal of logs; nil, as at first, for ever.
+    /// How long a peer may leave logs unread before it is retired, so that it no longer blocks the removal of logs.
     ///
-    /// A peer that returns is active again by itself, and has lost nothing.
+    /// It is nil by default: no limit. A peer that returns becomes active again by itself, and has lost nothing.
     public var silenceLimit: Duration?
-    /// Whether the account's file is made anew from the container at opening: a fallback file is used until it is complete, and what had not gone out from the old file goes out.
+    /// Whether the account's file is rebuilt from the container at opening.
     ///
-    /// Only of a store that follows the account. No other process may have the store open. Where the content is gone, or does not hold all that the file does, the file stays as it is; the log says so, and ``StoreStatus/failure``.
+    /// A fallback file is used until the new file is complete. Unpublished saves of the old file are published.
+    ///
+    /// The option applies only to a store that follows the account. No other process may have the store open. If
+    /// the content is gone, or does not hold everything that the file does, the file stays as it is; the log and
+    /// ``StoreStatus/failure`` say so.
     public var rebuildsFromUbiquitousContent = false
-    /// What becomes of what was saved while nobody was signed in, once somebody is.
+    /// What happens to saves that were made while nobody was signed in, when somebody signs in.
     public var joiningPolicy = JoiningPolicy.merge
-    /// What becomes of the store when its container, or its content, is gone from its place.
+    /// What happens to the store when its container or content is gone from its place.
     public var wipePolicy = WipePolicy.wait
-    /// Whether the file of an account that is signed in no more is removed from this device, once nothing is in it that is not in the account's container too.
+    /// Whether the file of an account that is no longer signed in is removed from this device, once the container
+    /// holds all of it.
     ///
-    /// Only of a store that follows the account. When the account is back, the file is made anew from the container. One that holds anything else stays: saves that have not gone out, tables and columns that never leave the
-    /// device, values that lost a conflict.
+    /// The option applies only to a store that follows the account. When the account returns, the file is made from
+    /// the container again. A file that holds anything else stays: unpublished saves, tables and columns that never
+    /// leave the device, values that lost a conflict.
     public var removesFilesOfGoneAccounts = false
-    /// How long handlers of ``UbiquitousStore/onWillChange(_:)`` are waited for.
+    /// How long the store waits for handlers of ``UbiquitousStore/onWillChange(_:)``.
     public var transitionDeadline: Duration = .seconds(30)
-    /// Whether the exchange with other devices gives way to other work of the machine: its thread is nicer by ten, and the last one at the disk.
+    /// Whether the exchange with other devices gives way to other work of the machine.
     ///
-    /// Publishing, importing and rebuilding then take as long as others leave room for, and saves wait for an import's transaction as before.
+    /// Its thread then has a nice value greater by ten, and its disk access comes last. Publishing, importing and
+    /// rebuilding take as long as other work demands. Saves wait for an import's transaction as before.
     public var givesWay = false
-    /// In bytes: a larger text or blob goes out in a file of its own, which its log names.
+    /// The size in bytes above which a text or blob is published in a file of its own, which its log names.
     public var largeValueSize = 1 << 20
 
-    /// Options.
+    /// Creates options.
     ///
     /// - Parameters:
     ///   - contentName: the name of the store's content inside the container, a plain directory name.
-    ///   - exchangesAutomatically: whether changes come and go by themselves.
+    ///   - exchangesAutomatically: whether the store imports and publishes by itself.
     public init(contentName: String, exchangesAutomatically: Bool = true) {
         self.contentName = contentName
         self.exchangesAutomatically = exchangesAutomatically
@@ -74,16 +86,16 @@ public struct StoreOptions: Sendable {
 }
 
 extension StoreOptions {
-    /// The container that is meant, by its identifier here or beside the options.
+    /// Returns the identifier of the container, from the options or from the call.
     ///
-    /// - Parameter other: the identifier beside the options.
-    /// - Returns: the identifier; nil for the first container that is declared.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where the two name different ones.
+    /// - Parameter other: the identifier in the call.
+    /// - Returns: the identifier; nil for the first declared container.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the two differ.
     package func container(or other: String?) throws(UbiquitousStoreError) -> String? {
         if let other, let containerIdentifier, other != containerIdentifier {
             throw UbiquitousStoreError(
                 .unsupported,
-                "The options name the container \(containerIdentifier.debugDescription), and the call \(other.debugDescription); name one of them in one of the places."
+                "The options name the container \(containerIdentifier.debugDescription), and the call names \(other.debugDescription); name only one container."
             )
         }
         return other ?? containerIdentifier
@@ -91,6 +103,6 @@ extension StoreOptions {
 }
 
 extension StoreOptions {
-    /// The files that a store with these options writes to.
+    /// Returns the files that a store with these options writes to.
     package func writtenFiles(at path: FilePath) -> [FilePath] { [path] + attachedDatabases.filter(\.isWritten).map { PathFacts.absolute($0.path) } }
 }

@@ -3,30 +3,31 @@ public import UbiquityContainers
 
 /// A change of the file that a store uses, as accounts come and go.
 public struct StoreTransition: Sendable, Hashable {
-    /// What a change of file comes of.
+    /// The cause of a change of file.
     ///
-    /// The first three are Core Data's of the same names; ``StoreNotice/didRemoveContent(_:)`` tells of the fourth, which changes no file.
+    /// The first three have the names and meanings of Core Data's. ``StoreNotice/didRemoveContent(_:)`` reports Core
+    /// Data's fourth, which changes no file.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// An account has been signed in, after none or another.
+        /// An account has been signed in, where no account or another one was.
         case accountAdded
         /// The account has been signed out.
         case accountRemoved
-        /// What the account's other devices had written has been taken in, and the fallback file gives way to the account's.
+        /// The content of the account's other devices has been read, so the account's file replaces the fallback file.
         case initialImportCompleted
-        /// The app names another container than when the store was open last, for the same account.
+        /// The app names another container than when the store was open last, for an unchanged account.
         case containerChanged
     }
 
-    /// Where a store keeps its records.
+    /// The place where a store keeps its records.
     public enum Place: Sendable, Hashable {
-        /// In the file of this device, while nobody is signed in.
+        /// The file of this device, while nobody is signed in.
         case local
-        /// In the account's fallback file, until what its other devices have written is there.
+        /// The account's fallback file, until the content of its other devices has been read.
         case fallback(AccountName)
-        /// In the account's own file, from which saves go out.
+        /// The account's own file, whose saves are published.
         case account(AccountName)
 
-        /// Whose it is; nil for nobody's.
+        /// The account of the file; nil for the local file.
         public var account: AccountName? {
             switch self {
             case .local: nil
@@ -34,15 +35,15 @@ public struct StoreTransition: Sendable, Hashable {
             }
         }
 
-        /// Whether saves there reach no other device, as they are: “Using local storage: 1”.
+        /// Whether saves are not published from there: “Using local storage: 1”.
         public var isLocalStorage: Bool { if case .account = self { false } else { true } }
     }
 
-    /// What it comes of.
+    /// The cause.
     public var kind: Kind
-    /// What was in use before, and where its file lies.
+    /// The place and file in use before.
     public var removed: StoreLocation
-    /// What is in use from then on.
+    /// The place and file in use afterwards.
     public var added: StoreLocation
 
     package init(kind: Kind, removed: StoreLocation, added: StoreLocation) {
@@ -52,9 +53,9 @@ public struct StoreTransition: Sendable, Hashable {
     }
 }
 
-/// A place of a store, and the file there.
+/// A place of a store, with its file.
 public struct StoreLocation: Sendable, Hashable {
-    /// Whose the file is.
+    /// The place.
     public var place: StoreTransition.Place
     /// The SQLite file.
     public var file: FilePath

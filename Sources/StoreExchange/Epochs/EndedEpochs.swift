@@ -2,20 +2,22 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Removes the files of ended epochs, whoever wrote them (DESIGN §4, rules 1 and 9).
+/// Removes the files of ended epochs, of all peers.
 ///
-/// A log that nobody who ended its epoch had taken in stays until its author has set it aside, which shows in that the author has its place in a
-/// later epoch. Of an identifier with several branches all stay while one of them lies on none that they had taken in. Only names of ours are removed, and no symbolic link is followed.
+/// A log that no peer that ended its epoch had joined stays until its author has set it aside. The author's directory
+/// in a later epoch shows that it has. If an identifier has several branches, all of them stay while one branch
+/// contains a log that was not joined. Only names that this package uses are removed, and no symbolic link is followed.
 package struct EndedEpochs {
     let layout: ContentLayout
     let files: any FileLayer
-    /// Whose store this is: what it had to set aside, it has.
+    /// The peer of this store, which has already set its own logs aside.
     let own: PeerIdentifier
 
-    /// Removes what can be removed below an epoch.
+    /// Removes everything that can be removed below an epoch.
     ///
-    /// - Parameter present: the epoch that goes on.
-    /// - Throws: `Errno` where the content's own directories cannot be read; what cannot be read or removed of a peer is passed over, for it may be another time.
+    /// - Parameter present: the present epoch.
+    /// - Throws: `Errno` if the content's own directories cannot be read. Files of a peer that cannot be read or
+    ///   removed are skipped, because a later call may succeed.
     func remove(below present: Int64) throws {
         let marks = try EpochMarks(of: layout, files: files)
         let directories = PeerDirectories(layout: layout, files: files)
@@ -27,7 +29,7 @@ package struct EndedEpochs {
             do {
                 epochs = try directories.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
             } catch is PeerFault {
-                // Nobody here can tell how far it is.
+                // The peer's epoch is unknown.
                 reached = 0
                 continue
             }
@@ -37,22 +39,24 @@ package struct EndedEpochs {
                 try? remove(of: peer, epoch: epoch, knownBy: epoch < last ? nil : marks.knowledge(of: epoch))
             }
         }
-        // A mark tells a peer that returns what had been read of its logs; the last says which epoch it is.
+        // A mark tells a returning peer which of its logs had been read. The last mark states the present epoch.
         for (epoch, names) in marks.names where epoch <= reached && epoch < marks.present {
             for name in names { try? files.remove(layout.epochs.appending(name)) }
         }
     }
 
-    /// Removes one peer's directory of an epoch, but for the logs that are not known, where that is asked, and what these need.
+    /// Removes one peer's directory of an epoch.
+    ///
+    /// If knowledge is given, the logs outside it stay, with the files that they need.
     private func remove(of peer: PeerIdentifier, epoch: Int64, knownBy knowledge: Knowledge?) throws(Errno) {
         let directory = layout.logs(of: peer, epoch: epoch)
-        guard try files.kind(of: directory) == .directory else { return }
-        let logs = try files.namesIfThere(in: directory).compactMap { LogFileName($0) }
+        guard let names = try files.directoryNames(in: directory) else { return }
+        let logs = names.compactMap { LogFileName($0) }
         let unread = knowledge?.unread(among: logs, of: peer) { log in
             let bytes = try? files.read(directory.appending(log.description), limit: LogFile.limit)
-            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.predecessor }
+            return bytes.flatMap { try? LogFile(decoding: $0, named: log).header.previous }
         }
-        // Of several branches those that are known stay with the others, for by them it is told which is which.
+        // If there are several branches, the known logs stay too, because they identify the branches.
         let isForked = Set(logs.map(\.sequence)).count < logs.count
         guard !isForked || unread?.isEmpty != false else { return }
         let last = knowledge?.passed(peer) ?? .max
@@ -62,7 +66,7 @@ package struct EndedEpochs {
         try? files.removeDirectory(directory)
     }
 
-    /// What lies beside the logs, and which names there are ours.
+    /// The folders beside the logs, and the test for names that this package uses in each.
     package static let folders: [(String, @Sendable (String) -> Bool)] = [
         ("values", { ContentHash(hexadecimal: $0) != nil }),
         ("baselines", { BaselineName($0) != nil }),
@@ -71,8 +75,12 @@ package struct EndedEpochs {
     ]
 
     private func removeFolder(_ folder: FilePath, _ isOurs: (String) -> Bool) {
-        guard (try? files.kind(of: folder)) == .directory else { return }
-        for name in (try? files.names(in: folder)) ?? [] where isOurs(name) { removeFile(folder.appending(name)) }
+        do {
+            guard let names = try files.directoryNames(in: folder) else { return }
+            for name in names where isOurs(name) { removeFile(folder.appending(name)) }
+        } catch {
+            // One that cannot be listed may be empty.
+        }
         try? files.removeDirectory(folder)
     }
 

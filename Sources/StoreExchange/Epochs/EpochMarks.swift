@@ -2,14 +2,16 @@ internal import StoreFormat
 package import SystemPackage
 package import UbiquityContainers
 
-/// The marks of a content's epochs, as a listing of `epochs/` found them.
+/// The marks of a content's epochs, as found in `epochs/`.
 package struct EpochMarks {
     private let layout: ContentLayout
     private let files: any FileLayer
     /// The names of the marks, by epoch.
     let names: [Int64: [String]]
 
-    /// Lists the marks; none where there is no such directory.
+    /// Lists the marks.
+    ///
+    /// There are none if the directory does not exist.
     package init(of layout: ContentLayout, files: any FileLayer) throws(Errno) {
         self.layout = layout
         self.files = files
@@ -20,12 +22,14 @@ package struct EpochMarks {
         self.names = names
     }
 
-    /// The epoch that the marks say is present; 0 where there are none.
+    /// The present epoch according to the marks, or 0 if there are none.
     package var present: Int64 { names.keys.max() ?? 0 }
 
-    /// What those had taken in of an epoch who ended it, together: two marks of one number are one epoch.
+    /// Returns the joint knowledge of all peers that ended an epoch.
     ///
-    /// What cannot be read says nothing, so that logs count as unread rather than as read.
+    /// Two marks with one number mean one epoch.
+    ///
+    /// A mark that cannot be read adds nothing, so that logs count as unread rather than as read.
     func knowledge(of ended: Int64) -> Knowledge {
         var known = Knowledge()
         for name in names[ended + 1] ?? [] {

@@ -2,9 +2,10 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// An entry of `kept` in the making, under a name that no list shows.
+/// A kept entry in preparation, under a name that no list shows.
 ///
-/// It gets its own name whole. What a crash has left of it, or of the same entry under its own name, is gone on with: nothing is in it twice.
+/// It gets its final name when it is complete. It continues with what a crash has left of the draft or of the entry
+/// under its final name, so that nothing is in it twice.
 struct KeptDraft {
     let kept: FilePath
     let id: String
@@ -14,20 +15,20 @@ struct KeptDraft {
     private var draft: FilePath { kept.appending(".\(id)") }
     private var values: FilePath { draft.appending(KeptLogs.values) }
 
-    /// Whether something is there of it already.
+    /// Returns whether some part of the entry exists already.
     func exists() throws(Errno) -> Bool {
         if try files.kind(of: entry) != nil { return true }
         return try files.kind(of: draft) != nil
     }
 
-    /// Makes the directories, and takes up what is there.
+    /// Creates the directories, and takes over an existing entry or draft.
     func begin() throws(Errno) {
         try files.makeDirectory(kept)
         if try files.kind(of: entry) != nil, try files.kind(of: draft) == nil { try files.renameOver(entry, to: draft) }
         try files.makeDirectory(draft)
     }
 
-    /// The logs that are in it.
+    /// Returns the intact logs in the draft.
     func logs() throws(Errno) -> Set<LogFileName> {
         Set(try files.names(in: draft).compactMap { LogFileName($0) }.filter { isWhole(draft.appending($0.description), $0.hash) })
     }
@@ -46,13 +47,13 @@ struct KeptDraft {
         try write(bytes, to: values.appending(hash.description))
     }
 
-    /// Gives it its name, with what is to be said of it.
+    /// Writes the description of the entry, and gives the draft its final name.
     func finish(_ entry: KeptEntry) throws {
         try write(try entry.encoded(), to: draft.appending(KeptLogs.entryFile))
         if try files.kind(of: values) == .directory { try files.syncDirectory(values) }
         try files.syncDirectory(draft)
         Waypoint.keptDrafted.pass()
-        // rename(2) of a directory; whoever makes this entry holds the lock of its store.
+        // rename(2) of a directory. The process that writes this entry holds the lock of its store.
         try files.renameOver(draft, to: self.entry)
         try files.syncDirectory(kept)
         try files.syncDirectory(kept.removingLastComponent())

@@ -3,28 +3,30 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// What was set aside of a store's content, with the reason: `entry.json` of a directory below `kept` in the device home.
+/// A kept entry: the description of saves that were set aside.
 ///
-/// Beside it lie the logs that hold it, and in `values` the large values that these name.
+/// It is `entry.json` in a directory below `kept` in the device home.
+///
+/// The logs lie beside it, and the large values that they name in `values`.
 public struct KeptEntry: Sendable, Hashable, Codable {
-    /// The form of the file.
+    /// The version of the file format.
     public static let format = 1
 
-    /// Why something was set aside.
+    /// The reason why saves were set aside.
     public enum Reason: String, Sendable, Codable {
-        /// The content was removed while this device had saves that nobody had read.
+        /// The content was removed while this device had unread saves.
         case contentRemoved
     }
 
-    /// The form of the file.
+    /// The version of the file format.
     public var format: Int
-    /// The entry's name.
+    /// The name of the entry.
     public var id: String
-    /// Why it was set aside.
+    /// The reason why the saves were set aside.
     public var reason: Reason
-    /// When, by this device's clock.
+    /// The time of setting aside, by this device's clock.
     public var time: Date
-    /// The account whose content it was.
+    /// The account that the content belonged to.
     public var account: String
     /// The container's identifier.
     public var container: String
@@ -32,21 +34,21 @@ public struct KeptEntry: Sendable, Hashable, Codable {
     public var content: String
     /// The epoch that ended.
     public var epoch: Int64
-    /// The store's peer in it.
+    /// The store's peer in that epoch.
     public var peer: String
     /// The last migration of the app's schema.
     public var schema: String
-    /// The store file.
+    /// The path of the store file.
     public var store: String
-    /// How many logs it holds.
+    /// The number of logs.
     public var logs = 0
-    /// How many changes of records these hold.
+    /// The number of changes in the logs.
     public var changes = 0
-    /// How many logs should be in it, and had gone from the container.
+    /// The number of logs that should be in the entry, but had gone from the container.
     public var missing = 0
-    /// How many large values its logs name that had gone.
+    /// The number of large values that the logs name and that had gone.
     public var missingValues = 0
-    /// When it was written back, where it has been.
+    /// The time at which the entry was restored, or nil.
     public var restored: Date?
 
     init(ending state: StoreState, reason: Reason, schema: String, store: String, time: Date) {
@@ -63,17 +65,20 @@ public struct KeptEntry: Sendable, Hashable, Codable {
         self.store = store
     }
 
-    /// One name for one end of one epoch at one peer, so that what a crash cut short is the same entry when it is done again.
+    /// Returns the one name for the end of an epoch at a peer, so that a repetition after a crash continues the same
+    /// entry.
     static func id(of state: StoreState) -> String {
         let subject = [state.container, state.content, state.peer.description, String(state.epoch)].joined(separator: "/")
         var bytes = Array(ContentHash(of: Array(subject.utf8)).bytes.prefix(16))
-        // A UUID of version 8, whose bits are the maker's (RFC 9562, section 5.8).
+        // A UUID of version 8, whose other bits are free to choose (RFC 9562, section 5.8).
         bytes[6] = bytes[6] & 0x0F | 0x80
         bytes[8] = bytes[8] & 0x3F | 0x80
         return bytes.withUnsafeBytes { UUID(uuid: $0.load(as: uuid_t.self)) }.uuidString.lowercased()
     }
 
-    /// Reads an entry's bytes; nil for what is damaged or newer.
+    /// Reads the bytes of an entry.
+    ///
+    /// Returns nil if they are damaged or of a newer format.
     init?(decoding bytes: [UInt8]) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

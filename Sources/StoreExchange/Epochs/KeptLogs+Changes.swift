@@ -2,11 +2,11 @@ internal import StoreFormat
 internal import StoreRecords
 
 extension KeptLogs {
-    /// What a kept log says, for people.
+    /// The contents of a kept log, for display.
     package struct Changes: Sendable, Encodable {
-        /// The file's name.
+        /// The name of the file.
         package var file: String
-        /// What is the matter with it; nil where it is whole.
+        /// The reason why the log cannot be used, or nil.
         package var fault: String?
         package var changes: [Change] = []
     }
@@ -15,14 +15,18 @@ extension KeptLogs {
     package struct Change: Sendable, Encodable {
         package var record: String
         package var deleted: Bool
-        /// By column; a large value by its hash.
+        /// The values by column.
+        ///
+        /// A large value is given by its hash.
         package var values: [String: String]
     }
 
-    /// The changes that an entry holds, log by log; one that cannot be used hides no other.
+    /// Returns the changes of an entry, log by log.
     ///
-    /// - Parameter id: the entry's name.
-    /// - Returns: each log, in order.
+    /// A log that cannot be used does not hide the others.
+    ///
+    /// - Parameter id: the name of the entry.
+    /// - Returns: the logs in order.
     /// - Throws: `UbiquitousStoreError`.
     package func changes(of id: String) throws -> [Changes] {
         try logs(of: id).map { log in

@@ -4,7 +4,7 @@ package import StoreFormat
 internal import SystemPackage
 package import UbiquityContainers
 
-/// What was set aside on this device: the directory `kept` of the device home, an entry in each directory of it.
+/// The kept entries on this device: the directory `kept` of the device home, with a directory for each entry.
 package struct KeptLogs: Sendable {
     static let entryFile = "entry.json"
     static let values = "values"
@@ -12,27 +12,31 @@ package struct KeptLogs: Sendable {
     private let directory: FilePath
     private let files = LinuxFileLayer()
 
-    /// What is kept in a device home.
+    /// Creates access to the kept entries of a device home.
     package init(home: DeviceHome) { directory = home.kept }
 
-    /// An entry, or why it cannot be read.
+    /// An entry, which may be unreadable.
     package struct Finding: Sendable {
         package var id: String
-        /// Nil where what says of it is damaged, missing or newer.
+        /// The description of the entry.
+        ///
+        /// Nil if it is damaged, missing or of a newer format.
         package var entry: KeptEntry?
-        /// In bytes, all of its files.
+        /// The size of all its files, in bytes.
         package var size: Int64
     }
 
-    /// A log of an entry, or what is the matter with it.
+    /// A log of an entry, or the reason why it cannot be used.
     package struct Log: Sendable {
         package var name: LogFileName
         package var content: Result<LogFile, LogFault>
     }
 
-    /// All entries, oldest first; those that cannot be read come last.
+    /// Returns all entries, oldest first.
     ///
-    /// - Returns: none where nothing was ever set aside.
+    /// Unreadable entries come last.
+    ///
+    /// - Returns: the entries. The list is empty if nothing was ever set aside.
     /// - Throws: `UbiquitousStoreError`.
     package func list() throws -> [Finding] {
         try explained {
@@ -42,11 +46,11 @@ package struct KeptLogs: Sendable {
         }
     }
 
-    /// One entry.
+    /// Returns one entry.
     ///
-    /// - Parameter id: its name, or the beginning of it, where that is only one's.
+    /// - Parameter id: its name, or the beginning of its name if only one entry has it.
     /// - Returns: the entry.
-    /// - Throws: `UbiquitousStoreError` where there is none, or more than one.
+    /// - Throws: `UbiquitousStoreError` if there is no such entry, or more than one.
     package func entry(_ id: String) throws -> Finding {
         try explained {
             let found = try files.namesIfThere(in: directory).filter { Self.isID($0) && $0.hasPrefix(id) }
@@ -55,16 +59,17 @@ package struct KeptLogs: Sendable {
                     .notFound,
                     found.isEmpty
                         ? "Nothing is kept under “\(id)” in \(directory); see `ubcontrol kept list`."
-                        : "“\(id)” is the beginning of \(found.count) names in \(directory); give more of it.", path: directory)
+                        : "\(found.count) names in \(directory) begin with “\(id)”; give more of the name.", path: directory)
             }
             return try find(only)
         }
     }
 
-    /// The logs of an entry, in order: those of other peers, such as the store was called before, and then its own.
+    /// Returns the logs of an entry in order: first those of other peers, such as a former peer of this store, then its
+    /// own.
     ///
-    /// - Parameter id: the entry's name.
-    /// - Returns: each log, or what is the matter with it.
+    /// - Parameter id: the name of the entry.
+    /// - Returns: each log, or the reason why it cannot be used.
     /// - Throws: `UbiquitousStoreError`.
     package func logs(of id: String) throws -> [Log] {
         try explained {
@@ -80,16 +85,16 @@ package struct KeptLogs: Sendable {
         }
     }
 
-    /// The value that a log of an entry names.
+    /// Returns the large value that a log of an entry names.
     func value(_ value: LargeValue, of id: String) throws -> RecordValue {
         let file = directory.appending(id).appending(Self.values).appending(value.hash.description)
         guard let bytes = try? files.read(file, limit: value.length), ContentHash(of: bytes) == value.hash else {
-            throw UbiquitousStoreError(.unsupported, "The large value \(value.hash) is not whole among what was kept: \(file).", path: file)
+            throw UbiquitousStoreError(.unsupported, "The kept large value \(value.hash) is missing or damaged: \(file).", path: file)
         }
         return value.value(bytes)
     }
 
-    /// Notes that an entry has been written back.
+    /// Notes that an entry has been restored.
     func noteRestored(_ entry: KeptEntry, at time: Date) throws {
         var entry = entry
         entry.restored = time
@@ -102,13 +107,13 @@ package struct KeptLogs: Sendable {
         }
     }
 
-    /// Removes an entry for good.
+    /// Removes an entry permanently.
     ///
     /// - Parameter id: its name.
     /// - Throws: `UbiquitousStoreError`.
     package func remove(_ id: String) throws {
         try explained {
-            // It leaves the list first, so that none is listed of which only a part is there.
+            // The entry leaves the list first, so that no incomplete entry is ever listed.
             let place = directory.appending(".removed-\(id)-\(UUID().uuidString)")
             try files.renameOver(directory.appending(id), to: place)
             try files.syncDirectory(directory)
@@ -122,7 +127,7 @@ package struct KeptLogs: Sendable {
         let place = directory.appending(id)
         let entry = (try? files.read(place.appending(Self.entryFile), limit: 1 << 20)).flatMap { KeptEntry(decoding: $0) }
         let names = try files.namesIfThere(in: place) + files.namesIfThere(in: place.appending(Self.values)).map { "\(Self.values)/\($0)" }
-        // Whatever else stands in it, the name is the directory's.
+        // The name of the directory decides, whatever the description says.
         let isOwn = entry.map { $0.id == id } ?? false
         return Finding(
             id: id, entry: isOwn ? entry : nil, size: names.reduce(0) { $0 + ((try? files.size(of: place.appending($1))) ?? 0) })
@@ -148,7 +153,7 @@ package struct KeptLogs: Sendable {
             throw error
         } catch {
             throw UbiquitousStoreError(
-                .fileSystem, "What is kept in \(directory) cannot be read or changed; check owner and mode.", path: directory, cause: error)
+                .fileSystem, "The entries in \(directory) cannot be read or changed; check owner and mode.", path: directory, cause: error)
         }
     }
 }

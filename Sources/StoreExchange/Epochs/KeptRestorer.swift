@@ -5,7 +5,9 @@ internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-/// Writes kept changes back as ordinary SQL, which the triggers note: they go out as a new save of the present epoch.
+/// Restores kept changes as ordinary SQL, which the triggers capture.
+///
+/// They go out as a new save of the present epoch.
 struct KeptRestorer {
     let db: Database
     private let tables: [String: KnownTable]
@@ -18,7 +20,8 @@ struct KeptRestorer {
 
     /// Writes the logs of an entry, in their order.
     mutating func restore(_ logs: [LogFile], values: LargeValue.Lookup) throws -> (written: Int, deleted: Int) {
-        // A child may come before its parent; it is looked at at the end (sqlite.org/foreignkeys.html#fk_deferred).
+        // A child may come before its parent. SQLite checks foreign keys at the end
+        // (sqlite.org/foreignkeys.html#fk_deferred).
         try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
         for log in logs {
             let contents = try LogBody.decode(log)
@@ -32,7 +35,7 @@ struct KeptRestorer {
         if let orphan = try OrphanedRecord.first(db, keys: tables.mapValues(\.keyColumns)) {
             throw UbiquitousStoreError(
                 .unsupported,
-                "It cannot be restored, for \(orphan.text): it had gone out already, and was removed with the content. Enter that record again in the app, and restore then; or take out by hand what `ubcontrol kept show` lists. Nothing has been restored."
+                "The entry cannot be restored, because \(orphan.text). The missing record had been published, and was removed with the content. Insert that record again in the app and then restore, or enter by hand what `ubcontrol kept show` lists. Nothing has been restored."
             )
         }
         return count
@@ -62,7 +65,7 @@ struct KeptRestorer {
                 try run("INSERT INTO \(name) (\(columns)) VALUES (\(places))", change.key + change.values)
                 count.written += 1
             }
-        } catch let error as DatabaseError {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(table, error.message ?? "SQLite refuses it", ObjectID(table: table.name, key: change.key))
         }
     }
@@ -87,20 +90,22 @@ struct KeptRestorer {
 }
 
 extension KeptLogs {
-    /// Writes an entry's changes back into its store, all of them or none; they go out with the app's next exchange.
+    /// Restores the changes of an entry into its store, all or none.
     ///
-    /// A record that lives is inserted, or its columns that were written are written again; one that was deleted is deleted.
+    /// They go out with the app's next exchange.
+    ///
+    /// A living record is inserted, or its changed columns are written again. A deleted record is deleted.
     ///
     /// - Parameters:
-    ///   - id: the entry's name.
-    ///   - path: the store; where it was, unless given.
-    ///   - time: when.
-    ///   - isRehearsal: whether all is undone again, to see what it comes to.
-    /// - Returns: how many records were written and deleted.
-    /// - Throws: `UbiquitousStoreError`; nothing has been written then.
+    ///   - id: the name of the entry.
+    ///   - path: the store. Nil means the path that the entry names.
+    ///   - time: the time to note in the entry.
+    ///   - isRehearsal: whether everything is rolled back, to see the result only.
+    /// - Returns: the numbers of written and deleted records.
+    /// - Throws: `UbiquitousStoreError`. Nothing has been written then.
     package func restore(_ id: String, into path: FilePath?, time: Date = Date(), isRehearsal: Bool = false) throws -> (written: Int, deleted: Int) {
         guard let entry = try entry(id).entry else {
-            throw UbiquitousStoreError(.malformed, "What says whose “\(id)” was is damaged or of a newer version; see `ubcontrol kept show`.")
+            throw UbiquitousStoreError(.malformed, "The description of “\(id)” is damaged or of a newer version; see `ubcontrol kept show`.")
         }
         let logs = try logs(of: entry.id).map { log in
             do {
@@ -108,7 +113,7 @@ extension KeptLogs {
             } catch {
                 throw UbiquitousStoreError(
                     .malformed,
-                    "\(log.name) of what was kept cannot be used: \(error) To restore the others without it, take it out of the directory.")
+                    "The kept log \(log.name) cannot be used: \(error) To restore the others without it, move it out of the directory.")
             }
         }
         let store = try StoreInspection(path ?? FilePath(entry.store), readOnly: false)
@@ -117,7 +122,7 @@ extension KeptLogs {
             guard (state.account, state.container, state.content) == (entry.account, entry.container, entry.content) else {
                 throw UbiquitousStoreError(
                     .foreignStore,
-                    "\(store.file) is a store of \(state.account), \(state.container), “\(state.content)”, and what was kept is of \(entry.account), \(entry.container), “\(entry.content)”.",
+                    "\(store.file) is a store of \(state.account), \(state.container), “\(state.content)”, and the entry belongs to \(entry.account), \(entry.container), “\(entry.content)”.",
                     path: store.file)
             }
             var restorer = try KeptRestorer(db)

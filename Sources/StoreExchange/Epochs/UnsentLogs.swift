@@ -5,39 +5,40 @@ internal import StoreRecords
 internal import SystemPackage
 package import UbiquityContainers
 
-/// Sets aside what a store had not sent when its epoch ended, in the transaction that empties the store.
+/// Sets aside the unsent saves of a store whose epoch has ended, in the transaction that empties the store.
 ///
-/// That is what is sealed, and what is published but had not been taken in by any who ended the epoch: of this peer, and of those that are retired, for nobody
-/// else may come to do it. An identifier that this store had before is one of those (``PeerIdentity``).
+/// Unsent are sealed logs, and published logs that no peer that ended the epoch had joined. They are logs of this peer,
+/// and of retired peers, because those may never come back to do it. A former identifier of this store is one of the
+/// retired peers (``PeerIdentity``).
 struct UnsentLogs {
     let state: StoreState
-    /// What those had taken in who ended the epoch.
+    /// The knowledge of the peers that ended the epoch.
     let known: Knowledge
     let layout: ContentLayout
-    /// Where entries are kept.
+    /// The directory of kept entries.
     let kept: FilePath
     let files: any FileLayer
     let db: Database
 
-    /// What was set aside, and what could not be.
+    /// The result of setting aside.
     struct Outcome {
-        /// Nil where there was nothing.
+        /// The entry, or nil if there was nothing to set aside.
         var entry: KeptEntry?
         var missing = 0
     }
 
     /// Writes the entry.
     ///
-    /// - Parameter entry: what is to be said of it but for its counts.
+    /// - Parameter entry: the description of the entry without its counts.
     /// - Returns: the entry with its counts.
-    /// - Throws: `UbiquitousStoreError` where it cannot be written; GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if it cannot be written; GRDB's errors.
     func setAside(as entry: KeptEntry) throws -> Outcome {
         do {
             return try write(entry)
         } catch let error as Errno {
             throw UbiquitousStoreError(
                 .fileSystem,
-                "The store's content was removed, and what was not sent cannot be set aside in \(kept): check owner, mode and free space there. Until it can, the store stays as it is.",
+                "The store's content was removed, and the unsent saves cannot be set aside in \(kept): check owner, mode and free space there. Until then, the store stays unchanged.",
                 path: kept, cause: error)
         }
     }
@@ -71,7 +72,7 @@ struct UnsentLogs {
         entry.logs = there.count
         for name in there.sorted() {
             guard let log = try? LogFile(decoding: try draft.bytes(of: name)), let values = try? log.largeValues else { continue }
-            // A log says itself how many are in it, and may say anything.
+            // A log states its own number of changes, which may be wrong.
             let (sum, isTooGreat) = entry.changes.addingReportingOverflow(Int(clamping: log.header.changes))
             entry.changes = isTooGreat ? .max : sum
             for (value, peers) in values where !draft.holds(value.hash) {
@@ -86,20 +87,24 @@ struct UnsentLogs {
         return Outcome(entry: entry, missing: entry.missing)
     }
 
-    /// Whether a log says something of records: that a peer is retired ends with the epoch.
+    /// Returns whether a log contains changes of records.
+    ///
+    /// Retirements have no meaning after the epoch.
     private func hasContent(_ bytes: [UInt8]) throws -> Bool {
         guard let log = try? LogFile(decoding: bytes), let contents = try? LogBody.decode(log) else { return true }
         return contents.groups.contains { !$0.rows.isEmpty || !$0.same.isEmpty }
     }
 
-    /// The sequence of this peer's last log that one of those had taken in, and with it all before; 0 for none.
+    /// Returns the sequence of this peer's last log that any peer that ended the epoch had joined, or 0 for none.
+    ///
+    /// All earlier logs were joined too.
     private func lastRead() throws -> Int64 {
         let register = try LogRegister(own: state.peer, db)
-        // Another branch's log says nothing of this one's.
+        // A log of another branch says nothing about this one.
         return try known.passed(state.peer) { try register.contains($0, of: state.peer) }
     }
 
-    /// A peer's published logs that are joined here.
+    /// Returns a peer's published logs that are joined here.
     private func published(by peer: PeerIdentifier) throws -> [LogFileName] {
         let sql = "SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) ORDER BY sequence"
         return try Row.fetchAll(db, sql: sql, arguments: [peer.description]).compactMap { row in
@@ -107,28 +112,30 @@ struct UnsentLogs {
         }
     }
 
-    /// The logs of retired peers that are joined here and that none of those had taken in.
+    /// Returns the logs of retired peers that are joined here and that no peer that ended the epoch had joined.
     private func unreadOfRetired() throws -> [(peer: PeerIdentifier, name: LogFileName)] {
         try Retirements.all(db).sorted { $0.key < $1.key }.flatMap { peer, fact -> [(peer: PeerIdentifier, name: LogFileName)] in
-            // One that is back does it itself.
+            // A retired peer that came back sets its logs aside itself.
             let receipts = (try? files.namesIfThere(in: layout.receipts(of: peer, epoch: state.epoch))) ?? []
             guard peer != state.peer, fact.isInForce(receipts.compactMap(Receipt.number(ofFile:)).max() ?? 0) else { return [] }
             let names = try published(by: peer)
             let unread = known.unread(among: names, of: peer) { name in
-                bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0).header.predecessor }
+                bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0, named: name).header.previous }
             }
             return names.filter(unread.contains).map { (peer, $0) }
         }
     }
 
-    /// A log's bytes, from the container; nil where they are not there, whole.
+    /// Reads a log from the container.
+    ///
+    /// Returns nil if it is missing or damaged.
     private func bytes(of name: LogFileName, by peer: PeerIdentifier) -> [UInt8]? {
         let file = layout.logs(of: peer, epoch: state.epoch).appending(name.description)
         guard let bytes = try? files.read(file, limit: LogFile.limit), ContentHash(of: bytes) == name.hash else { return nil }
         return bytes
     }
 
-    /// A large value, from beside the sealed logs or from the container.
+    /// Reads a large value, from the store file or from the container.
     private func bytes(of value: LargeValue, _ peers: [PeerIdentifier]) throws -> [UInt8]? {
         if let bytes = try LargeValues.bytes(value.hash, db) { return bytes }
         guard case .whole(let bytes) = try LargeValueReader(layout: layout, epoch: state.epoch, files: files).find(value, of: peers) else {
@@ -139,7 +146,7 @@ struct UnsentLogs {
 }
 
 extension LogFile {
-    /// The large values that it names, and the peers under whose identifiers they may lie.
+    /// The large values that the log names, and the peers in whose directories they may lie.
     package var largeValues: [LargeValue: [PeerIdentifier]] {
         get throws {
             var values: [LargeValue: [PeerIdentifier]] = [:]

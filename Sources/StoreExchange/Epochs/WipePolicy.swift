@@ -1,26 +1,30 @@
 public import UbiquityContainers
 
-/// What becomes of a store when its container, or its content in it, is gone from its place, and nobody has said that it was removed.
+/// The behaviour of a store when its container, or its content in it, is gone from its place without a stated removal.
 ///
-/// Absence proves nothing: it may be a disk that is lost, a synchroniser that obeys somebody's `rm -rf`, or a folder that is moved about. Until it is answered the store is suspended: it reads and writes
-/// on this device, nothing goes out, and nothing is deleted. A containers root that is gone, and one that cannot be read, are waited for in any case.
+/// Absence proves nothing: a disk may be lost, a synchroniser may carry out somebody's `rm -rf`, or a folder may be
+/// moved. Until an answer is given, the store is suspended: it reads and writes on this device, nothing goes out, and
+/// nothing is deleted. The policy does not apply to a containers root that is gone or cannot be read: the store waits
+/// for it in any case.
 public enum WipePolicy: Sendable {
-    /// It is waited for, until it is back, or somebody calls ``UbiquitousStore/answerWipe(_:)``.
+    /// Waits until the content is back, or until ``UbiquitousStore/answerWipe(_:)`` is called.
     case wait
-    /// All that the store holds is put there again.
+    /// Publishes everything that the store holds again.
     case republish
-    /// It counts as a removal: the content begins anew, empty, for all devices of the account.
+    /// Treats it as a removal: the content starts again, empty, on all devices of the account.
     case follow
-    /// The app is asked, once for each time that it is gone. The task of a question that has become void, for what was gone is back, is cancelled.
+    /// Asks the app, once for each time the content is gone.
+    ///
+    /// If the content comes back, the task of the question is cancelled.
     case ask(@Sendable (ContainerAttachment.Reason) async -> Answer)
 
     /// An answer.
     public enum Answer: String, Sendable {
-        /// As ``WipePolicy/wait``.
+        /// See ``WipePolicy/wait``.
         case wait
-        /// As ``WipePolicy/republish``.
+        /// See ``WipePolicy/republish``.
         case republish
-        /// As ``WipePolicy/follow``.
+        /// See ``WipePolicy/follow``.
         case follow
     }
 }

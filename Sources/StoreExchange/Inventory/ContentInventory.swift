@@ -3,42 +3,46 @@ internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-/// The logs that are there and not taken in yet, as far as listings and changes have told.
+/// The logs in the container that are not joined yet, as far as listings and changes have shown.
 ///
-/// It costs memory for what waits, not for what has been read.
+/// It uses memory for waiting logs only, not for logs that have been read.
 struct ContentInventory {
-    /// What is known of a file.
+    /// The state of a file.
     enum State {
-        /// Nothing: it is to be read.
+        /// The file has not been read.
         case new
-        /// It has been read, and logs that it follows are missing.
+        /// The log has been read, and logs that it follows are missing.
         case waits(LogHeader)
-        /// It has been read and can be joined, and so can those behind it, but the rest of its save is missing.
+        /// The log and those behind it have been read and can be joined, but the rest of their save is missing.
         case begun([ReadyLog])
-        /// It has been read and can be joined, but for large values that are missing or damaged.
+        /// The log has been read and can be joined, except that large values are missing or damaged.
         case lacks([AwaitedFile])
-        /// It has been read, and names what this schema does not have.
+        /// The log has been read, and names tables or columns that this schema does not have.
         case unknown(obstacle: String, schema: String)
-        /// It could not be read, and may be next time.
+        /// The file could not be read, but may be readable next time.
         case unreadable(Errno)
-        /// It cannot be used as it is; read again once it changes.
+        /// The file cannot be used in this state.
+        ///
+        /// It is read again once it changes.
         case faulty
     }
 
-    /// The files of one peer, by name; those before `first` have been taken out.
+    /// The files of one peer, sorted by name.
+    ///
+    /// The files before `first` have been removed.
     private struct Files {
         var names: [LogFileName] = []
         var first = 0
         /// The states of the files that are not new.
         var states: [LogFileName: State] = [:]
 
-        /// Where a name is or belongs.
+        /// Returns the index at which a name is or belongs.
         func place(of name: LogFileName) -> (index: Int, isThere: Bool) {
             let index = place { $0 < name }
             return (index, index < names.count && names[index] == name)
         }
 
-        /// Where the names of a sequence begin.
+        /// Returns the index at which the names of a sequence begin.
         func place(before sequence: Int64) -> Int { place { $0.sequence < sequence } }
 
         private func place(isBefore: (LogFileName) -> Bool) -> Int {
@@ -56,13 +60,13 @@ struct ContentInventory {
     private(set) var faults: [PeerIdentifier: [PeerFault]] = [:]
     /// The peers whose logs cannot be listed here.
     private(set) var hidden: Set<PeerIdentifier> = []
-    /// The baselines that are there, this store's own among them.
+    /// The baselines in the container, including this store's own.
     var baselines: Set<BaselineID> = []
 
-    /// The peers that have logs waiting, by name.
+    /// The peers with waiting logs, sorted by name.
     var peers: [PeerIdentifier] { files.keys.sorted() }
 
-    /// A file that has come, or has changed.
+    /// Adds a file that has arrived or changed.
     mutating func insert(_ name: LogFileName, of peer: PeerIdentifier) {
         files[peer, default: Files()].states[name] = nil
         let (index, isThere) = files[peer]!.place(of: name)
@@ -86,19 +90,19 @@ struct ContentInventory {
 
     func state(_ name: LogFileName, of peer: PeerIdentifier) -> State { files[peer]?.states[name] ?? .new }
 
-    /// A peer's files of one sequence.
+    /// Returns a peer's files of one sequence.
     func names(of peer: PeerIdentifier, at sequence: Int64) -> ArraySlice<LogFileName> {
         guard let files = files[peer] else { return [] }
         return files.names[files.place(before: sequence)...].prefix { $0.sequence == sequence }
     }
 
-    /// A peer's file by its place among the waiting; nil behind the last.
+    /// Returns a peer's waiting file at an index, or nil behind the last.
     func name(of peer: PeerIdentifier, at index: Int) -> LogFileName? {
         guard let files = files[peer], files.first + index < files.names.count else { return nil }
         return files.names[files.first + index]
     }
 
-    /// The first file of a peer that is not faulty, and how many such there are.
+    /// Returns the first file of a peer that is not faulty, and the number of such files.
     func waiting(of peer: PeerIdentifier) -> (name: LogFileName, count: Int)? {
         guard let files = files[peer] else { return nil }
         let first = files.names[files.first...].first { if case .faulty = files.states[$0] { false } else { true } }
@@ -106,14 +110,14 @@ struct ContentInventory {
         return first.map { ($0, files.names.count - files.first - faulty) }
     }
 
-    /// How many files there are that are not faulty.
+    /// The number of files that are not faulty.
     var count: Int {
         files.values.reduce(0) { count, files in
             count + files.names.count - files.first - files.states.values.count { if case .faulty = $0 { true } else { false } }
         }
     }
 
-    /// Whether a file of a sequence is there that cannot be used.
+    /// Returns whether there is an unusable file with a sequence.
     func isFaulty(_ sequence: Int64, hash: ContentHash?, of peer: PeerIdentifier) -> Bool {
         files[peer]?.states.contains { name, state in
             guard name.sequence == sequence, hash == nil || name.hash == hash, case .faulty = state else { return false }
@@ -123,9 +127,9 @@ struct ContentInventory {
 }
 
 extension ContentInventory {
-    /// Lists all logs of an epoch that have not been taken in, or all that there are.
+    /// Lists all logs of an epoch that have not been joined, or all logs.
     ///
-    /// A directory of a peer that cannot be listed is a fault of that peer's.
+    /// A directory of a peer that cannot be listed becomes a fault of that peer.
     init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer, isWhole: Bool = false) throws {
         for name in try layer.names(in: layout.directory) {
             if let peer = PeerIdentifier(name) {
@@ -134,7 +138,7 @@ extension ContentInventory {
         }
     }
 
-    /// Lists the peers again of which a directory could not be listed.
+    /// Lists the peers with faulty directories again.
     mutating func listFaulty(_ directories: PeerDirectories, epoch: Int64, _ register: LogRegister) throws {
         for peer in faults.keys.sorted() { try list(peer, directories, epoch: epoch, register, isWhole: false) }
     }
@@ -160,14 +164,16 @@ extension ContentInventory {
         let unknown = isWhole ? (logs ?? []).sorted() : try register.unknown(among: logs ?? [], of: peer)
         files[peer] = unknown.isEmpty ? nil : Files(names: unknown)
         if logs == nil { hidden.insert(peer) } else { hidden.remove(peer) }
-        // What lies there is looked at when it is needed; that it cannot be is told before.
+        // These directories are read only when needed, but a fault is reported at once.
         for folder in [layout.receipts, layout.values] { _ = try unlessFaulty { try directories.isThere(folder(peer, epoch)) } }
         faults[peer] = found.isEmpty ? nil : found
     }
 }
 
 extension FileLayer {
-    /// The names in a directory; none where there is no directory.
+    /// Returns the names in a directory.
+    ///
+    /// The list is empty if the directory does not exist.
     package func namesIfThere(in directory: FilePath) throws(Errno) -> [String] {
         do {
             return try names(in: directory)

@@ -3,7 +3,7 @@ package import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
 
-/// Where the files of one store's content lie in a container (DESIGN §3).
+/// The paths of the files of one store's content in a container.
 package struct ContentLayout: Hashable, Sendable {
     /// The content's directory: `CoreData/<content>`.
     package let directory: FilePath
@@ -22,7 +22,9 @@ package struct ContentLayout: Hashable, Sendable {
         prefix = PathPrefix(directory)
     }
 
-    /// The content that a directory is, by its path below a `CoreData`; nil where there is none on the way.
+    /// Reads the content from its directory, by the path below a `CoreData`.
+    ///
+    /// Returns nil if the path contains none.
     package init?(directory: FilePath) {
         let names = directory.components.map(\.string)
         guard let stores = names.lastIndex(of: UbiquityContainer.storesName), stores < names.count - 1,
@@ -51,30 +53,34 @@ package struct ContentLayout: Hashable, Sendable {
         return epoch
     }
 
-    /// Reads an epoch in its one spelling; nil for other names.
+    /// Reads an epoch in its one valid spelling.
+    ///
+    /// Returns nil for other names.
     package static func epoch(ofDirectory name: some StringProtocol) -> Int64? {
         guard let epoch = Int64(name), (1...lastEpoch).contains(epoch), String(epoch) == name else { return nil }
         return epoch
     }
 
-    /// No mark names a later one, so that there is always a next number.
+    /// The largest epoch that a mark can name, so that there is always a next number.
     package static let lastEpoch: Int64 = 999_999_999_999
 
     package func peer(_ peer: PeerIdentifier) -> FilePath { directory.appending(peer.description) }
 
-    /// The files of one peer in one epoch.
+    /// Returns the directory of one peer's files in one epoch.
     package func logs(of peer: PeerIdentifier, epoch: Int64) -> FilePath { self.peer(peer).appending(String(epoch)) }
 
     package func receipts(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.receiptsName) }
 
-    /// The large values that a peer's logs name.
+    /// Returns the directory of the large values that a peer's logs name.
     package func values(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending("values") }
 
     package func baselines(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.baselinesName) }
 
     package func baseline(_ id: BaselineID, epoch: Int64) -> FilePath { baselines(of: id.peer, epoch: epoch).appending(id.name.description) }
 
-    /// Where files are written before they get their names; no synchroniser looks there.
+    /// Returns the directory for files before they get their final names.
+    ///
+    /// Synchronisers ignore it.
     package func temporary(of peer: PeerIdentifier, epoch: Int64) -> FilePath { logs(of: peer, epoch: epoch).appending(Self.temporaryName) }
 
     package static let baselinesName = "baselines"

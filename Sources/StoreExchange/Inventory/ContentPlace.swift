@@ -2,23 +2,25 @@ internal import StoreFormat
 internal import TreeWatching
 internal import UbiquityContainers
 
-/// What a path is, seen from one store's content.
+/// The meaning of a path for one store's content.
 enum ContentPlace: Equatable {
     case log(PeerIdentifier, epoch: Int64, LogFileName)
     case baseline(BaselineID, epoch: Int64)
     case receipt(of: PeerIdentifier)
-    /// A draft, the directory of drafts, or that of receipts: nobody else's business.
+    /// A draft, the directory of drafts or the directory of receipts.
+    ///
+    /// Other peers ignore it.
     case aside
     /// Anything else in the content, or its directory.
     case other
-    /// A directory that the content lies in.
+    /// A directory that contains the content.
     case above
-    /// Beside the content.
+    /// A path outside the content.
     case elsewhere
 }
 
 extension ContentLayout {
-    /// What lies at a path, which is absolute and given by its bytes.
+    /// Returns the meaning of an absolute path, given by its bytes.
     func place(of path: UnsafeRawBufferPointer) -> ContentPlace {
         guard let rest = prefix.rest(of: path) else { return prefix.isBelow(path) ? .above : .elsewhere }
         let parts = String(decoding: rest, as: UTF8.self).utf8.split(separator: UInt8(ascii: "/")).map { Substring($0) }

@@ -3,9 +3,10 @@ internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
-/// Lists directories of peers, in whose place anything may lie: a link, a file, a directory that this user may not read.
+/// Lists the directories of peers, where anything may lie: a link, a file, a directory that this user may not read.
 ///
-/// No link is followed. What cannot be listed is a fault of that peer alone: a ``PeerFault``, which callers note and pass over.
+/// It follows no link. A directory that cannot be listed is a fault of that peer alone: callers note the ``PeerFault``
+/// and continue.
 package struct PeerDirectories {
     package let layout: ContentLayout
     package let files: any FileLayer
@@ -18,27 +19,28 @@ package struct PeerDirectories {
     /// Lists a directory of a peer.
     ///
     /// - Parameter directory: a path below the content's directory.
-    /// - Returns: the names in it; none where it is not there.
-    /// - Throws: ``PeerFault`` where it cannot be listed; `Errno` where this process cannot list anything now.
+    /// - Returns: the names in it. The list is empty if the directory does not exist.
+    /// - Throws: ``PeerFault`` if it cannot be listed; `Errno` if this process cannot list anything now.
     package func names(in directory: FilePath) throws -> [String] {
         guard try isThere(directory) else { return [] }
         return try explained(directory) { () throws(Errno) in try files.namesIfThere(in: directory) }
     }
 
-    /// Whether a directory of a peer is there, and everything on the way to it is a directory.
+    /// Returns whether a directory of a peer exists and every component of its path is a directory.
     ///
     /// - Parameter directory: a path below the content's directory.
-    /// - Returns: whether it is there.
-    /// - Throws: ``PeerFault`` where something else is in its place, or this user may not look; `Errno` where this process cannot look at anything now.
+    /// - Returns: whether it exists.
+    /// - Throws: ``PeerFault`` if something else is in its place, or this user may not look; `Errno` if this process
+    ///   cannot look at anything now.
     package func isThere(_ directory: FilePath) throws -> Bool {
         var path = layout.directory
         for component in directory.components.dropFirst(path.components.count) {
             path.append(component)
-            // Who may not look at it may not search the directory that it lies in (path_resolution(7)).
+            // EACCES means that this user may not search the parent directory (path_resolution(7)).
             switch try explained(path.removingLastComponent(), { () throws(Errno) in try files.kind(of: path) }) {
             case .directory: continue
             case .file: throw PeerFault(directory: path, reason: "is a file, where a directory belongs")
-            case .other: throw PeerFault(directory: path, reason: "is a link, a pipe or the like, where a directory belongs")
+            case .other: throw PeerFault(directory: path, reason: "is a link, a pipe or another special file, where a directory belongs")
             case nil: return false
             }
         }
@@ -54,22 +56,22 @@ package struct PeerDirectories {
     }
 }
 
-/// Why a directory of a peer cannot be listed.
+/// The reason why a directory of a peer cannot be listed.
 package struct PeerFault: Error, Hashable, CustomStringConvertible {
     var directory: FilePath
-    /// In words, to stand behind the directory's path.
+    /// The reason in words, to follow the path of the directory.
     var reason: String
 
     package var description: String { "\(directory) \(reason)" }
 }
 
 extension Errno {
-    /// Whether this process, or the whole device, is short of something: the error says nothing of the file.
+    /// Whether the process or the whole device lacks a resource, so that the error says nothing about the file.
     var isOfProcess: Bool { [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(self) }
 }
 
 extension QuarantinedLog {
-    /// Lists a directory of a peer that cannot be listed, by its path in the peer's directory of the epoch.
+    /// Describes a peer's unlistable directory, by its path in the peer's directory of the epoch.
     init(_ fault: PeerFault, of peer: PeerIdentifier, in layout: ContentLayout, epoch: Int64, since: Date) {
         var (file, path) = (fault.directory, fault.directory)
         let isBelow = file.removePrefix(layout.logs(of: peer, epoch: epoch)) && !file.isEmpty

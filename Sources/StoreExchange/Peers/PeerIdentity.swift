@@ -5,10 +5,11 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Finds out that a store's identifier is in use elsewhere, and gives the store another (DESIGN §4, rule 11).
+/// Detects that a store's peer identifier is in use elsewhere, and gives the store another.
 ///
-/// A restored backup, a copied store and a cloned home all show as a log under this identifier that the store does not remember. What
-/// lies in the old identifier's directory is from then on another peer's, this store's own published logs included.
+/// A restored backup, a copied store and a cloned home all show as a log under this identifier that the store does not
+/// remember. From then on, the files in the old identifier's directory are another peer's, including this store's own
+/// published logs.
 struct PeerIdentity {
     let layout: ContentLayout
     let container: UbiquityContainer
@@ -16,12 +17,12 @@ struct PeerIdentity {
 
     private var files: any FileLayer { container.files }
 
-    /// Looks for a whole log in this store's own directory that it does not remember.
+    /// Looks in this store's own directory for an intact log that the store does not remember.
     ///
     /// - Parameters:
-    ///   - state: the store's state.
-    ///   - names: the files to look at; nil for all.
-    /// - Returns: its name; nil where there is none.
+    ///   - state: the state of the store.
+    ///   - names: the files to examine, or nil for all.
+    /// - Returns: the name of the log, or nil if there is none.
     /// - Throws: `Errno`, or GRDB's errors.
     func stranger(_ state: StoreState, among names: [LogFileName]?) throws -> LogFileName? {
         let directory = layout.logs(of: state.peer, epoch: state.epoch)
@@ -29,7 +30,7 @@ struct PeerIdentity {
         guard !candidates.isEmpty else { return nil }
         let unknown = try pool.read { db in try LogRegister(own: state.peer, db).unknown(among: candidates, of: state.peer) }
         return unknown.first { name in
-            // Anybody can give a file such a name: it counts if it is what the name says.
+            // Any program can give a file such a name. It counts only if the contents match the name.
             guard let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit),
                 let header = try? LogFile(decoding: bytes, named: name).header
             else { return false }
@@ -37,10 +38,11 @@ struct PeerIdentity {
         }
     }
 
-    /// Takes a new identifier, under which everything that has not been published is to be.
+    /// Takes a new peer identifier, under which everything unpublished will go out.
     ///
-    /// It is chosen and kept first, so that a crash on the way leaves no second mark; its place is made; then one transaction makes
-    /// the store its own. Until that one, the store is what it was.
+    /// It chooses and stores the identifier first, so that a crash leaves no second mark. Then it makes the peer's
+    /// directories. Then one transaction makes the identifier the store's own. Until that transaction, the store is
+    /// unchanged.
     func renew() throws -> StoreState {
         let state = try pool.write { db in
             var state = try StoreState.read(db)
@@ -61,7 +63,8 @@ struct PeerIdentity {
         if !published.isEmpty { try files.syncDirectory(directory) }
         let receipts = try files.namesIfThere(in: layout.receipts(of: state.peer, epoch: state.epoch)).compactMap(Receipt.number(ofFile:))
         let renewed = try pool.write { db in
-            // Nobody need wait for an identifier that is in use nowhere; where another copy of this store uses it, that says so with its next receipt.
+            // Nobody need wait for an identifier that is no longer in use. If another copy of this store uses it, the
+            // next receipt of that copy says so.
             try Retirements.retire(state.peer, Retirement(receipt: receipts.max() ?? 0), db)
             return try adopt(published, db)
         }
@@ -72,7 +75,7 @@ struct PeerIdentity {
     private func adopt(_ published: Set<LogFileName>, _ db: Database) throws -> StoreState {
         var state = try StoreState.read(db)
         let old = state.peer
-        // A crash may have come between the last renames and the forgetting.
+        // A crash may have happened between the last renames and the removal from the outbox.
         let there = try Outbox.names(db).prefix(while: published.contains)
         if let last = try Outbox.lastWhole(of: there, db) { try Outbox.clear(through: last.sequence, of: old, db) }
         let head = try Outbox.published(state, db)

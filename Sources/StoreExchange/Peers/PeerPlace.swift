@@ -3,9 +3,9 @@ package import StoreFormat
 internal import SystemPackage
 package import UbiquityContainers
 
-/// Makes a peer's place in a content: its attachment mark, its directories, and an epoch mark where there is none.
+/// Creates a peer's attachment mark and directories in a content, and an epoch mark if there is none.
 ///
-/// Each step may be repeated after a crash.
+/// Each step can be repeated after a crash.
 package struct PeerPlace {
     package let layout: ContentLayout
     package let container: UbiquityContainer
@@ -17,9 +17,9 @@ package struct PeerPlace {
         self.files = files
     }
 
-    /// Makes the content's own directories.
+    /// Creates the content's own directories.
     ///
-    /// - Returns: the highest epoch that a mark names, 0 where there is none.
+    /// - Returns: the highest epoch that a mark names, or 0 if there is none.
     func prepare() throws -> Int64 {
         try explained {
             for directory in layout.way { try make(directory) }
@@ -29,24 +29,26 @@ package struct PeerPlace {
         }
     }
 
-    /// Sees that no content lies in another: whoever lists either would take the one for a part of the other.
+    /// Checks that no content lies in another.
+    ///
+    /// A program that lists one would take the other for a part of it.
     private func checkOverlap() throws {
         for folder in layout.way.dropFirst().dropLast() where try files.kind(of: folder.appending(UbiquityContainer.epochsName)) != nil {
             throw UbiquitousStoreError(
-                .unsupported, "The content cannot lie in \(layout.directory), for \(folder) is a content itself; choose another contentPath.",
+                .unsupported, "The content cannot lie in \(layout.directory), because \(folder) is a content itself; choose another contentPath.",
                 path: layout.directory)
         }
         guard try files.kind(of: layout.epochs) == nil else { return }
         let below = UbiquityContainer.storeContents(of: container.path, files).first { $0.hasPrefix("\(layout.content)/") }
         guard let below else { return }
         throw UbiquitousStoreError(
-            .unsupported, "The content cannot lie in \(layout.directory), for there is another in it, \(below); choose another contentPath.",
+            .unsupported, "The content cannot lie in \(layout.directory), because another content lies in it, \(below); choose another contentPath.",
             path: layout.directory)
     }
 
-    /// Whether a store has been attached under an identifier, in whichever epoch.
+    /// Returns whether a store was attached under an identifier, in any epoch.
     ///
-    /// Each leaves receipts; its logs it may have removed for a baseline, its own or another's.
+    /// Each store leaves receipts. Its logs may have been removed for a baseline, of its own or of another peer.
     func isTaken(_ peer: PeerIdentifier) throws -> Bool {
         try explained {
             let epochs = try files.namesIfThere(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:))
@@ -58,7 +60,7 @@ package struct PeerPlace {
         }
     }
 
-    /// Attaches an identifier that no device has given to it.
+    /// Attaches an identifier that this device has chosen.
     func makeMark(of peer: PeerIdentifier) throws {
         do {
             try AttachmentMark(peer: peer).write(into: container.markDirectory, files: files)
@@ -67,12 +69,13 @@ package struct PeerPlace {
         }
     }
 
-    /// Makes a peer's own directories.
+    /// Creates a peer's own directories.
     ///
     /// - Parameters:
-    ///   - peer: whose.
-    ///   - epoch: in which.
-    ///   - isWhole: whether that of the receipts is made too. It is the last: where it is missing the place counts as gone, so that what else belongs to making it anew is done again.
+    ///   - peer: the peer.
+    ///   - epoch: the epoch.
+    ///   - isWhole: whether the directory of receipts is created too. It is the last one: while it is missing, the
+    ///     place counts as gone, so that all steps of creating the place are repeated.
     /// - Throws: `UbiquitousStoreError`.
     func makeDirectories(of peer: PeerIdentifier, epoch: Int64, isWhole: Bool = true) throws {
         try explained {
@@ -83,7 +86,8 @@ package struct PeerPlace {
             if isWhole { try make(layout.receipts(of: peer, epoch: epoch)) }
             try files.syncDirectory(logs)
             try files.syncDirectory(layout.peer(peer))
-            // The names above, too: else a power cut takes away the directory of a store that remembers it.
+            // Parent directories are synced too. Otherwise a power cut could remove the directory of a store that
+            // remembers it.
             for directory in layout.way.reversed() { try files.syncDirectory(directory) }
             try files.syncDirectory(container.path)
         }
@@ -93,9 +97,9 @@ package struct PeerPlace {
     /// Begins an epoch.
     ///
     /// - Parameters:
-    ///   - mark: what the mark says.
-    ///   - peer: whose it is.
-    ///   - epoch: one in which the peer has its place, where the mark is drafted.
+    ///   - mark: the contents of the mark.
+    ///   - peer: the author of the mark.
+    ///   - epoch: an epoch in which the peer has its directories. The draft of the mark is written there.
     /// - Throws: `UbiquitousStoreError`.
     package func write(_ mark: EpochMark, of peer: PeerIdentifier, placedIn epoch: Int64) throws {
         try explained {
@@ -109,7 +113,9 @@ package struct PeerPlace {
         Waypoint.placeMarked.pass()
     }
 
-    /// Makes a directory that may be there; a link is none, wherever it leads.
+    /// Creates a directory if it does not exist.
+    ///
+    /// A link does not count as one, wherever it leads.
     private func make(_ directory: FilePath) throws(Errno) {
         try files.makeDirectory(directory)
         guard try files.kind(of: directory) == .directory else { throw .notDirectory }
@@ -120,7 +126,7 @@ package struct PeerPlace {
             return try body()
         } catch let error as Errno {
             throw UbiquitousStoreError(
-                .fileSystem, "The store's place below \(layout.directory) cannot be made; check the container's owner, mode and free space.",
+                .fileSystem, "The store's directories below \(layout.directory) cannot be created; check the container's owner, mode and free space.",
                 path: layout.directory, cause: error)
         }
     }

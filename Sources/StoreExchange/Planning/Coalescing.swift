@@ -3,21 +3,23 @@ internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 
-/// How saves wait for each other, to go out as one log.
+/// The limits within which saves wait for each other, to be published as one log.
 ///
-/// Each is sealed by itself, in its own transaction; a log of several holds each with its own stamp. `publish()` and `settled()` wait
-/// for nothing.
+/// Each save is sealed in its own transaction, and keeps its own stamp in the log. `publish()` and `settled()` do not
+/// wait.
 public struct Coalescing: Sendable, Hashable {
-    /// How long a save waits at most, while a process has the store open.
+    /// The longest time that a save waits while a process has the store open.
     public var maximumDelay: Duration
-    /// The bytes of waiting logs at which they go out at once, and the most that one log of several holds.
+    /// The size of the waiting logs at which they are published at once, in bytes.
+    ///
+    /// It is also the largest size of a log that holds several saves.
     public var maximumSize: Int
 
-    /// Limits.
+    /// Creates limits.
     ///
     /// - Parameters:
-    ///   - maximumDelay: how long a save waits at most.
-    ///   - maximumSize: in bytes; from there on they go out at once.
+    ///   - maximumDelay: the longest time that a save waits.
+    ///   - maximumSize: the size of the waiting logs at which they are published at once, in bytes.
     public init(maximumDelay: Duration, maximumSize: Int = 1 << 20) {
         self.maximumDelay = maximumDelay
         self.maximumSize = maximumSize
@@ -25,15 +27,15 @@ public struct Coalescing: Sendable, Hashable {
 }
 
 extension Outbox {
-    /// What waits for more saves: how many logs, of how many bytes.
+    /// Returns the number and the total size of the logs that wait for more saves.
     static func open(_ db: Database) throws -> (count: Int, bytes: Int) {
         let row = try Row.fetchOne(db, sql: "SELECT count(*), total(length(bytes)) FROM ubiquity_outbox WHERE open")!
         return (row[0], Int(row[1] as Double))
     }
 
-    /// Makes one log of the logs at the end that wait for more, and lets all go out.
+    /// Merges the last logs, which wait for more saves, into one, and releases all logs for publishing.
     ///
-    /// What has once been let go is never written again, for it may have been published.
+    /// A released log is never written again, because it may have been published.
     static func close(maximumSize: Int, _ db: Database) throws {
         let rows = try Row.fetchAll(db, sql: "SELECT sequence, length(bytes), open FROM ubiquity_outbox ORDER BY sequence")
         let waiting = rows.suffix(from: (rows.lastIndex { !($0[2] as Bool) } ?? -1) + 1)
@@ -45,13 +47,13 @@ extension Outbox {
         var merger = LogMerger()
         var (time, size, merged) = (HybridTime.least, 0, [] as [Int64])
         func post() throws {
-            // One that stays as it is need not be written again.
+            // A log that stays as it is needs no rewrite.
             if merged == [state.sequence + 1], try log(merged[0], db).log.header.predecessor == state.predecessor {
                 state.sequence += 1
                 state.predecessor = try hash(of: state.sequence, db)
             } else {
                 let (header, body) = merger.finish(sequence: state.sequence + 1, predecessor: state.predecessor)
-                // New sequences are never above old ones: the row to be written is free.
+                // A new sequence is never above the old one, so the row is free.
                 for sequence in merged { try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence]) }
                 state.predecessor = try append(header, body: body, time: time, db)
                 state.sequence = header.sequence

@@ -4,24 +4,25 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Finds the logs that can be joined now, in an order in which they can, and says of each other why not.
+/// Finds the logs that can be joined now, in a valid order, and states for each other log why it waits.
 ///
-/// A log is ready when its author's log before it, on whichever branch, and exactly those logs that its author had taken in have been
-/// joined (causal delivery). Where nothing is ready and no baseline helps, logs of which a peer was retired are passed over.
+/// A log is ready when its author's previous log on its branch has been joined, and every log that its author had
+/// joined (causal delivery). If nothing is ready and no baseline helps, logs at which their author was retired are
+/// passed over.
 struct ImportPlanner {
     let reader: LogReader
 
-    /// How much one transaction takes in, beyond its first log.
+    /// The limits of one transaction, beyond its first log.
     static let batchBytes = 4 << 20
     static let batchLogs = 512
 
     /// Plans one transaction.
     ///
     /// - Parameters:
-    ///   - inventory: the logs that are there; those that are planned are taken out of it.
-    ///   - isPassing: whether logs at which their author was retired need not be there.
-    ///   - db: what has been joined, at one moment.
-    /// - Returns: what can be joined, what waits, and what cannot be used.
+    ///   - inventory: the logs in the container. Planned logs are removed from it.
+    ///   - isPassing: whether logs at which their author was retired may be missing.
+    ///   - db: the store, in one snapshot.
+    /// - Returns: the logs that can be joined, that wait, and that cannot be used.
     /// - Throws: GRDB's errors.
     func plan(_ inventory: inout ContentInventory, isPassing: Bool = false, _ db: Database) throws -> ImportPlan {
         let state = try StoreState.read(db)
@@ -33,33 +34,33 @@ struct ImportPlanner {
             isProgressing = false
             for peer in inventory.peers where try planning.advance(peer, &inventory) { isProgressing = true }
         }
-        // A fact that arrives may let others pass.
+        // A retirement in these logs may let others pass.
         if planning.plan.ready.contains(where: { !$0.contents.retired.isEmpty }) { planning.plan.isFull = true }
         if !planning.plan.isFull { planning.plan.waiting = try inventory.peers.compactMap { try planning.waiting($0, inventory) } }
         return planning.plan
     }
 }
 
-/// What one transaction is to take in.
+/// The logs of one transaction.
 struct ImportPlan {
     var ready: [ReadyLog] = []
     var waiting: [WaitingPeer] = []
     var quarantined: [(peer: PeerIdentifier, name: LogFileName, fault: LogFault)] = []
-    /// Whether there may be more that is ready.
+    /// Whether more logs may be ready.
     var isFull = false
-    /// Whether somebody has read a log under this store's identifier that it does not remember.
+    /// Whether a peer has read a log under this store's identifier that the store does not remember.
     var isForked = false
 }
 
-/// A plan in the making.
+/// A plan in preparation.
 private struct Planning {
     let reader: LogReader
     let register: LogRegister
-    /// What has been taken in, and what is planned.
+    /// The knowledge of the store, with the planned logs.
     var known: Knowledge
     /// The highest stamp seen.
     var clock: HybridTime
-    /// For each peer, the last log that need not be there.
+    /// The last log of each peer that may be missing.
     let passable: [PeerIdentifier: Int64]
     var plan = ImportPlan()
     private var planned: [PeerIdentifier: Set<Knowledge.Position>] = [:]
@@ -73,11 +74,11 @@ private struct Planning {
         self.passable = passable
     }
 
-    /// Plans what is ready of one peer; whether there was anything.
+    /// Plans the ready logs of one peer, and returns whether there were any.
     mutating func advance(_ peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> Bool {
         var hasAdvanced = false
         var index = 0
-        // Above the next sequence nothing can be ready; below it lie branches that were not known.
+        // No log above the next sequence can be ready. Logs below it are on branches that were not known.
         while !plan.isFull, let name = inventory.name(of: peer, at: index), name.sequence <= next(of: peer) {
             if try isTakenIn(name.position, of: peer) {
                 inventory.remove(name, of: peer)
@@ -94,10 +95,13 @@ private struct Planning {
         return hasAdvanced
     }
 
-    /// The highest sequence that a peer's next log can have.
+    /// Returns the highest sequence that a peer's next log can have.
     private func next(of peer: PeerIdentifier) -> Int64 { max(known.sequence(of: peer), passable[peer] ?? 0) + 1 }
 
-    /// Whether a log need not be there; of this store's own that another has read it always says that there is another copy of it.
+    /// Returns whether a log may be missing.
+    ///
+    /// A log under this store's own identifier may not: if another peer has read it, there is another copy of this
+    /// store.
     private func isPassable(_ position: Knowledge.Position, of peer: PeerIdentifier) -> Bool {
         peer != register.own && position.sequence <= passable[peer] ?? 0
     }
@@ -105,7 +109,7 @@ private struct Planning {
     private mutating func add(_ log: ReadyLog) {
         bytes += log.size
         clock = max(clock, log.time)
-        known.take(log.name.position, after: log.log.header.predecessor, of: log.peer)
+        known.take(log.name.position, after: log.log.header.previous, of: log.peer)
         planned[log.peer, default: []].insert(log.name.position)
         plan.ready.append(log)
         if plan.ready.count >= ImportPlanner.batchLogs { plan.isFull = true }
@@ -116,7 +120,9 @@ private struct Planning {
         return try register.contains(position, of: peer)
     }
 
-    /// A log if it can be joined, with the others that hold the rest of its last save; nil otherwise, with the reason noted in the inventory.
+    /// Returns a log that can be joined, with the logs that hold the rest of its last save.
+    ///
+    /// Otherwise it notes the reason in the inventory and returns nil.
     ///
     /// If a save has several logs, none is kept in memory: each is read again when it is joined.
     private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> [ReadyLog]? {
@@ -133,7 +139,7 @@ private struct Planning {
         }
         while let last = logs.last, last.log.header.goesOn, known.sequence(of: peer) <= last.name.sequence {
             guard let rest = try rest(after: last, of: peer, &inventory) else {
-                // Where its author was retired at it, no more of the save is to come.
+                // If the author was retired at this log, the rest of the save will not come.
                 if last.name.sequence < passable[peer] ?? 0 { break }
                 inventory.set(.begun(logs.map(\.light)), name, of: peer)
                 return nil
@@ -148,7 +154,7 @@ private struct Planning {
         return logs
     }
 
-    /// The log with which the last save of another goes on, if both can be joined.
+    /// Returns the log that continues the last save of another log, if both can be joined.
     private mutating func rest(after last: ReadyLog, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> ReadyLog? {
         for name in inventory.names(of: peer, at: last.name.sequence + 1) {
             switch inventory.state(name, of: peer) {
@@ -161,7 +167,9 @@ private struct Planning {
         return nil
     }
 
-    /// Reads a log if it can be joined, once the one before it has been where that is given; nil otherwise, with the reason noted in the inventory.
+    /// Reads a log that can be joined, after the given log.
+    ///
+    /// Otherwise it notes the reason in the inventory and returns nil.
     private mutating func read(
         _ name: LogFileName, of peer: PeerIdentifier, after last: Knowledge.Position?, _ inventory: inout ContentInventory
     ) throws -> ReadyLog? {
@@ -202,7 +210,7 @@ private struct Planning {
         return log
     }
 
-    /// The large values that a log names and that are not here, whole.
+    /// Returns the large values that a log names and that are missing or damaged here.
     private func missingValues(of log: ReadyLog) throws -> [AwaitedFile] {
         try log.values.sorted { $0.key.hash < $1.key.hash }.compactMap { value, peers in
             let finding = try reader.largeValues.find(value, of: peers)
@@ -212,7 +220,7 @@ private struct Planning {
         }
     }
 
-    /// The logs that one follows and that are not here, but for one that is joined together with it.
+    /// Returns the missing logs that a log follows, except one that is joined together with it.
     private mutating func missing(
         _ header: LogHeader, after last: Knowledge.Position? = nil
     ) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {
@@ -229,7 +237,7 @@ private struct Planning {
         return missing
     }
 
-    /// Why a peer's next log waits; nil where none does.
+    /// Returns why a peer's next log waits, or nil if no log waits.
     mutating func waiting(_ peer: PeerIdentifier, _ inventory: ContentInventory) throws -> WaitingPeer? {
         guard let (name, count) = inventory.waiting(of: peer) else { return nil }
         let next = known.sequence(of: peer) + 1
@@ -249,7 +257,7 @@ private struct Planning {
         return waiting
     }
 
-    /// Why a log waits that has been read; nil of any other.
+    /// Returns why a log that has been read waits, or nil for any other log.
     private mutating func reason(
         for name: LogFileName, of peer: PeerIdentifier, after last: Knowledge.Position?, _ inventory: ContentInventory
     ) throws -> WaitingReason? {

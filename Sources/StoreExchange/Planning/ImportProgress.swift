@@ -1,29 +1,30 @@
 internal import StoreFormat
 package import UbiquityContainers
 
-/// How far an import has come.
+/// The progress of an import.
 public struct ImportProgress: Sendable, Hashable {
     /// Whether logs are being joined now.
     ///
-    /// Once it is false, what is known and not done waits for files that are not here, or for an update of the app.
+    /// When it is false, logs that are known but not joined wait for files that have not arrived, or for an update of
+    /// the app.
     public var isImporting = false
-    /// How many logs have been joined since the import began.
+    /// The number of logs that have been joined since the import began.
     public var logs = 0
-    /// How many there are: those joined, and those that are here.
+    /// The number of logs of the import: those that have been joined and those that have arrived.
     public var knownLogs = 0
-    /// How many changes of records have been joined since the import began.
+    /// The number of changes of records that have been joined since the import began.
     public var changes = 0
-    /// How many changes there are in the logs joined and in those that are next; of others nobody knows yet.
+    /// The number of changes in the joined logs and in the next ones; the numbers in later logs are not known yet.
     public var knownChanges = 0
 }
 
-/// The progress of a store's imports, for any number of observers: first what is now, then each step.
+/// The progress of a store's imports, for any number of observers: first the present value, then each step.
 ///
-/// A slow observer misses steps, never the last.
+/// A slow observer misses steps, but never the last one.
 public struct ImportProgressSequence: AsyncSequence, Sendable {
-    /// What the sequence gives.
+    /// The element of the sequence.
     public typealias Element = ImportProgress
-    /// It ends when the store closes, and never fails.
+    /// The sequence ends when the store closes, and never fails.
     public typealias Failure = Never
 
     package let broadcast: Broadcast<ImportProgress>
@@ -35,7 +36,7 @@ public struct ImportProgressSequence: AsyncSequence, Sendable {
 }
 
 extension Broadcast<ImportProgress> {
-    /// Changes the present; observers hear of it if it is another one then.
+    /// Changes the present value, and tells observers if it differs.
     func update(_ change: (inout ImportProgress) -> Void) {
         post { present in
             var new = present.first ?? ImportProgress()
@@ -48,29 +49,31 @@ extension Broadcast<ImportProgress> {
 }
 
 extension ImportProgress {
-    /// Logs are to be joined, of as many as are here; counts begin anew where no import was under way.
+    /// Begins to join logs; `here` is the number of further logs that have arrived.
+    ///
+    /// The counts start at zero if no import was running.
     mutating func begin(_ logs: [ReadyLog], here: Int) {
         if !isImporting { self = ImportProgress(isImporting: true) }
         knownLogs = self.logs + logs.count + here
         knownChanges = Self.count(of: logs, from: changes)
     }
 
-    /// So many logs are to be joined at once.
+    /// Begins to join a number of logs at once.
     mutating func begin(logs count: Int) {
         if !isImporting { self = ImportProgress(isImporting: true) }
         knownLogs = max(knownLogs, logs + count)
     }
 
-    /// So many logs have been joined at once.
+    /// Counts a number of logs that have been joined at once.
     mutating func finish(logs count: Int) { logs += count }
 
-    /// The first of these logs have been joined.
+    /// Counts logs that have been joined.
     mutating func finish(_ logs: some Collection<ReadyLog>) {
         self.logs += logs.count
         changes = Self.count(of: logs, from: changes)
     }
 
-    /// A log says itself how many changes are in it, and may say anything.
+    /// Returns the sum of the changes in logs, limited to the largest `Int`: a log can state any number.
     private static func count(of logs: some Collection<ReadyLog>, from start: Int) -> Int {
         logs.reduce(start) { count, log in
             let (sum, isTooGreat) = count.addingReportingOverflow(Int(clamping: log.log.header.changes))

@@ -3,25 +3,27 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Reads the large values that logs name, from the directories of those who may have published them.
+/// Reads the large values that logs name, from the directories of the peers that may have published them.
 struct LargeValueReader: LargeValueSource {
     let layout: ContentLayout
     let epoch: Int64
     let files: any FileLayer
 
-    /// What is at the place of a value.
+    /// The state of a value in the container.
     enum Finding: Equatable {
         case whole([UInt8])
-        /// Another file, or a part of it.
+        /// A file whose bytes differ, or a part of the value.
         case damaged
         case missing
     }
 
-    /// Looks for a value; under the author's identifier, and under that of a group's peer, which is what the author was called before.
+    /// Looks for a value in the directories of some peers: the author, and a group's peer, which is the author's former
+    /// identifier.
     ///
-    /// What cannot be read for what lies there, such as a link in the place of a directory, or for its mode, counts as damaged: another peer can help.
+    /// A value counts as damaged if it cannot be read because of what lies in its place, such as a link instead of a
+    /// directory, or because of its mode. Another peer can help then.
     ///
-    /// - Throws: `Errno` where this process cannot read anything now.
+    /// - Throws: `Errno` if this process cannot read anything now.
     func find(_ value: LargeValue, of peers: [PeerIdentifier]) throws(Errno) -> Finding {
         var finding = Finding.missing
         for peer in peers {
@@ -41,7 +43,9 @@ struct LargeValueReader: LargeValueSource {
         if case .whole(let bytes) = try find(value, of: peers) { bytes } else { nil }
     }
 
-    /// What lies in a directory under a value's name, as far as it can be the value; nil where nothing does.
+    /// Returns the bytes of a file under a value's name, as far as they can be the value.
+    ///
+    /// Returns nil if there is no file.
     private func bytes(of value: LargeValue, in directory: FilePath) throws -> [UInt8]? {
         guard try PeerDirectories(layout: layout, files: files).isThere(directory) else { return nil }
         let file = directory.appending(value.hash.description)

@@ -3,14 +3,14 @@ package import StoreRecords
 internal import SystemPackage
 package import UbiquityContainers
 
-/// Reads the logs of a content, and finds out all that can be wrong with one by itself.
+/// Reads the logs of a content, and checks everything that can be wrong with a single log.
 package struct LogReader: LogSource {
     package let layout: ContentLayout
     package let contentName: String
     package let epoch: Int64
     package let shapes: [TableShape]
     package let files: any FileLayer
-    /// The migrations that this store has been through.
+    /// The migrations that this store has applied.
     var migrations: [String] = []
 
     package init(layout: ContentLayout, contentName: String, epoch: Int64, shapes: [TableShape], files: any FileLayer, migrations: [String] = []) {
@@ -22,14 +22,14 @@ package struct LogReader: LogSource {
         self.migrations = migrations
     }
 
-    /// Reads a log whole and checks it.
+    /// Reads and checks a whole log.
     ///
     /// - Parameters:
-    ///   - name: the file's name.
-    ///   - peer: in whose directory it lies.
+    ///   - name: the name of the file.
+    ///   - peer: the peer in whose directory the file lies.
     ///   - clock: the highest stamp seen so far.
     /// - Returns: the log.
-    /// - Throws: `LogFault` where the file can never be used as it is; `Errno` where it cannot be read now.
+    /// - Throws: `LogFault` if the file can never be used in this state; `Errno` if it cannot be read now.
     package func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
         let log = try LogFile(decoding: try bytes(name, of: peer), named: name)
         let header = log.header
@@ -41,7 +41,8 @@ package struct LogReader: LogSource {
             throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
         }
         var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents, isOlder: LogTableMapping.isOlder(header.schema, than: migrations))
-        // Every change is looked at before the first is joined: a fault found later would undo the logs beside it.
+        // Every change is checked before the first is joined, because a fault found later would undo the other logs
+        // too.
         for group in contents.groups {
             for rows in group.rows {
                 do {
@@ -54,9 +55,9 @@ package struct LogReader: LogSource {
         return ready
     }
 
-    /// Why this schema cannot take a log, in words; nil where it can.
+    /// Returns why this schema cannot take a log, in words, or nil if it can.
     func obstacle(to log: ReadyLog) -> String? {
-        // A fact that is passed over would be missing once this app has the rule.
+        // If the fact were skipped, it would be missing once this app has the rule.
         if !log.isOlder, !shapes.contains(where: \.isRelated), log.contents.groups.contains(where: { !$0.same.isEmpty }) {
             return "it says which records are one by a uniqueness rule that is unknown here"
         }
@@ -72,10 +73,11 @@ package struct LogReader: LogSource {
             return try files.read(layout.logs(of: peer, epoch: epoch).appending(name.description), limit: LogFile.limit)
         } catch {
             switch error {
-            case .invalidArgument, .isDirectory, .tooManySymbolicLinkLevels: throw LogFault.damaged("it is a pipe, a link, a directory or the like")
+            case .invalidArgument, .isDirectory, .tooManySymbolicLinkLevels: throw LogFault.damaged("it is not a regular file")
             case .fileTooLarge: throw LogFault.damaged("it is larger than \(LogFile.limit >> 20) MiB")
             default: throw error
             }
         }
     }
 }
+

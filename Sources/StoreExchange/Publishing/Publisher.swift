@@ -5,12 +5,13 @@ internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
-/// Gives sealed logs their names in the container.
+/// Writes sealed logs into the container under their final names.
 ///
-/// The order is: sync the write-ahead log, so that no log outlives its save; write a temporary file and sync it; rename it into place;
-/// sync the directory; forget the sealed log. A crash before the rename leaves a temporary file, which the next start removes. A crash
-/// after it leaves both, and the next start finds the name taken by the same bytes, for the name holds their hash. No directory is ever
-/// made on the way.
+/// The order is: sync the write-ahead log, so that no log outlives its save; write a temporary file and sync it; rename
+/// it to its final name; sync the directory; remove the sealed log from the outbox. A crash before the rename leaves a
+/// temporary file, which the next start removes. A crash after it leaves the file and the sealed log. The next start
+/// then finds a file of that name with equal bytes, because the name contains their hash. Missing parent directories
+/// are never created.
 package struct Publisher {
     package let layout: ContentLayout
     package let storeFile: FilePath
@@ -24,18 +25,20 @@ package struct Publisher {
         self.log = log
     }
 
-    /// How many logs, and bytes of them, share one sync of the directory and one transaction.
+    /// The maximum number of logs, and of their bytes, that share one sync of the directory and one transaction.
     private static let batch = 64
     private static let batchBytes = 4 << 20
 
     /// Publishes all sealed logs.
     ///
-    /// The logs of one save are forgotten together, so that a store that takes another identifier meanwhile has all of them.
+    /// The logs of one save are removed from the outbox together, so that a store that takes another identifier
+    /// meanwhile still has all of them.
     ///
     /// - Parameters:
     ///   - pool: the store file.
-    ///   - pause: called after each batch that ends with a whole save, with the bytes since the last; what it throws ends the publication there.
-    /// - Throws: `Errno` where a directory or the room for a file is missing; all that is not published stays sealed.
+    ///   - pause: called after each batch that ends with a whole save, with the number of bytes since the last call. If
+    ///     it throws, publishing ends there.
+    /// - Throws: `Errno` if a directory or free space is missing. All unpublished logs stay sealed.
     package func publish(from pool: any DatabaseWriter, between pause: (Int) throws -> Void = { _ in }) throws {
         var bytes = 0
         var placed: Int64 = 0
@@ -49,7 +52,7 @@ package struct Publisher {
             Waypoint.publishSynced.pass()
             let directory = layout.logs(of: state.peer, epoch: state.epoch)
             let temporary = layout.temporary(of: state.peer, epoch: state.epoch)
-            // No ancestor of a final name, and nothing that a synchroniser would bring back.
+            // The temporary directory is not a parent of a final name, and synchronisers would not bring it back.
             try files.makeDirectory(temporary)
             if value > 0 { try publishValues(through: value, of: state, from: pool, by: temporary) }
             for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
@@ -82,7 +85,7 @@ package struct Publisher {
         while number < last, let value = try pool.read({ db in try LargeValues.next(after: number, db) }) {
             number = value.number
             let name = value.hash.description
-            // The same value may have gone out with an earlier log.
+            // An earlier log may have published the same value.
             if (try? files.read(directory.appending(name), limit: value.bytes.count)) != value.bytes {
                 try place(value.bytes, as: name, in: directory, by: temporary)
             }
@@ -92,7 +95,7 @@ package struct Publisher {
         try files.syncDirectory(directory.removingLastComponent())
     }
 
-    /// Publishes a receipt and removes those before it.
+    /// Publishes a receipt, and removes the earlier ones.
     func publish(_ receipt: Receipt, number: Int64, of peer: PeerIdentifier, epoch: Int64) throws {
         let directory = layout.receipts(of: peer, epoch: epoch)
         let temporary = layout.temporary(of: peer, epoch: epoch)
@@ -115,7 +118,8 @@ package struct Publisher {
             do {
                 try files.renameNew(draft, to: final)
             } catch Errno.fileExists {
-                // A crash came between this rename and the forgetting; or the file has been damaged since, and its owner sends it again.
+                // Either a crash happened between this rename and the removal from the outbox, or the file was damaged
+                // later. Its author publishes a damaged file again.
                 if try files.read(final, limit: .max) == bytes { return try files.remove(draft) }
                 try files.remove(final)
                 try files.renameNew(draft, to: final)
@@ -124,9 +128,12 @@ package struct Publisher {
         Waypoint.publishRenamed.pass()
     }
 
-    /// Writes a temporary file and has it named; one that is not named is removed.
+    /// Writes a temporary file and passes it to a closure that renames it.
     ///
-    /// Another copy of this store that starts meanwhile may take the file for what a crash left, so a missing one is written again.
+    /// A file that is not renamed is removed.
+    ///
+    /// Another copy of this store that starts meanwhile may take the file for a remnant of a crash and remove it. A
+    /// missing file is therefore written again.
     private func draft(_ bytes: [UInt8], as name: String, by temporary: FilePath, _ giveName: (FilePath) throws -> Void) throws {
         var attempts = 3
         while true {
@@ -142,22 +149,25 @@ package struct Publisher {
         }
     }
 
-    /// Commits in WAL mode with synchronous NORMAL are durable once the log file is synced (sqlite.org/pragma.html#pragma_synchronous).
+    /// Makes commits durable.
     ///
-    /// Another descriptor of the same file does: fsync(2) is about the file. Where there is no log file, a checkpoint has synced the database.
+    /// In WAL mode with synchronous NORMAL, they are durable once the log file is synced
+    /// (sqlite.org/pragma.html#pragma_synchronous).
+    ///
+    /// Another descriptor of the file works too, because fsync(2) applies to the file. If there is no log file, a
+    /// checkpoint has synced the database.
     func syncWriteAheadLog() throws {
         do {
             try files.syncFile(FilePath(storeFile.string + "-wal"))
         } catch Errno.noSuchFileOrDirectory {}
     }
 
-    /// Removes what a crash left half written.
+    /// Removes unfinished files that a crash left.
     ///
     /// Call it while no other process publishes.
     func removeDrafts(of peer: PeerIdentifier, epoch: Int64) {
         let temporary = layout.temporary(of: peer, epoch: epoch)
-        // What lies behind a link is somebody else's.
-        guard (try? files.kind(of: temporary)) == .directory else { return }
-        for name in (try? files.names(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
+        // Files behind a link belong to somebody else.
+        for name in (try? files.directoryNames(in: temporary)) ?? [] { try? files.remove(temporary.appending(name)) }
     }
 }

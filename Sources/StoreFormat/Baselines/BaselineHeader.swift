@@ -1,9 +1,9 @@
 package import Foundation
 package import UbiquityContainers
 
-/// What a baseline says of itself.
+/// The description of a baseline, as the file states it.
 package struct BaselineHeader: Sendable {
-    /// A synced table as the writer had it, and the number that stands for it in the baseline.
+    /// A synced table as the writer had it, and its number in the baseline.
     package struct Table: Sendable {
         package var number: Int64
         package var table: LogBody.Table
@@ -21,15 +21,17 @@ package struct BaselineHeader: Sendable {
     /// The writer's last migration.
     package var schema: String
     package var created: Date
-    /// The highest stamp in it, or before it.
+    /// The clock of the writer.
+    ///
+    /// No stamp in the baseline is later.
     package var clock: HybridTime
     /// The peers by their numbers in the baseline.
     package var peers: [Int64: PeerIdentifier]
-    /// What it holds.
+    /// The knowledge that the baseline holds.
     package var knowledge: Knowledge
     /// The peers that are retired.
     package var retired: [PeerIdentifier: Retirement]
-    /// How many logs it holds.
+    /// The number of logs that the baseline holds.
     package var logs: Int64
     package var tables: [Table]
 
@@ -53,7 +55,7 @@ package struct BaselineHeader: Sendable {
 }
 
 extension Knowledge {
-    /// How many logs this names that another does not, as far as sequences tell.
+    /// Returns how many logs this knowledge names and another does not, computed from the sequences.
     package func count(beyond other: Knowledge) -> Int64 {
         heads.keys.reduce(0) { $0 + max(0, sequence(of: $1) - other.sequence(of: $1)) }
     }

@@ -1,6 +1,8 @@
-/// A value that a log names by its hash: its bytes are in a file of their own, `values/<hash>`.
+/// A value that a log names by its hash.
+///
+/// Its bytes are in a file of their own, `values/<hash>`.
 package struct LargeValue: Hashable, Sendable {
-    /// Whether it is text; else a blob.
+    /// Whether the value is text; otherwise it is a blob.
     package var isText: Bool
     package var length: Int
     package var hash: ContentHash
@@ -11,13 +13,15 @@ package struct LargeValue: Hashable, Sendable {
         self.hash = hash
     }
 
-    /// The longest value that SQLite holds, in bytes (sqlite.org/limits.html).
+    /// The maximum length of a value in SQLite, in bytes (sqlite.org/limits.html).
     package static let limit = 1_000_000_000
 
-    /// Gives back the value once there are bytes.
+    /// Returns the value for its bytes.
     package func value(_ bytes: [UInt8]) -> RecordValue { isText ? .text(bytes[...]) : .blob(bytes[...]) }
 
-    /// Finds the value that a log names; the default of readers that know none.
+    /// A function that finds the value that a log names.
+    ///
+    /// The default is ``none``, for readers without large values.
     package typealias Lookup = (LargeValue) throws -> RecordValue
 
     package static var none: Lookup { { _ in throw LogFault.damaged("it names a value in a file of its own") } }
@@ -30,7 +34,7 @@ extension WireReader {
         let kind = try ahead.byte()
         guard kind == ValueTag.text || kind == ValueTag.blob else { throw Fault.malformed("a large value of type \(kind)") }
         guard let length = Int(exactly: try ahead.varint()), length <= LargeValue.limit, let hash = ContentHash(bytes: try ahead.take(32)) else {
-            throw Fault.malformed("a large value of no length that SQLite holds")
+            throw Fault.malformed("a large value whose length SQLite cannot hold")
         }
         self = ahead
         return try lookUp(LargeValue(isText: kind == ValueTag.text, length: length, hash: hash))

@@ -2,10 +2,10 @@ package import UbiquityContainers
 
 /// The second part of a log: changes of records, grouped by stamp.
 ///
-/// A group is one save, or what one save left of itself; its changes share the save's stamp. A change names a record's life and
-/// the columns that it writes, by their place in the log's own list of the table's columns.
+/// A group is one save, or the part of a save that still counts. Its changes share the save's stamp. A change names the
+/// life of a record and the columns that it writes, by their positions in the log's own list of columns.
 package enum LogBody {
-    /// The form written by this version.
+    /// The version of the body format that this version writes.
     package static let version: UInt64 = 1
 
     enum Field {
@@ -30,7 +30,7 @@ package enum LogBody {
         }
     }
 
-    /// The changes of one table in one group, still packed.
+    /// The changes of one table in one group, still encoded.
     package struct Rows: Sendable {
         package var table: Int
         package var count: Int
@@ -43,13 +43,13 @@ package enum LogBody {
         }
     }
 
-    /// What one save changed.
+    /// The changes of one save.
     package struct Group: Sendable {
         package var time: HybridTime
-        /// Whose save it was, where that is not the log's author.
+        /// The peer of the save, if it is not the log's author.
         package var peer: PeerIdentifier?
         package var rows: [Rows]
-        /// The records that its author found to be one, by the table's place in the log's list.
+        /// The same-as facts that the author found, by the table's index in the log's list.
         package var same: [Same] = []
 
         package init(time: HybridTime, peer: PeerIdentifier? = nil, rows: [Rows], same: [Same] = []) {
@@ -60,7 +60,7 @@ package enum LogBody {
         }
     }
 
-    /// Two records of a table that are one.
+    /// A same-as fact of a table.
     package struct Same: Sendable, Hashable {
         package var table: Int
         package var fact: SameAs
@@ -68,22 +68,22 @@ package enum LogBody {
 
     /// A change of one record.
     ///
-    /// Its storage is used again for the next.
+    /// Readers reuse the storage for the next change.
     package struct Change: Hashable, Sendable {
         package var life: Int64 = 0
         package var key: [RecordValue] = []
         package var columns: ColumnSet = []
-        /// The values of `columns`, ascending.
+        /// The values of `columns`, in ascending order of columns.
         package var values: [RecordValue] = []
 
         package init() {}
     }
 
-    /// A body taken apart down to its groups.
+    /// A body, decoded down to its groups.
     package struct Contents: Sendable {
         package var tables: [Table] = []
         package var groups: [Group] = []
-        /// The peers that its author retired.
+        /// The peers that the author retired.
         package var retired: [PeerIdentifier: Retirement] = [:]
 
         package init(tables: [Table] = [], groups: [Group] = [], retired: [PeerIdentifier: Retirement] = [:]) {
@@ -106,7 +106,7 @@ package enum LogBody {
 
     private static func contents(_ body: ArraySlice<UInt8>) throws -> Contents {
         var contents = Contents()
-        // Their tables may stand behind them.
+        // The tables of the facts may follow later in the body.
         var facts: [[ArraySlice<UInt8>]] = []
         var reader = WireReader(body)
         while let (number, value) = try reader.nextField() {
@@ -143,7 +143,7 @@ package enum LogBody {
             }
         }
         guard !table.name.isEmpty, !table.keyColumns.isEmpty, table.columns.count <= ColumnSet.capacity else {
-            throw LogFault.damaged("its body describes a table that cannot be")
+            throw LogFault.damaged("its body describes an impossible table")
         }
         return table
     }
@@ -206,7 +206,7 @@ package enum LogBody {
             default: break
             }
         }
-        guard let peer else { throw LogFault.damaged("it retires a peer that cannot be") }
+        guard let peer else { throw LogFault.damaged("it retires an impossible peer") }
         return (peer, Retirement(receipt: receipt, sequence: sequence))
     }
 
@@ -226,7 +226,7 @@ package enum LogBody {
 }
 
 extension LogBody.Contents {
-    /// Adds that a peer is retired.
+    /// Adds a retirement.
     mutating func retire(_ peer: PeerIdentifier, _ fact: Retirement) { retired[peer] = retired[peer]?.joined(with: fact) ?? fact }
 }
 
@@ -234,10 +234,10 @@ extension LogBody.Rows {
     /// Reads the changes one by one.
     ///
     /// - Parameters:
-    ///   - table: the table that they are of.
+    ///   - table: the table of the changes.
     ///   - lookUp: finds a value that is in a file of its own.
-    ///   - body: gets each change; it is valid until the next.
-    /// - Throws: `LogFault`, or what the body throws.
+    ///   - body: receives each change, which is valid until the next call.
+    /// - Throws: `LogFault`, or the error of the body.
     package func forEach(
         in table: LogBody.Table, values lookUp: LargeValue.Lookup = LargeValue.none, _ body: (inout LogBody.Change) throws -> Void
     ) throws {

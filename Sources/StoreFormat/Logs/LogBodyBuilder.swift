@@ -1,13 +1,13 @@
 package import UbiquityContainers
 
-/// Builds a body of one group: the changes of one save.
+/// Builds a body with one group: the changes of one save.
 package struct LogBodyBuilder {
     private var tables: [LogBody.Table] = []
     private var sections: [LogBody.Rows] = []
     private var same: [LogBody.Same] = []
     private var retired: [PeerIdentifier: Retirement] = [:]
     package private(set) var changes = 0
-    /// About how many bytes it has.
+    /// The approximate size in bytes.
     package private(set) var size = 0
 
     package init() {}
@@ -18,7 +18,7 @@ package struct LogBodyBuilder {
     ///
     /// - Parameters:
     ///   - table: the table as it is here.
-    ///   - count: how many changes there are.
+    ///   - count: the number of changes.
     ///   - rows: the changes, each written by `begin` and `WireWriter.recordValue`.
     package mutating func add(_ table: LogBody.Table, count: Int, rows: WireWriter) {
         guard count > 0 else { return }
@@ -27,13 +27,13 @@ package struct LogBodyBuilder {
         size += rows.bytes.count
     }
 
-    /// Adds that two records of a table are one.
+    /// Adds a same-as fact of a table.
     package mutating func add(_ table: LogBody.Table, _ fact: SameAs) {
         same.append(LogBody.Same(table: place(of: table), fact: fact))
         size += (fact.first.key + fact.second.key).reduce(16) { $0 + $1.byteCount + 16 }
     }
 
-    /// Adds that a peer is retired.
+    /// Adds a retirement.
     package mutating func add(_ fact: Retirement, of peer: PeerIdentifier) { retired[peer] = fact }
 
     private mutating func place(of table: LogBody.Table) -> Int {
@@ -48,7 +48,9 @@ package struct LogBodyBuilder {
 }
 
 extension LogBody.Contents {
-    /// The bytes of a body; packed rows go into it as they are.
+    /// Returns the bytes of the body.
+    ///
+    /// Encoded rows are copied unchanged.
     package func encoded() -> [UInt8] {
         var body = WireWriter(reserving: 256 + groups.lazy.flatMap(\.rows).reduce(0) { $0 + $1.bytes.count + 64 })
         for table in tables {

@@ -1,19 +1,22 @@
 /// A log: an immutable file that holds one or several saves of one peer.
 ///
-/// Magic (8 bytes), length of the header (4, little-endian), header, body to the end. The name carries the hash of all of it.
+/// It contains magic bytes (8), the length of the header (4 bytes, little-endian), the header, and the body up to the
+/// end. The name contains the hash of all bytes.
 package struct LogFile: Sendable {
-    /// Not text, as the first byte and the line ends tell programs that would convert it.
+    /// The first byte and the line ends tell programs that convert text that this file is not text.
     package static let magic: [UInt8] = [0x89] + Array("UBLOG".utf8) + [0x0D, 0x0A]
 
-    /// The largest log that is read: what a larger one says cannot be checked in the memory of a small device.
+    /// The size in bytes of the largest log that is read.
+    ///
+    /// A small device lacks the memory to check a larger one.
     package static let limit = 1 << 30
 
-    /// Who wrote it, after what, knowing what.
+    /// The author, the predecessor and the knowledge of the log.
     package let header: LogHeader
     /// The changes.
     package let body: ArraySlice<UInt8>
 
-    /// The same without its changes.
+    /// The log without its changes.
     var withoutBody: LogFile { LogFile(header: header) }
 
     private init(header: LogHeader) { (self.header, body) = (header, []) }
@@ -28,7 +31,7 @@ package struct LogFile: Sendable {
         return writer.bytes
     }
 
-    /// Reads a log's bytes, whatever its file is called.
+    /// Reads the bytes of a log, whatever the name of its file.
     ///
     /// - Parameter bytes: the whole file.
     /// - Throws: `LogFault`.
@@ -45,19 +48,19 @@ package struct LogFile: Sendable {
         body = bytes[(start + length)...]
     }
 
-    /// How many bytes of a file that begins as a log its header ends before; nil of one that does not, or too few to tell.
+    /// Returns the end of the header in bytes, or nil if the bytes do not begin a log or are too few.
     package static func headerEnd(of bytes: some Collection<UInt8>) -> Int? {
         let start = magic.count + 4
         guard bytes.count >= start, bytes.starts(with: magic) else { return nil }
         return start + bytes.dropFirst(magic.count).prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Reads a log's bytes and checks them against the file's name.
+    /// Reads the bytes of a log and checks them against the file's name.
     ///
     /// - Parameters:
     ///   - bytes: the whole file.
-    ///   - name: the name that the file was found under.
-    /// - Throws: `LogFault` where hash or sequence differ, too.
+    ///   - name: the name of the file.
+    /// - Throws: `LogFault`, also if hash or sequence differ.
     package init(decoding bytes: [UInt8], named name: LogFileName) throws(LogFault) {
         guard ContentHash(of: bytes) == name.hash else {
             throw .damaged("its bytes do not have the hash in its name: it is truncated, altered, or still arriving")

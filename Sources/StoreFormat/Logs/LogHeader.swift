@@ -1,41 +1,49 @@
 package import Foundation
 package import UbiquityContainers
 
-/// The first part of a log: who wrote it, after what, knowing what.
+/// The first part of a log: its author, predecessor and knowledge.
 ///
-/// Its form is final; unknown fields are kept out of the way.
+/// Its format is final. Unknown fields are skipped.
 package struct LogHeader: Hashable, Sendable {
-    /// The form of the header, and of the file around it.
+    /// The version of the format of the header and of the file around it.
     package static let format: UInt64 = 1
 
-    /// The form of the body.
+    /// The version of the body format.
     package var bodyVersion: UInt64
     /// The log's author.
     package var peer: PeerIdentifier
-    /// The name of the content that it belongs to.
+    /// The name of the content that the log belongs to.
     package var contentName: String
-    /// The epoch that it belongs to.
+    /// The epoch that the log belongs to.
     package var epoch: Int64
-    /// Its number among its author's in this epoch, from 1.
+    /// The number of the log among its author's logs in this epoch, from 1.
     package var sequence: Int64
-    /// The hash of the author's log before it; nil for the first.
+    /// The hash of the author's previous log.
+    ///
+    /// Nil for the first.
     package var predecessor: ContentHash?
-    /// What the author had taken in when it wrote this log, as far as that differs from what it knew at the log before.
+    /// The logs that the author had joined since its previous log.
     package var news: Knowledge
     /// The last migration of the author's schema.
     package var schema: String
     /// The author's wall clock.
     package var created: Date
-    /// How many saves it holds.
+    /// The number of saves in the log.
     package var saves: Int64
-    /// How many changes of records it holds.
+    /// The number of changes in the log.
     package var changes: Int64
-    /// Of a save that is several logs, how many of them come before this one; 0 for the first, and for a log of whole saves.
+    /// The number of earlier logs of a save that has several logs.
+    ///
+    /// It is 0 for the first, and for a log of whole saves.
     package var part: Int64 = 0
-    /// Whether its last save goes on in its author's next log: the two are joined together.
+    /// Whether the last save continues in the author's next log.
+    ///
+    /// The two are joined together.
     package var goesOn = false
 
-    /// The author's log before this one, by its place and hash; nil for the first.
+    /// The position of the author's previous log.
+    ///
+    /// Nil for the first.
     package var previous: Knowledge.Position? { predecessor.map { .init(sequence: sequence - 1, hash: $0) } }
 
     package init(
@@ -57,7 +65,7 @@ package struct LogHeader: Hashable, Sendable {
 }
 
 extension LogHeader {
-    /// Whether it holds a part of a save, and another log the rest.
+    /// Whether the log holds a part of a save, and another log the rest.
     package var isPart: Bool { part > 0 || goesOn }
 }
 
@@ -136,7 +144,7 @@ extension LogHeader {
                 let (peer, position) = try Self.entry(try value.data)
                 news.insert(position, of: peer)
             case Field.schema: schema = try value.string
-            // 48 bits, as in a stamp: a date beyond cannot be shown, nor written again.
+            // A date has 48 bits, as in a stamp. A later date could not be shown or written again.
             case Field.created: created = min(try value.number, 1 << 48)
             case Field.saves: saves = Int64(clamping: try value.number)
             case Field.changes: changes = Int64(clamping: try value.number)
@@ -177,14 +185,14 @@ extension LogHeader {
     }
 }
 
-/// Why a log cannot be used.
+/// The reason why a log cannot be used.
 package enum LogFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The bytes are truncated, altered or foreign.
     case damaged(String)
-    /// A newer version wrote it.
+    /// A newer version wrote the log.
     case newer(String)
 
-    /// The reason in words, to stand behind the file's name.
+    /// The reason in words, to follow the file's name.
     package var description: String {
         switch self {
         case .damaged(let reason): reason

@@ -1,6 +1,8 @@
-/// Makes one log of several that follow each other: the same groups, in their order.
+/// Merges several consecutive logs into one, with all groups in their order.
 package struct LogMerger {
-    /// More saves are not one log, so that it is known how often one can bring a record back (``LifeLimit``).
+    /// The maximum number of saves in one log.
+    ///
+    /// It limits how often one log can bring a record back (``LifeLimit``).
     package static let mostSaves: Int64 = 1 << 16
 
     private var header: LogHeader?
@@ -8,7 +10,9 @@ package struct LogMerger {
 
     package init() {}
 
-    /// Whether a log can go on where the others end; a part of a save stays a log of its own.
+    /// Returns whether a log can be appended to the others.
+    ///
+    /// A log with a part of a save stays a log of its own.
     package func takes(_ log: LogFile) -> Bool {
         guard let header else { return true }
         return header.schema == log.header.schema && header.peer == log.header.peer && !header.isPart && !log.header.isPart
@@ -39,7 +43,7 @@ package struct LogMerger {
         header = whole
     }
 
-    /// The log, as the next of its author.
+    /// Returns the merged log, as the next log of its author.
     package func finish(sequence: Int64, predecessor: ContentHash?) -> (header: LogHeader, body: [UInt8]) {
         var header = header!
         header.sequence = sequence

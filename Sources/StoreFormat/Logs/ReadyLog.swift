@@ -6,15 +6,15 @@ package struct ReadyLog {
     package var name: LogFileName
     package private(set) var log: LogFile
     package private(set) var contents: LogBody.Contents
-    /// Whether its author's schema is one that this store has left behind.
+    /// Whether this store has left the author's schema behind.
     package var isOlder: Bool
-    /// The large values that it names, and the peers under whose identifiers they may lie.
+    /// The large values that the log names, and the peers in whose directories they may lie.
     package var values: [LargeValue: [PeerIdentifier]] = [:]
-    /// The highest stamp in it.
+    /// The highest stamp in the log.
     package let time: HybridTime
-    /// The peers whose changes it holds, or that it retires, beside its author.
+    /// The peers other than the author whose changes the log holds, or that it retires.
     package let others: Set<PeerIdentifier>
-    /// Whether its changes are not in memory, and are read when it is joined.
+    /// Whether the changes are not in memory, and are read when the log is joined.
     package private(set) var isLight = false
     private let bodySize: Int
 
@@ -25,7 +25,9 @@ package struct ReadyLog {
         others = Set(contents.groups.compactMap(\.peer)).union(contents.retired.keys)
     }
 
-    /// The same without its changes: a save of many logs is planned so.
+    /// The log without its changes.
+    ///
+    /// A save of many logs is planned in this form.
     package var light: ReadyLog {
         var light = self
         light.log = log.withoutBody
@@ -40,9 +42,9 @@ package struct ReadyLog {
         return .null
     }
 
-    /// The log's author, and what that was called when it made a save.
+    /// Returns the author of the log, and the author's former identifier if the group names one.
     package func authors(of group: LogBody.Group) -> [PeerIdentifier] { group.peer.map { [peer, $0] } ?? [peer] }
 
-    /// The bytes that joining it takes in.
+    /// The number of bytes that joining the log reads.
     package var size: Int { values.keys.reduce(bodySize) { $0 + $1.length } }
 }

@@ -1,11 +1,15 @@
-/// How a value stands in a log: a byte for the type, then zigzag varint, 8 bytes little-endian, or length and bytes.
+/// The type byte of a value in a log.
+///
+/// After it come a zigzag varint, 8 bytes little-endian, or length and bytes.
 package enum ValueTag {
     package static let null: UInt8 = 0
     package static let integer: UInt8 = 1
     package static let real: UInt8 = 2
     package static let text: UInt8 = 3
     package static let blob: UInt8 = 4
-    /// Followed by the type that the value has, its length, and the hash of its bytes, which are elsewhere.
+    /// A large value.
+    ///
+    /// After it come the type of the value, its length, and the hash of its bytes, which are elsewhere.
     package static let large: UInt8 = 5
 }
 
@@ -18,7 +22,7 @@ extension WireReader {
             return .integer(Int64(bitPattern: zigzag >> 1) ^ -Int64(bitPattern: zigzag & 1))
         case ValueTag.real:
             let bits = try little()
-            // SQLite holds no NaN: it takes one for NULL.
+            // SQLite does not hold NaN: it stores NULL instead.
             if Double(bitPattern: bits).isNaN { throw .malformed("a real that is not a number") }
             return .real(bits)
         case ValueTag.text: return .text(try take(try valueLength()))

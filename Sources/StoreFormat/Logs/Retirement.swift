@@ -1,17 +1,18 @@
-/// What a log says of a peer that nobody expects back: nothing waits for it any more.
+/// A logged fact that a peer is not expected back, so that nothing waits for it.
 ///
-/// It is about what was there of the peer then, so that whoever returns is active again by itself: with its next receipt, for the log that says this is
-/// news to it. Of several facts about one peer the greatest counts, in each part by itself, in whichever order they arrive.
+/// It covers only what the peer had written by then, so a peer that returns is active again without further steps: with
+/// its next receipt, because the log that states its retirement is news to it. Several facts about one peer join to the
+/// greatest value of each part, in whichever order they arrive.
 package struct Retirement: Hashable, Sendable, Codable {
-    /// The number of the peer's newest receipt: logs are removed without regard to that, and to those before it.
+    /// The number of the peer's newest receipt; that receipt and earlier ones no longer keep logs from being removed.
     package var receipt: Int64
-    /// The last of its logs that need not be there for those that follow to be joined; 0 for none.
+    /// The last of its logs that later logs can be joined without; 0 for none.
     package var sequence: Int64
 
-    /// No number in one is greater: there is always a next one of twelve digits.
+    /// The greatest valid number in a fact; its successor still has twelve digits.
     package static let limit = Knowledge.Position.lastSequence - 1
 
-    /// A fact; greater numbers than have twelve digits are taken for the greatest.
+    /// Creates a fact; numbers above the limit become the limit.
     ///
     /// - Parameters:
     ///   - receipt: the number of the peer's newest receipt.
@@ -21,10 +22,10 @@ package struct Retirement: Hashable, Sendable, Codable {
         self.sequence = min(sequence, Self.limit)
     }
 
-    /// Whether it still says something of a peer whose newest receipt has this number.
+    /// Returns whether the fact still applies to a peer whose newest receipt has this number.
     package func isInForce(_ receipt: Int64) -> Bool { receipt <= self.receipt }
 
-    /// What both say.
+    /// Returns the join of two facts.
     func joined(with other: Retirement) -> Retirement {
         Retirement(receipt: max(receipt, other.receipt), sequence: max(sequence, other.sequence))
     }

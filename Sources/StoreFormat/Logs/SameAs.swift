@@ -1,4 +1,4 @@
-/// A record in one of its lives: what a same-as fact names.
+/// A record in one of its lives, as a same-as fact names it.
 package struct RecordNode: Hashable, Sendable {
     package var key: [RecordValue]
     package var life: Int64
@@ -9,19 +9,19 @@ package struct RecordNode: Hashable, Sendable {
     }
 }
 
-/// Two records of a table that are one, for as long as these lives last.
+/// A same-as fact: two records of a table are one, as long as both lives last.
 package struct SameAs: Hashable, Sendable {
     package var first: RecordNode
     package var second: RecordNode
 
-    /// The fact about two records, alike whoever finds it.
+    /// Creates a fact, which is equal in either order of the records.
     package init(_ one: RecordNode, _ other: RecordNode) {
         (first, second) = RecordValue.precedes(other.key, one.key) ? (other, one) : (one, other)
     }
 }
 
 extension RecordValue {
-    /// Orders keys: by their first value that differs.
+    /// Returns whether a key precedes another, by their first different value.
     package static func precedes(_ left: [RecordValue], _ right: [RecordValue]) -> Bool {
         for (one, other) in zip(left, right) {
             switch one.compare(other) {

@@ -1,24 +1,29 @@
 package import Foundation
 package import UbiquityContainers
 
-/// `epochs/<n>.<peer>`: the file that begins an epoch of a store's content, and ends those before.
+/// The contents of `epochs/<n>.<peer>`: the file that begins an epoch of a store's content, and ends the earlier
+/// epochs.
 ///
-/// It is written once. Its name decides: a mark that cannot be read begins its epoch all the same, and says of no log that its writer had it.
+/// It is written once. Its name decides: a mark that cannot be read still begins its epoch, and states no knowledge.
 package struct EpochMark: Sendable, Hashable, Codable {
-    /// The form of the file.
+    /// The version of the file format.
     package static let format = 1
 
-    /// The form of the file.
+    /// The version of the file format.
     package var format: Int
-    /// The epoch that it begins.
+    /// The epoch that the mark begins.
     package var epoch: Int64
-    /// Who wrote it.
+    /// The peer that wrote the mark.
     package var peer: String
-    /// What the writer had taken in of the epoch before, its own published logs included; nil in the mark of a content's first epoch.
+    /// The writer's knowledge of the previous epoch, including its own published logs.
+    ///
+    /// Nil in the mark of a content's first epoch.
     package var knowledge: [Receipt.Entry]?
-    /// Logs before those that the writer had passed over; nil for none.
+    /// The holes in that knowledge: earlier logs that the writer had passed over.
+    ///
+    /// Nil for none.
     package var holes: [Receipt.Entry]?
-    /// When it was written, by the writer's clock.
+    /// The time of writing, by the writer's clock.
     package var time: Date?
 
     package init(epoch: Int64, peer: PeerIdentifier, knowledge: Knowledge?, time: Date) {
@@ -30,7 +35,9 @@ package struct EpochMark: Sendable, Hashable, Codable {
         self.time = time
     }
 
-    /// Reads a mark's bytes; nil for what is damaged or newer.
+    /// Reads the bytes of a mark.
+    ///
+    /// Returns nil if they are damaged or of a newer format.
     package init?(decoding bytes: [UInt8]) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
@@ -45,6 +52,6 @@ package struct EpochMark: Sendable, Hashable, Codable {
         return try [UInt8](encoder.encode(self)) + [UInt8(ascii: "\n")]
     }
 
-    /// What its writer had taken in of the epoch before.
+    /// The writer's knowledge of the previous epoch.
     package var stated: Knowledge { Knowledge(stated: knowledge ?? [], holes: holes) }
 }

@@ -1,34 +1,41 @@
-/// `<sequence>.<content hash>.ublog`, the sequence in twelve digits, so that names sort as numbers do.
+/// The name of a log's file: `<sequence>.<content hash>.ublog`.
+///
+/// The sequence has twelve digits, so that names sort as numbers do.
 package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// The number of the log among its peer's in this epoch, from 1.
+    /// The number of the log among its peer's logs in this epoch, from 1.
     package let sequence: Int64
     /// The hash of the file's bytes.
     package let hash: ContentHash
 
     private static let suffix = ".ublog"
 
-    /// Names a log.
+    /// Creates a name.
     package init(sequence: Int64, hash: ContentHash) {
         self.sequence = sequence
         self.hash = hash
     }
 
-    /// Reads a file's name; nil for anything but the one spelling of a log's.
+    /// Creates the name of the log at a position of its author.
+    init(_ position: Knowledge.Position) { self.init(sequence: position.sequence, hash: position.hash) }
+
+    /// Reads a file name.
+    ///
+    /// Returns nil for anything but the one valid spelling.
     package init?(_ name: some StringProtocol) {
         guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
-        self.init(sequence: position.sequence, hash: position.hash)
+        self.init(position)
     }
 
-    /// The same of a name's bytes, which may be any.
+    /// Reads the bytes of a file name, which may be any bytes.
     package init?(bytes: UnsafeRawBufferPointer) {
         guard let position = Knowledge.Position(fileBytes: bytes, suffix: Self.suffix) else { return nil }
-        self.init(sequence: position.sequence, hash: position.hash)
+        self.init(position)
     }
 
-    /// As the names sort.
+    /// Compares in the order of the file names.
     package static func < (left: Self, right: Self) -> Bool { left.position < right.position }
 
-    /// The log that it names, of whichever peer.
+    /// The position of the log, for any peer.
     package var position: Knowledge.Position { .init(sequence: sequence, hash: hash) }
 
     /// The name of the file.
@@ -37,17 +44,19 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
 
 extension Knowledge.Position {
     private static let digits = 12
-    /// The last that has a name.
+    /// The largest sequence that has a name.
     package static let lastSequence: Int64 = 999_999_999_999
 
-    /// Reads `<sequence>.<content hash><suffix>`; nil for anything but the one spelling.
+    /// Reads `<sequence>.<content hash><suffix>`.
+    ///
+    /// Returns nil for anything but the one valid spelling.
     init?(fileName name: some StringProtocol, suffix: String) {
         var name = String(name)
         guard let position = name.withUTF8({ Self(fileBytes: UnsafeRawBufferPointer($0), suffix: suffix) }) else { return nil }
         self = position
     }
 
-    /// The same of a name's bytes: a listing of a hundred thousand names is read this way.
+    /// Reads the bytes of a file name, to list a hundred thousand names quickly.
     init?(fileBytes bytes: UnsafeRawBufferPointer, suffix: String) {
         guard bytes.count == Self.digits + 1 + ContentHash.digits + suffix.utf8.count, bytes[Self.digits] == UInt8(ascii: "."),
             bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8),
@@ -62,7 +71,7 @@ extension Knowledge.Position {
         self.init(sequence: sequence, hash: hash)
     }
 
-    /// `<sequence>.<content hash><suffix>`.
+    /// Returns `<sequence>.<content hash><suffix>`.
     func fileName(suffix: String) -> String {
         let number = String(sequence)
         return String(repeating: "0", count: max(0, Self.digits - number.count)) + number + ".\(hash)" + suffix

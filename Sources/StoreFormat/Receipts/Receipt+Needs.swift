@@ -1,20 +1,21 @@
 package import UbiquityContainers
 
 extension Receipt {
-    /// A log that the receipt's writer lacks and cannot do without, or has passed over.
+    /// A log that the receipt's writer needs, or has passed over.
     package struct Need {
         package var author: PeerIdentifier
         package var sequence: Int64
-        /// The log itself, where the receipt names it.
+        /// The log's position, if the receipt names it.
         package var position: Knowledge.Position?
-        /// What it lacks of the log, where that is there itself.
+        /// The large value that is missing, if the log itself is present.
         package var value: ContentHash?
         package var isDamaged = false
     }
 
-    /// The logs with which its writer could be helped.
+    /// Returns the logs that would help the receipt's writer.
     ///
-    /// - Parameter knowledge: what the helper has: before a hole there may be more that its writer lacks and cannot name, which the helper can.
+    /// - Parameter knowledge: the helper's knowledge. The writer can lack more logs before a hole and cannot name them,
+    ///   but the helper can.
     /// - Returns: the logs.
     package func needs(besides knowledge: Knowledge) -> [Need] {
         let stated = stated

@@ -1,18 +1,18 @@
 package import Foundation
 package import UbiquityContainers
 
-/// `receipts/<i>`: the file in which a peer publishes its knowledge.
+/// The contents of `receipts/<i>`: the file in which a peer publishes its knowledge.
 ///
-/// Each is written once; its owner removes the ones before.
+/// Each receipt is written once. Its author removes the earlier ones.
 package struct Receipt: Sendable, Hashable, Codable {
-    /// The form of the file.
+    /// The version of the file format.
     package static let format = 1
 
-    /// One peer's last log taken in.
+    /// The last joined log of one branch of a peer.
     package struct Entry: Sendable, Hashable, Codable {
         /// The peer's name.
         package var peer: String
-        /// The sequence.
+        /// The sequence of the log.
         package var sequence: Int64
         /// The content hash, in hexadecimal.
         package var hash: String
@@ -24,25 +24,31 @@ package struct Receipt: Sendable, Hashable, Codable {
         }
     }
 
-    /// The form of the file.
+    /// The version of the file format.
     package var format: Int
-    /// Whose receipt it is.
+    /// The author of the receipt.
     package var peer: String
-    /// The epoch that it is about.
+    /// The epoch that the receipt is about.
     package var epoch: Int64
-    /// For each peer, its own logs included, up to where it has taken them in: an entry for each branch of a forked identifier.
+    /// The heads of the peer's knowledge, including its own logs.
+    ///
+    /// A forked identifier has an entry for each branch.
     package var knowledge: [Entry]
-    /// Logs before those that have been passed over, for their author was retired at them; nil for none.
+    /// The holes in that knowledge: earlier logs that were passed over because their author was retired.
+    ///
+    /// Nil for none.
     package var holes: [Entry]?
-    /// The files that its waiting logs need and that are not there, or cannot be used; nil for none.
+    /// The files that the peer's waiting logs need and that are missing or unusable.
+    ///
+    /// Nil for none.
     package var awaits: [AwaitedFile]?
-    /// The migrations that the peer's schema has been through, in order.
+    /// The migrations that the peer's schema has applied, in order.
     package var migrations: [String]
     /// The device's name.
     package var device: String
     /// The app's name.
     package var app: String
-    /// When it was written, by the peer's clock.
+    /// The time of writing, by the author's clock.
     package var time: Date
 
     package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, awaits: [AwaitedFile] = [], migrations: [String], time: Date) {
@@ -58,7 +64,11 @@ package struct Receipt: Sendable, Hashable, Codable {
         self.time = time
     }
 
-    /// Reads a receipt's bytes; nil for what is damaged or newer: the receipt before it, or the next, will do.
+    /// Reads the bytes of a receipt.
+    ///
+    /// Returns nil if they are damaged or of a newer format.
+    ///
+    /// An earlier or later receipt serves as well.
     package init?(decoding bytes: [UInt8]) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
@@ -66,9 +76,11 @@ package struct Receipt: Sendable, Hashable, Codable {
         self = receipt
     }
 
-    /// The number in a receipt's file name, in its one spelling; nil for other names.
+    /// Reads the number from a receipt's file name in its one valid spelling.
     ///
-    /// It has up to fifteen digits, so that there is a next one behind any that a log can name.
+    /// Returns nil for other names.
+    ///
+    /// It has at most fifteen digits, so that there is a number after any that a log can name.
     package static func number(ofFile name: String) -> Int64? {
         guard name.utf8.count <= 15, let number = Int64(name), number > 0, String(number) == name else { return nil }
         return number
@@ -81,22 +93,26 @@ package struct Receipt: Sendable, Hashable, Codable {
         return try [UInt8](encoder.encode(self))
     }
 
-    /// The knowledge that it states; entries that cannot be read are left out.
+    /// The knowledge that the receipt states, without unreadable entries.
     package var stated: Knowledge { Knowledge(stated: knowledge, holes: holes) }
 }
 
 extension Knowledge {
-    /// The knowledge that a file states; entries that cannot be read are left out.
+    /// Creates the knowledge that a file states.
+    ///
+    /// Unreadable entries are skipped.
     init(stated entries: [Receipt.Entry], holes: [Receipt.Entry]?) {
         self.init()
         for (peer, position) in entries.compactMap(\.log) { insert(position, of: peer) }
         for (peer, position) in (holes ?? []).compactMap(\.log) { insertHole(position, of: peer) }
     }
 
-    /// The entries that state its heads in a file.
+    /// The entries that state the heads in a file.
     package var listed: [Receipt.Entry] { entries.map { Receipt.Entry($0.peer, $0.position) } }
 
-    /// The entries that state its holes in a file; nil where there are none.
+    /// The entries that state the holes in a file.
+    ///
+    /// Nil for none.
     package var listedHoles: [Receipt.Entry]? {
         let all = holes.sorted { $0.key < $1.key }.flatMap { peer, positions in positions.sorted().map { Receipt.Entry(peer, $0) } }
         return all.isEmpty ? nil : all

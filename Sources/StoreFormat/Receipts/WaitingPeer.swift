@@ -1,12 +1,12 @@
-/// A peer whose next log cannot be joined yet, and why.
+/// A peer whose next log cannot be joined yet, with the reason.
 public struct WaitingPeer: Sendable, Hashable {
     /// The peer.
     public var peer: String
-    /// The sequence of its next log.
+    /// The sequence of the peer's next log.
     public var sequence: Int64
-    /// Why.
+    /// The reason why it waits.
     public var reason: WaitingReason
-    /// How many of its logs wait.
+    /// The number of the peer's waiting logs.
     public var logs: Int
 
     package init(peer: String, sequence: Int64, reason: WaitingReason, logs: Int) {
@@ -16,31 +16,35 @@ public struct WaitingPeer: Sendable, Hashable {
         self.logs = logs
     }
 
-    /// The files that it waits for, as far as anything names them.
+    /// The files that the log waits for, as far as they are known.
     package var awaited: [AwaitedFile] { if case .files(let files) = reason { files } else { [] } }
 }
 
-/// Why a log waits.
+/// The reason why a log waits.
 public enum WaitingReason: Sendable, Hashable {
-    /// Files that it needs are not here yet, or cannot be used.
+    /// Files that the log needs are not here yet, or cannot be used.
     case files([AwaitedFile])
-    /// It names what this app's schema does not have.
+    /// The log names tables or columns that this app's schema does not have.
     case schema(obstacle: String, authors: String)
-    /// It cannot be read just now.
+    /// The log cannot be read now.
     case unreadable(String)
 }
 
-/// A file that a log waits for, as far as anything names it.
+/// A file that a log waits for.
 public struct AwaitedFile: Sendable, Hashable, Codable {
-    /// The peer in whose directory it will be.
+    /// The peer in whose directory the file will be.
     public var peer: String
-    /// The log's sequence; nil for a large value, which is below `values`.
+    /// The sequence of the log.
+    ///
+    /// Nil for a large value, which is below `values`.
     public var sequence: Int64?
-    /// The content hash, where a log names it.
+    /// The content hash, if a log names it.
     public var hash: String?
-    /// Whether a file is there that cannot be used: damaged, or still arriving.
+    /// Whether there is a file that cannot be used: damaged, or still arriving.
     public var isDamaged: Bool
-    /// Of a large value the file name of the log that names it; nil for a log.
+    /// The file name of the log that names a large value.
+    ///
+    /// Nil for a log.
     public var log: String?
 
     package init(peer: String, sequence: Int64? = nil, hash: String? = nil, isDamaged: Bool, log: String? = nil) {
@@ -53,7 +57,7 @@ public struct AwaitedFile: Sendable, Hashable, Codable {
 }
 
 extension WaitingPeer: CustomStringConvertible {
-    /// Who waits with how many logs, in words.
+    /// The peer, its waiting logs and the reason, in words.
     public var description: String {
         let count = "\(logs) \(logs == 1 ? "log" : "logs")"
         if case .schema(_, let schema) = reason { return "peer \(peer) on schema \(schema.isEmpty ? "without migrations" : schema), \(count)" }
@@ -62,7 +66,7 @@ extension WaitingPeer: CustomStringConvertible {
 }
 
 extension WaitingReason: CustomStringConvertible {
-    /// The reason in words, to stand behind the log's name.
+    /// The reason in words, to follow the log's name.
     public var description: String {
         switch self {
         case .files(let files): "it waits for \(files.map(\.description).joined(separator: ", "))"
@@ -73,7 +77,7 @@ extension WaitingReason: CustomStringConvertible {
 }
 
 extension AwaitedFile: CustomStringConvertible {
-    /// The file and its state, for people.
+    /// The file and its state, in words.
     public var description: String {
         let file = sequence.map { "log \($0)" } ?? "the value \(hash ?? "")"
         return "\(file) of \(peer), which \(isDamaged ? "cannot be used" : "is not here yet")"

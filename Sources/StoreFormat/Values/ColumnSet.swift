@@ -1,12 +1,14 @@
-/// A set of columns of one synced table, by their numbers there, 0 to 62.
+/// A set of columns of one synced table, by their numbers in the table, 0 to 62.
 package struct ColumnSet: OptionSet, Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
     package init(column: Int) { rawValue = 1 << Int64(column) }
-    /// The first columns, as many as that.
+    /// Creates a set of the first columns, up to a count.
     package init(first count: Int) { rawValue = (1 << Int64(count)) &- 1 }
 
-    /// The most columns that a synced table can have: SQLite's integers have 64 bits, and the sign stays out of it.
+    /// The maximum number of columns of a synced table.
+    ///
+    /// SQLite's integers have 64 bits, and the sign bit is not used.
     package static let capacity = 63
 
     /// Calls the body with each column, lowest first.

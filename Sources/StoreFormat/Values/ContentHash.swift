@@ -2,9 +2,11 @@ internal import Crypto
 internal import Glibc
 package import SystemPackage
 
-/// The SHA-256 of a file's bytes: it stands in the file's name, and in the log that follows.
+/// The SHA-256 hash of a file's bytes.
+///
+/// It is part of the file's name, and is named by the next log.
 public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// In line, for there is one for every log of a container.
+    /// The bytes are stored inline, because there is a hash for every log of a container.
     private let words: Words
 
     private struct Words: Hashable {
@@ -14,13 +16,17 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     /// The 32 bytes.
     public var bytes: [UInt8] { withUnsafeBytes(of: words) { Array($0) } }
 
-    /// Takes 32 bytes; nil for another count.
+    /// Creates a hash from 32 bytes.
+    ///
+    /// Returns nil for another count.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 32 else { return nil }
         self.init(exactly: bytes)
     }
 
-    /// Reads 64 hexadecimal digits in lower case; nil for anything else.
+    /// Reads 64 hexadecimal digits in lower case.
+    ///
+    /// Returns nil for anything else.
     public init?(hexadecimal text: some StringProtocol) { self.init(hexadecimal: text.utf8) }
 
     init?(hexadecimal digits: some Collection<UInt8>) {
@@ -37,15 +43,15 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         self.words = words
     }
 
-    /// How many digits it is written in.
+    /// The number of hexadecimal digits.
     static let digits = 64
 
-    /// Hashes bytes.
+    /// Computes the hash of bytes.
     public init(of data: [UInt8]) { self.init(exactly: Array(SHA256.hash(data: data))) }
 
-    /// Hashes a regular file, a piece at a time.
+    /// Computes the hash of a regular file, in pieces.
     ///
-    /// - Parameter file: its path; a symbolic link is not followed.
+    /// - Parameter file: the path of the file. A symbolic link is not followed.
     /// - Throws: `Errno`.
     package init(ofFile file: FilePath) throws(Errno) {
         let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -70,14 +76,14 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         self.words = words
     }
 
-    /// By bytes, as the names of files sort.
+    /// Compares by bytes, in the order of file names.
     public static func < (left: Self, right: Self) -> Bool {
         withUnsafeBytes(of: left.words) { first in
             withUnsafeBytes(of: right.words) { second in first.lexicographicallyPrecedes(second) }
         }
     }
 
-    /// 64 hexadecimal digits.
+    /// The 64 hexadecimal digits.
     public var description: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(64)

@@ -1,9 +1,9 @@
 package import Foundation
 
-/// A reading of a hybrid logical clock: 48 bits of milliseconds since 1970, then 16 bits that count within one.
+/// A reading of a hybrid logical clock: 48 bits of milliseconds since 1970, then a 16-bit counter within a millisecond.
 ///
-/// It never runs backwards on a peer, and is above every reading that the peer has seen, however wrong the wall clocks are
-/// (Kulkarni et al., "Logical Physical Clocks", 2014).
+/// It never runs backwards on a peer, and is above every reading that the peer has seen, however wrong the wall clocks
+/// are (Kulkarni et al., "Logical Physical Clocks", 2014).
 package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
@@ -17,17 +17,18 @@ package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
         self.init(milliseconds: Int64((date.timeIntervalSince1970 * 1000).rounded(.down)))
     }
 
-    /// The least of all: what seeded values and NULLs at insert carry, so that they never beat an edit.
+    /// The least time, for seeded values and NULLs in insertions, so that they never win over an edit.
     package static let least = HybridTime(rawValue: 0)
 
-    /// 2200-01-01T00:00:00Z.
+    /// The latest plausible time, 2200-01-01T00:00:00Z.
     ///
-    /// A log with a later stamp is quarantined: its writer's clock is broken, and its stamps would win for ever.
+    /// A log with a later stamp is quarantined: its writer's clock is wrong, and its stamps would win for ever.
     package static let latest = HybridTime(milliseconds: 7_258_118_400_000)
 
-    /// Whether a stamp can be taken in by somebody who has seen stamps up to another.
+    /// Returns whether a store that has seen stamps up to another can accept this stamp.
     ///
-    /// Beyond ``latest`` it must go on from what has been seen: whoever took in one of the last good stamps still writes above it.
+    /// Beyond ``latest``, the stamp must be close to those already seen. A store that has accepted one of the last
+    /// plausible stamps still writes above it.
     package func isPlausible(after seen: HybridTime) -> Bool {
         let day: Int64 = 86_400_000 << 16
         return self <= Self.latest || (seen.rawValue < .max - day && rawValue <= seen.rawValue + day)
@@ -35,9 +36,9 @@ package struct HybridTime: RawRepresentable, Hashable, Comparable, Sendable {
 
     package var date: Date { Date(timeIntervalSince1970: Double(rawValue >> 16) / 1000) }
 
-    /// The reading for a new event: the wall's time, or just above what has been seen.
+    /// Returns the reading for a new event: the wall time, or just above the latest reading seen.
     ///
-    /// A wall clock beyond ``latest`` is not believed: nobody would take in what is written by it, nor anything that is written later.
+    /// A wall clock beyond ``latest`` is ignored, because no peer would accept its stamps, or any later ones.
     package static func next(after seen: HybridTime, wall: HybridTime) -> HybridTime {
         HybridTime(rawValue: max(wall <= latest ? wall.rawValue : 0, seen.rawValue + 1))
     }

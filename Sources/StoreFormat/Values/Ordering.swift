@@ -1,6 +1,6 @@
 internal import UbiquityContainers
 
-/// The outcome of a comparison.
+/// The result of a comparison.
 package enum Ordering: Sendable {
     case less, equal, greater
 }

@@ -2,20 +2,23 @@ internal import Foundation
 
 /// A value of one of SQLite's five storage classes, byte for byte as SQLite holds it.
 ///
-/// Text is bytes, for SQLite takes text that is not UTF-8. Two values are equal where type and bytes are.
+/// Text is stored as bytes, because SQLite accepts text that is not UTF-8. Two values are equal if type and bytes are
+/// equal.
 public enum RecordValue: Hashable, Sendable {
     /// NULL.
     case null
     /// A 64-bit integer.
     case integer(Int64)
-    /// A floating-point number, by its bits.
+    /// A floating-point number, as its bits.
     case real(UInt64)
-    /// Text, by its bytes.
+    /// Text, as its bytes.
     case text(ArraySlice<UInt8>)
     /// A blob.
     case blob(ArraySlice<UInt8>)
 
-    /// Text and blobs go to the hasher as one piece: their own way, byte by byte, costs an import a tenth of its time.
+    /// Hashes text and blobs as one piece.
+    ///
+    /// The default way, byte by byte, takes a tenth of the time of an import.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(rank)
         switch self {
@@ -26,12 +29,12 @@ public enum RecordValue: Hashable, Sendable {
         }
     }
 
-    /// Text of a Swift string.
+    /// Creates text from a Swift string.
     public static func text(_ string: String) -> RecordValue { .text(ArraySlice(string.utf8)) }
 }
 
 extension RecordValue {
-    /// How many bytes a text or blob has; 0 of other values.
+    /// The number of bytes of a text or blob, or 0 for other values.
     var byteCount: Int {
         switch self {
         case .text(let bytes), .blob(let bytes): bytes.count
@@ -39,7 +42,10 @@ extension RecordValue {
         }
     }
 
-    /// Orders values alike on every peer: NULL, numbers by value (an integer before the equal real, -0.0 before 0.0), text, blobs; both by bytes.
+    /// Compares values in an order that is equal on every peer.
+    ///
+    /// NULL comes first, then numbers by value (an integer before an equal real, -0.0 before 0.0), then text, then
+    /// blobs, both by bytes.
     package func compare(_ other: RecordValue) -> Ordering {
         if rank != other.rank { return rank < other.rank ? .less : .greater }
         switch (self, other) {
@@ -56,7 +62,7 @@ extension RecordValue {
         }
     }
 
-    /// The same value in memory of its own, so that it does not keep a whole log alive.
+    /// A copy in memory of its own, so that the value does not keep a whole log alive.
     package var detached: RecordValue {
         switch self {
         case .null, .integer, .real: self
@@ -74,7 +80,9 @@ extension RecordValue {
         }
     }
 
-    /// An integer against a real, exactly: a conversion to Double would round from 2^53 on.
+    /// Compares an integer with a real exactly.
+    ///
+    /// A conversion to Double would round from 2^53 on.
     private static func compare(_ integer: Int64, _ real: Double) -> Ordering {
         if real.isNaN { return real.sign == .minus ? .greater : .less }
         if real >= 0x1p63 { return .less }

@@ -1,10 +1,14 @@
-/// Reads what `WireWriter` writes, from bytes that may be anything: it meets them with an error, never with a trap.
+internal import FileCoordination
+
+/// Reads the format of `WireWriter`.
+///
+/// Any invalid bytes cause an error, never a trap.
 package struct WireReader {
-    /// Why bytes could not be read.
+    /// The reason why bytes cannot be read.
     package enum Fault: Error, Hashable {
-        /// They end in the middle of something.
+        /// The bytes end in the middle of a value.
         case truncated
-        /// They cannot have been written by this format.
+        /// The bytes are not valid in this format.
         case malformed(String)
     }
 
@@ -25,7 +29,7 @@ package struct WireReader {
     package var isAtEnd: Bool { position == bytes.endIndex }
     package var remaining: Int { bytes.endIndex - position }
 
-    /// The next field with its number, or nil at the end.
+    /// Returns the next field with its number, or nil at the end.
     package mutating func nextField() throws(Fault) -> (number: Int, value: Value)? {
         if isAtEnd { return nil }
         let key = try varint()
@@ -35,7 +39,7 @@ package struct WireReader {
         case 1: return (number, .fixed64(try little()))
         case 2: return (number, .bytes(try take(try length())))
         case 5:
-            // fixed32 is used by no field of ours; an unknown one is passed over.
+            // No known field uses fixed32. An unknown one is skipped.
             return (number, .bytes(try take(4)))
         case let type: throw .malformed("a field of wire type \(type)")
         }
@@ -48,14 +52,14 @@ package struct WireReader {
     }
 
     package mutating func varint() throws(Fault) -> UInt64 {
-        var value: UInt64 = 0
-        for shift in stride(from: 0, to: 64, by: 7) {
-            let next = try byte()
-            if shift == 63, next > 1 { throw .malformed("a varint of more than 64 bits") }
-            value |= UInt64(next & 0x7F) << UInt64(shift)
-            if next & 0x80 == 0 { return value }
+        do {
+            return try Varint(decoding: bytes, at: &position).value
+        } catch {
+            switch error {
+            case .truncated: throw .truncated
+            case .tooLarge: throw .malformed("a varint of more than 64 bits")
+            }
         }
-        throw .malformed("a varint of more than ten bytes")
     }
 
     package mutating func length() throws(Fault) -> Int {

@@ -1,17 +1,14 @@
-/// Writes the Protocol Buffers wire format (protobuf.dev, "Encoding"), which logs use so that any language can read them.
+internal import FileCoordination
+
+/// Writes the Protocol Buffers wire format (protobuf.dev, "Encoding").
+///
+/// Logs use it so that any language can read them.
 package struct WireWriter {
     package private(set) var bytes: [UInt8] = []
 
     package init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
-    package mutating func varint(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
-    }
+    package mutating func varint(_ value: UInt64) { Varint(value).append(to: &bytes) }
 
     package mutating func field(_ number: Int, varint value: UInt64) {
         varint(UInt64(number) << 3 | 0)

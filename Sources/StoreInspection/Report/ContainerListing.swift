@@ -2,28 +2,28 @@ package import Foundation
 package import SystemPackage
 package import UbiquityContainers
 
-/// What lies in a container: every entry, with size and time, and nothing of what is in it.
+/// The entries of a container with their sizes and times, without their contents.
 package struct ContainerListing: Sendable, Encodable {
     /// One entry.
     package struct Entry: Sendable, Encodable {
-        /// From the container on.
+        /// The path below the container.
         package var path: String
         package var kind: FileFacts.Kind
-        /// In bytes; of files.
+        /// The size in bytes; only for files.
         package var size: Int64?
         package var modified: Date
     }
 
-    /// By path, as the entries are really called.
+    /// The entries, sorted by path, with their real names.
     package var entries: [Entry] = []
-    /// What could not be listed, and why.
+    /// The directories that could not be listed, with the reasons.
     package var faults: [String: String] = [:]
 
     /// Lists a container; links are not followed.
     ///
     /// - Parameters:
-    ///   - container: its directory. Blocks while it reads directories.
-    ///   - names: hides names; nil shows them.
+    ///   - container: its directory. The call blocks while it reads directories.
+    ///   - names: redacts names; nil shows them.
     package init(of container: FilePath, names: RedactedNames?) { list(FilePath(), of: container, names) }
 
     private mutating func list(_ directory: FilePath, of container: FilePath, _ names: RedactedNames?) {

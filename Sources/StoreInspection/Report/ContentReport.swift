@@ -4,23 +4,23 @@ package import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// What the files of a store's content say of themselves, without any record: headers of logs and baselines, receipts, marks.
+/// The headers of the logs and baselines of a store's content, its receipts and its marks, without any record.
 package struct ContentReport: Sendable, Encodable {
     /// A mark of an epoch.
     package struct Mark: Sendable, Encodable {
         package var file: String
-        /// Nil where it cannot be read.
+        /// The mark; nil if it cannot be read.
         package var mark: EpochMark?
     }
 
-    /// What a peer has in one epoch.
+    /// The files of a peer in one epoch.
     package struct Part: Sendable, Encodable {
         package var peer: String
         package var epoch: Int64
         package var logs: [Log] = []
         package var receipts: [ReceiptFile] = []
         package var baselines: [Baseline] = []
-        /// How many large values there are, and their bytes.
+        /// The number of large values; below, their bytes.
         package var values = 0
         package var valueBytes: Int64 = 0
     }
@@ -29,12 +29,12 @@ package struct ContentReport: Sendable, Encodable {
     package struct Log: Sendable, Encodable {
         package var file: String
         package var bytes: Int64
-        /// Why it cannot be used; nil where nothing is wrong with its bytes.
+        /// The reason why the log cannot be used; nil if its bytes are valid.
         package var fault: String?
         package var header: Header?
     }
 
-    /// What a log says before its changes.
+    /// The header of a log, which precedes its changes.
     package struct Header: Sendable, Encodable {
         package var bodyVersion: UInt64
         package var peer: String
@@ -52,7 +52,7 @@ package struct ContentReport: Sendable, Encodable {
     /// A receipt.
     package struct ReceiptFile: Sendable, Encodable {
         package var file: String
-        /// Nil where it cannot be read.
+        /// The receipt; nil if it cannot be read.
         package var receipt: Receipt?
     }
 
@@ -71,15 +71,16 @@ package struct ContentReport: Sendable, Encodable {
     package var contentName: String
     package var epochs: [Mark] = []
     package var parts: [Part] = []
-    /// What could not be looked at, and why.
+    /// The files and directories that could not be read, with the reasons.
     package var faults: [String] = []
 }
 
 extension ContentReport {
-    /// The contents that lie in a container.
+    /// Returns a report for each content of a container.
     ///
-    /// - Parameter container: its directory. Blocks while it reads each log once.
-    /// - Returns: a report for each, by name; none where there are none, or they cannot be listed, as the listing tells.
+    /// - Parameter container: its directory. The call blocks while it reads each log once.
+    /// - Returns: the reports, sorted by name; none if there are none, or if they cannot be listed, which the listing
+    ///   reports.
     package static func all(in container: FilePath) -> [ContentReport] {
         let files = LinuxFileLayer()
         return UbiquityContainer.storeContents(of: container, files).map { name in

@@ -3,7 +3,7 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 
-/// The forms of files that this package writes, and the SQLite that it runs on: what takes a version's place while there is none.
+/// The versions of the file formats that this package writes, and of SQLite; the package has no version of its own yet.
 package struct FormatVersions: Sendable, Encodable {
     package var logHeader = LogHeader.format
     package var logBody = LogBody.version
@@ -12,9 +12,9 @@ package struct FormatVersions: Sendable, Encodable {
     package var kept = KeptEntry.format
     package var baseline = BaselineSchema.format
     package var store = StoreTables.format
-    /// Such as `3.40.1`; nil where it cannot be asked.
+    /// The version of SQLite, such as `3.40.1`; nil if SQLite does not answer.
     package var sqlite: String?
 
-    /// Asks SQLite.
+    /// Creates the versions, and queries that of SQLite.
     package init() { sqlite = try? DatabaseQueue().read { db in try String.fetchOne(db, sql: "SELECT sqlite_version()") } }
 }

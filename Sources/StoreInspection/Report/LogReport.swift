@@ -6,9 +6,9 @@ internal import UbiquityContainers
 
 /// A log in readable form.
 package struct LogReport: Sendable, Codable {
-    /// The file's name.
+    /// The name of the file.
     package var file: String
-    /// What is wrong with it, if the bytes are not those that the name says; nil where they are, or where the name says nothing.
+    /// The reason why the bytes do not match the name, or that the name is not a log's; nil if they match.
     package var fault: String?
     /// The author.
     package var peer: String
@@ -16,42 +16,42 @@ package struct LogReport: Sendable, Codable {
     package var contentName: String
     /// The epoch.
     package var epoch: Int64
-    /// The sequence.
+    /// The sequence of the log.
     package var sequence: Int64
-    /// The hash of the author's log before.
+    /// The hash of the author's previous log.
     package var predecessor: String?
-    /// What the author had newly taken in.
+    /// The logs that the author had read since its previous log.
     package var news: [Receipt.Entry]
     /// The author's last migration.
     package var schema: String
     /// When it was written, by the author's clock.
     package var created: Date
-    /// How many saves it holds.
+    /// The number of saves in it.
     package var saves: Int64
     /// The changes, in the order of the file.
     package var changes: [Change]
 
-    /// The records that its author found to be one.
+    /// The author's same-as facts.
     package var same: [Same]
 
-    /// The peers that its author retired.
+    /// The peers that the author retired.
     package var retired: [Retired]
 
     /// A peer that is not expected back.
     package struct Retired: Sendable, Codable {
         /// Its identifier.
         package var peer: String
-        /// The number of its newest receipt then.
+        /// The number of its newest receipt at that time.
         package var receipt: Int64
-        /// The last of its logs that nobody is to wait for; 0 for none.
+        /// The last of its logs that nobody waits for any more; 0 for none.
         package var sequence: Int64
     }
 
-    /// Two records that are one for as long as they are in these lives.
+    /// Two records that are one, as long as both lives last.
     package struct Same: Sendable, Codable {
         /// The table.
         package var table: String
-        /// The primary keys, for people.
+        /// The primary keys, as readable text.
         package var keys: [[String]]
         /// Their lives.
         package var lives: [Int64]
@@ -61,15 +61,15 @@ package struct LogReport: Sendable, Codable {
     package struct Change: Sendable, Codable {
         /// The table.
         package var table: String
-        /// The primary key, for people.
+        /// The primary key, as readable text.
         package var key: [String]
         /// The record's life: odd is alive, even is dead.
         package var life: Int64
         /// When the save was made, by the hybrid clock.
         package var stamp: Date
-        /// How many stamps of that millisecond came before.
+        /// The number of earlier stamps of that millisecond.
         package var counter: Int
-        /// The columns written, with their values for people; empty for a death.
+        /// The columns written, with their values as readable text; empty for a death.
         package var columns: [Column]
     }
 
@@ -77,14 +77,14 @@ package struct LogReport: Sendable, Codable {
     package struct Column: Sendable, Codable {
         /// Its name.
         package var name: String
-        /// Its value, for people.
+        /// Its value, as readable text.
         package var value: String
     }
 
     /// Reads a log.
     ///
-    /// - Parameter path: the file; another name than its own is taken, and mentioned in `fault`.
-    /// - Throws: `UbiquitousStoreError` where it cannot be read as a log.
+    /// - Parameter path: the file; a file that is not named like a log is accepted, and `fault` mentions it.
+    /// - Throws: `UbiquitousStoreError` if it cannot be read as a log.
     package init(of path: FilePath) throws {
         if (try? FileFacts(of: path))?.kind == .directory {
             let remedy = "name a log in it, CoreData/<content>/<peer>/<epoch>/<sequence>.<content hash>.ublog of a container"

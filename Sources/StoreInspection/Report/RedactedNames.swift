@@ -4,19 +4,19 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// The names of a container's entries for somebody who is not to learn how its documents are called.
+/// Redacts the names of a container's entries, so that a reader does not learn the names of documents.
 ///
-/// Each component of a path becomes the first half of its SHA-256, so that one name is told from another, here and in another device's report; an extension that everybody
-/// knows stays, and so does what marks a conflict copy. What else stands behind a dot may be a part of the name. Who guesses a name can check the guess. What this package
-/// names itself stays as it is.
+/// Each component of a path becomes the first half of its SHA-256, so that different names remain different, in the
+/// reports of all devices. A well-known extension stays, and so does the part that marks a conflict copy; any other
+/// text after a dot may belong to the name. The hash confirms a guessed name. Names that this package assigns stay.
 package struct RedactedNames: Sendable {
-    /// Redacts.
+    /// Creates a redaction.
     package init() {}
 
-    /// A path below a container.
+    /// Returns a path below a container with redacted names.
     ///
-    /// - Parameter path: from the container on.
-    /// - Returns: the same with other names.
+    /// - Parameter path: the path below the container.
+    /// - Returns: the redacted path.
     package func path(_ path: FilePath) -> FilePath {
         let names = path.components.map(\.string)
         var redacted = FilePath()
@@ -24,12 +24,12 @@ package struct RedactedNames: Sendable {
         return redacted
     }
 
-    /// Whether a name is one that says nothing of what a user keeps.
+    /// Returns whether a name reveals nothing about a user's items.
     private func isKnown(_ name: String, depth: Int, below first: String) -> Bool {
         switch (first, depth) {
         case (_, 0): [UbiquityContainer.markDirectoryName, UbiquityContainer.storesName, "Documents"].contains(name)
         case (UbiquityContainer.markDirectoryName, 1): PeerIdentifier(name) != nil
-        // The content's name is the app's.
+        // The app assigns the content's name.
         case (UbiquityContainer.storesName, 1): !ForeignNames.matches(name)
         case (UbiquityContainer.storesName, _): isOurs(name)
         default: false
@@ -45,16 +45,16 @@ package struct RedactedNames: Sendable {
             || ContentLayout.epoch(ofMark: name) != nil || Receipt.number(ofFile: name) != nil || ContentHash(hexadecimal: name) != nil
     }
 
-    /// The extensions that say nothing but of what kind a file is, or that it never leaves the device.
+    /// The extensions that only tell the type of a file, or that it never leaves the device.
     private static let extensions: Set = [
         "csv", "docx", "gif", "heic", "html", "jpeg", "jpg", "json", "md", "mov", "mp3", "mp4", "nosync", "pdf", "png", "pptx", "sqlite", "tmp",
         "txt", "ubbaseline", "ublog", "xlsx", "xml", "zip",
     ]
 
-    /// One name.
+    /// Returns one redacted name.
     ///
-    /// - Parameter name: as it is.
-    /// - Returns: sixteen hexadecimal digits, and what may stay.
+    /// - Parameter name: the name.
+    /// - Returns: sixteen hexadecimal digits, with the parts that may stay.
     package func name(_ name: String) -> String {
         if let conflict = ConflictName(name) {
             let original = FilePath.Component(self.name(conflict.original))!
@@ -63,7 +63,7 @@ package struct RedactedNames: Sendable {
         let component = FilePath.Component(name)!
         let digits = ContentHash(of: Array(component.stem.utf8)).description.prefix(16)
         guard let end = component.extension, Self.extensions.contains(end.lowercased()) else {
-            // With all that follows a dot.
+            // The hash covers everything after a dot too.
             return String(ContentHash(of: Array(name.utf8)).description.prefix(16))
         }
         return "\(digits).\(end)"

@@ -5,16 +5,16 @@ package import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// How a store file stands, without any record's key or value.
+/// The state of a store file, without the key or value of any record.
 package struct StoreReport: Sendable, Encodable {
-    /// A table, index or trigger as it was made.
+    /// A table, index or trigger with the statement that created it.
     package struct Definition: Sendable, Encodable {
         package var type: String
         package var name: String
         package var sql: String
     }
 
-    /// A value that lost, without the value.
+    /// A value that lost to another, without the value.
     package struct Lost: Sendable, Encodable {
         package var table: String
         package var columns: [String]
@@ -30,16 +30,16 @@ package struct StoreReport: Sendable, Encodable {
         package var peer: String
         package var file: String
         package var kind: QuarantinedLog.Kind
-        /// Nil of one that the schema refuses, for it may say what of which record.
+        /// The reason; nil for a file that the schema refuses, because that reason can contain a record's content.
         package var reason: String?
         package var since: Date
     }
 
-    /// The SQLite file, its bytes, and those of its write-ahead log.
+    /// The SQLite file; below, its bytes and those of its write-ahead log.
     package var file: String
     package var bytes: Int64
     package var walBytes: Int64
-    /// The form of this package's tables in it.
+    /// The format version of this package's tables in it.
     package var format: Int
     package var account: String
     package var container: String
@@ -52,31 +52,31 @@ package struct StoreReport: Sendable, Encodable {
     package var attached: Bool
     package var gathered: Bool
     package var receipt: Int64
-    /// The highest stamp written or seen.
+    /// The greatest stamp written or seen.
     package var clock: Date
     package var knowledge: [Receipt.Entry]
     package var holes: [Receipt.Entry]?
-    /// Sealed logs that have not gone out, and their bytes.
+    /// The number of sealed logs that are not published; below, their bytes.
     package var unpublished: Int
     package var unpublishedBytes: Int64
     package var quarantine: [Quarantined]
-    /// How many records are held, by table.
+    /// The number of held records, by table.
     package var held: [String: Int]
-    /// How many records have become one with others, by table.
+    /// The number of records that have become one with others, by table.
     package var duplicates: [String: Int]
     package var broken: Int
     package var conflicts: [Lost]
-    /// How many rows each of the app's tables has.
+    /// The number of rows of each app table.
     package var rows: [String: Int]
     package var migrations: [String]
     package var schema: [Definition]
 }
 
 extension StoreInspection {
-    /// What may be told of the store without telling what is in it.
+    /// Returns a report about the store, without its content.
     ///
-    /// - Returns: the report, of one moment but for the sizes of files.
-    /// - Throws: GRDB's errors, or `UbiquitousStoreError` where the store's own state is damaged.
+    /// - Returns: the report, as of one moment except for the sizes of files.
+    /// - Throws: GRDB's errors, or `UbiquitousStoreError` if the store's own state is damaged.
     package func report() throws -> StoreReport {
         func size(_ suffix: String) -> Int64 { (try? LinuxFileLayer().size(of: FilePath(file.string + suffix))) ?? 0 }
         return try read { db in

@@ -6,11 +6,11 @@ package import SystemPackage
 package import UbiquityContainers
 
 extension StoreInspection {
-    /// The other peers of a store's content, as their directories in the container tell.
+    /// Returns the other peers of a store's content, from their directories in the container.
     ///
     /// - Parameter container: the container's directory.
     /// - Returns: the peers, by identifier.
-    /// - Throws: `UbiquitousStoreError` where the content is not there, `Errno`, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if the content is missing, `Errno`, or GRDB's errors.
     package func peers(in container: FilePath) throws -> [StorePeer] {
         try read { db in
             let state = try StoreState.read(db)
@@ -19,15 +19,15 @@ extension StoreInspection {
         }
     }
 
-    /// Retires a peer; that goes out with the app's next exchange.
+    /// Retires a peer; the app's next exchange publishes that.
     ///
     /// - Parameters:
-    ///   - name: its identifier, or the beginning of its UUID where only one begins so.
-    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - name: its identifier, or the beginning of its UUID if that is unambiguous.
+    ///   - sequence: the last of its logs that nobody waits for any more; 0 for none.
     ///   - container: the container's directory.
     ///   - isRehearsal: whether nothing is written.
     /// - Returns: the peer.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `Errno`, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if that is not possible, `Errno`, or GRDB's errors.
     package func retire(_ name: String, at sequence: Int64, in container: FilePath, isRehearsal: Bool = false) throws -> PeerIdentifier {
         try write(isRehearsal: isRehearsal) { db in
             let state = try StoreState.read(db)
@@ -54,7 +54,7 @@ extension StoreInspection {
         let files = LinuxFileLayer()
         guard try files.kind(of: layout.directory) == .directory else {
             throw UbiquitousStoreError(
-                .suspended, "\(layout.directory) is not there: name the container that the store is of with --container.", path: layout.directory)
+                .suspended, "\(layout.directory) is missing: give the store's container with --container.", path: layout.directory)
         }
         return try layout.receipts(besides: state.peer, epoch: state.epoch, files: files)
     }

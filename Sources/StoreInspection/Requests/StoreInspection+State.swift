@@ -6,32 +6,32 @@ package import StoreRecords
 internal import SystemPackage
 package import UbiquityContainers
 
-/// How a store file stands, for tools: what its own tables say.
+/// The state of a store file for tools, from its own tables.
 package struct StoreSummary: Sendable, Codable, Equatable {
     /// The SQLite file.
     package var file: String
-    /// What it is for: `account`, `local` or `fallback`; with `former` or `damaged` before it where it was put out of the way.
+    /// The kind of the file: `account`, `local` or `fallback`; after `former` or `damaged` if it was moved aside.
     package var place: String
-    /// Whose it is; empty of a local one.
+    /// The file's account; empty for a local one.
     package var account: String
     package var container: String
     package var content: String
     package var peer: String
     package var epoch: Int64
-    /// In bytes, of the SQLite file alone.
+    /// The bytes of the SQLite file alone.
     package var bytes: Int64
-    /// How many rows its synced tables have.
+    /// The number of rows in its synced tables.
     package var records: Int
-    /// How many logs wait to go out.
+    /// The number of logs that are not published yet.
     package var unpublished: Int
-    /// Whether something was written that is in no log yet.
+    /// Whether captured changes are not sealed yet.
     package var isNoted: Bool
-    /// Whether its account's content has been read once as far as it was known.
+    /// Whether the account's content has been read once, as far as it was known.
     package var isGathered: Bool
     package var isPaused: Bool
-    /// Whether it has its place in the container; from then on a missing one is never made again.
+    /// Whether the file is attached to the container; a missing attachment mark is not created again.
     package var isAttached: Bool
-    /// What is to be done with the app's next exchange; nil for nothing.
+    /// The request for the app's next exchange; nil for none.
     package var request: String?
     package var quarantined: Int
     package var held: Int
@@ -39,7 +39,7 @@ package struct StoreSummary: Sendable, Codable, Equatable {
 }
 
 extension StoreSummary {
-    /// Whether something was written that is in no log yet.
+    /// Returns whether captured changes are not sealed yet.
     static func isNoted(_ db: Database) throws -> Bool {
         try Int64.fetchAll(db, sql: "SELECT number FROM ubiquity_table").contains { number in
             try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_capture_\(number))")!
@@ -48,9 +48,9 @@ extension StoreSummary {
 }
 
 extension StoreInspection {
-    /// How the file stands.
+    /// Returns the state of the file.
     ///
-    /// - Returns: what it says of itself.
+    /// - Returns: the summary.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     package func summary() throws -> StoreSummary {
         try read { db in
@@ -80,9 +80,9 @@ extension StoreInspection {
 
     /// Lets nothing go out or in, or everything again; the app that has the store open notices by itself.
     ///
-    /// - Parameter isPaused: whether nothing is to go out or in.
-    /// - Returns: whether that is another state than before.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    /// - Parameter isPaused: whether the exchange is paused.
+    /// - Returns: whether the state has changed.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` for a file that does not exchange.
     package func setPaused(_ isPaused: Bool) throws -> Bool {
         try write { db in
             guard try exchanging(db).paused != isPaused else { return false }
@@ -91,10 +91,11 @@ extension StoreInspection {
         }
     }
 
-    /// Asks the app for something, which it does with its next exchange; what had been asked for before is no longer.
+    /// Stores a request for the app's next exchange, in place of an earlier request.
     ///
-    /// - Parameter request: what is asked for.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing, or whose content is just being put back.
+    /// - Parameter request: the request.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` for a file that does not exchange, or whose content is being
+    ///   republished.
     package func ask(for request: StoreRequest) throws {
         try write { db in
             try checkAskable(db)
@@ -102,25 +103,25 @@ extension StoreInspection {
         }
     }
 
-    /// Whether the app can be asked for something.
+    /// Checks whether the app can get a request.
     ///
-    /// - Throws: what ``ask(for:)`` does.
+    /// - Throws: the errors of ``ask(for:)``.
     package func checkAskable() throws { try read { db in try checkAskable(db) } }
 
     private func checkAskable(_ db: Database) throws {
         guard try exchanging(db).request != .finishRepublishing else {
             throw UbiquitousStoreError(
                 .unsupported,
-                "What was gone from the container is being put back from \(file), and not all of it is there: let the app exchange first, with room on the container's disk; `ubcontrol store state` says when that is done.",
+                "The content that was gone from the container is being put back from \(file), and is not complete yet: let the app exchange first, with free space on the container's disk; `ubcontrol store state` says when that is done.",
                 path: file)
         }
     }
 
-    /// Withdraws what has been asked for and has not been done; another request stands.
+    /// Withdraws a request that has not been carried out; a different request stays.
     ///
-    /// - Parameter request: what had been asked for.
-    /// - Returns: whether it was still to be done. What the app has begun, it may do all the same.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` of a file that exchanges nothing.
+    /// - Parameter request: the request.
+    /// - Returns: whether it was still stored. The app may finish it if it has begun.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` for a file that does not exchange.
     package func withdraw(_ request: StoreRequest) throws -> Bool {
         try write { db in
             _ = try exchanging(db)
@@ -128,7 +129,7 @@ extension StoreInspection {
         }
     }
 
-    /// The state of a file that exchanges with a container.
+    /// Returns the state of a file that exchanges with a container.
     private func exchanging(_ db: Database) throws -> StoreState {
         let state = try StoreState.read(db)
         guard state.place == .store, file.removingLastComponent().lastComponent?.string == "store" else {
@@ -139,13 +140,15 @@ extension StoreInspection {
         return state
     }
 
-    /// Removes the content on all devices of the account: writes the mark of the next epoch, which decides.
+    /// Removes the content on all devices of the account, by writing the mark of the next epoch.
     ///
-    /// The app, here and elsewhere, sets aside what had not been sent and empties its store as soon as it sees the mark. What is written to this store meanwhile had not been sent.
+    /// The app, here and on other devices, keeps its unpublished saves aside and empties its store as soon as it sees
+    /// the mark. Saves to this store until then count as unpublished.
     ///
     /// - Parameter container: the container of the content.
     /// - Returns: the epoch that has begun.
-    /// - Throws: `UbiquitousStoreError`: `suspended` where the store has no place in the container, `paused`, `timedOut` or `fileSystem`; nothing is removed then.
+    /// - Throws: `UbiquitousStoreError`: `suspended` if the store has no place in the container, `paused`, `timedOut`
+    ///   or `fileSystem`; nothing is removed then.
     package func removeContent(in container: UbiquityContainer) throws -> Int64 {
         let lock = ExchangeLease.lock(of: file)
         guard let lease = try ExchangeLease.take(file, within: .seconds(60), unless: { Task.isCancelled }) else {
@@ -160,19 +163,19 @@ extension StoreInspection {
         return mark.epoch
     }
 
-    /// Whether the content can be removed.
+    /// Checks whether the content can be removed.
     ///
     /// - Parameter container: the container of the content.
     /// - Returns: the epoch that would begin.
-    /// - Throws: what ``removeContent(in:)`` does before it writes.
+    /// - Throws: the errors of ``removeContent(in:)`` before it writes.
     package func checkRemovable(in container: UbiquityContainer) throws -> Int64 { try nextMark(in: container).mark.epoch }
 
-    /// Whether the file is one that exchanges with a container.
+    /// Checks whether the file exchanges with a container.
     ///
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where it is not.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if it does not.
     package func checkExchanging() throws { try read { db in _ = try exchanging(db) } }
 
-    /// The mark by which the content goes.
+    /// Returns the mark that removes the content.
     private func nextMark(in container: UbiquityContainer) throws -> (mark: EpochMark, state: StoreState) {
         let (state, knowledge) = try read { db in
             let state = try exchanging(db)
@@ -194,7 +197,7 @@ extension StoreInspection {
         guard next <= ContentLayout.lastEpoch else {
             throw UbiquitousStoreError(.unsupported, "The content has a mark of the last epoch that can be: \(layout.epochs).", path: layout.epochs)
         }
-        // Of an epoch that the app has not entered the store has taken in nothing.
+        // In an epoch that the app has not entered, the store has no knowledge.
         return (EpochMark(epoch: next, peer: state.peer, knowledge: present > state.epoch ? nil : knowledge, time: Date()), state)
     }
 }

@@ -5,11 +5,13 @@ public import SystemPackage
 internal import UbiquityContainers
 
 extension ContainerSurvey {
-    /// Looks at a container.
+    /// Reads a container.
     ///
-    /// - Parameter path: `<containers root>/<account>/<container identifier>`. Blocks while it lists directories, looks up the size of each file below
-    ///   `CoreData`, and reads one receipt a peer and the first log of each that somebody has not read.
-    /// - Throws: `UbiquitousStoreError` where there is no such directory, it is no container, or it cannot be listed; of a store or a peer that cannot be, its `fault` tells.
+    /// - Parameter path: `<containers root>/<account>/<container identifier>`. The call blocks while it lists
+    ///   directories, gets the size of each file below `CoreData`, and reads one receipt of each peer and the first log
+    ///   of each that another peer has not read.
+    /// - Throws: `UbiquitousStoreError` if there is no such directory, it is not a container, or it cannot be listed.
+    ///   The `fault` of a store or a peer says why that cannot be listed.
     public init(of path: FilePath) throws {
         let files = LinuxFileLayer()
         let full = PathFacts.absolute(path)
@@ -18,7 +20,7 @@ extension ContainerSurvey {
                 .notFound, "\(full) is not a directory; name a container: <containers root>/<account>/<container identifier>.", path: full)
         }
         guard let identifier = full.lastComponent, let account = full.removingLastComponent().lastComponent,
-            try Self.kind(of: full.appending(UbiquityContainer.markDirectoryName), files) == .directory
+            let marks = try Self.directoryNames(in: full.appending(UbiquityContainer.markDirectoryName), files)
         else {
             throw UbiquitousStoreError(
                 .notFound, "\(full) is not a container: it has no .ubiquity directory. Name <containers root>/<account>/<container identifier>.",
@@ -27,10 +29,9 @@ extension ContainerSurvey {
         self.account = account.string
         container = identifier.string
         self.path = full.string
-        attached = try Self.names(in: full.appending(UbiquityContainer.markDirectoryName), files).filter { PeerIdentifier($0) != nil }.sorted()
-        // Contents that nobody may list are none.
-        let parent = full.appending(UbiquityContainer.storesName)
-        if try Self.kind(of: parent, files) == .directory { _ = try Self.names(in: parent, files) }
+        attached = marks.filter { PeerIdentifier($0) != nil }.sorted()
+        // Contents whose directory cannot be listed throw here.
+        _ = try Self.directoryNames(in: full.appending(UbiquityContainer.storesName), files)
         stores = UbiquityContainer.storeContents(of: full, files).compactMap { name in
             let layout = ContentLayout(container: full, content: name)
             do {
@@ -46,8 +47,8 @@ extension ContainerSurvey {
         do { return try files.kind(of: path) } catch { throw UbiquitousStoreError(unlisted: path, error) }
     }
 
-    private static func names(in directory: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> [String] {
-        do { return try files.names(in: directory) } catch { throw UbiquitousStoreError(unlisted: directory, error) }
+    private static func directoryNames(in directory: FilePath, _ files: LinuxFileLayer) throws(UbiquitousStoreError) -> [String]? {
+        do { return try files.directoryNames(in: directory) } catch { throw UbiquitousStoreError(unlisted: directory, error) }
     }
 
     static func store(_ name: String, _ layout: ContentLayout) throws -> Store {
@@ -60,7 +61,7 @@ extension ContainerSurvey {
             storage.marks.add(entry)
         }
         try DirectoryScan.forEachIfThere(in: layout.directory, sizes: true) { entry in
-            // What lies in the place of a peer's directory is told of with the peers.
+            // The survey of the peers reports an entry in place of a peer's directory.
             guard let name = entry.text, entry.kind == .directory || PeerIdentifier(name) != nil else { return storage.other.add(entry) }
             names.append(name)
         }
@@ -78,7 +79,7 @@ extension ContainerSurvey {
             name: name, epoch: epoch, peers: peers.map(\.peer), logs: storage.logs.files, bytes: storage.logs.bytes, storage: storage)
     }
 
-    /// Says of each peer how far it has read the others, and how many of its logs are late.
+    /// Determines how far each peer has read the others, and how many of its logs are late.
     private static func relate(_ peers: inout [SurveyedPeer], _ layout: ContentLayout, _ name: String, epoch: Int64) {
         let places = Dictionary(uniqueKeysWithValues: peers.indices.map { (peers[$0].identifier, $0) })
         var times = FirstLogTimes(layout: layout, epoch: epoch)
@@ -98,7 +99,7 @@ extension ContainerSurvey {
             for author in peer.stated.heads.keys { named[author] = max(named[author] ?? 0, peer.stated.sequence(of: author)) }
         }
         guard peers.contains(where: { ($0.peer.last) < named[$0.identifier] ?? 0 }) else { return }
-        // Logs go once a baseline holds them: only where a log is named that is not there are baselines looked into.
+        // A log is removed once a baseline contains it, so baselines are read only if a named log is missing.
         let baselines = BaselineKnowledge.all(in: layout, name, epoch: epoch, of: peers.map(\.identifier))
         for index in peers.indices where peers[index].peer.fault == nil {
             let held = baselines.map { $0.sequence(of: peers[index].identifier) }.max() ?? 0
@@ -107,9 +108,9 @@ extension ContainerSurvey {
     }
 }
 
-/// What the baselines that are here hold.
+/// The knowledge of the present baselines.
 enum BaselineKnowledge {
-    /// The knowledge of each baseline that can be read.
+    /// Returns the knowledge of each baseline that can be read.
     static func all(in layout: ContentLayout, _ name: String, epoch: Int64, of peers: [PeerIdentifier]) -> [Knowledge] {
         let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
         return peers.flatMap { peer in
@@ -120,7 +121,7 @@ enum BaselineKnowledge {
     }
 }
 
-/// When logs were written that somebody has not read, each looked up once.
+/// The times at which unread logs were written; each is read once.
 private struct FirstLogTimes {
     let layout: ContentLayout
     let epoch: Int64
@@ -128,7 +129,7 @@ private struct FirstLogTimes {
 
     init(layout: ContentLayout, epoch: Int64) { (self.layout, self.epoch) = (layout, epoch) }
 
-    /// By its author's clock, or by its file's time where it cannot be read.
+    /// Returns the time by its author's clock, or the file's time if the log cannot be read.
     mutating func time(of name: LogFileName, by author: PeerIdentifier) -> Date {
         if let known = times[author]?[name] { return known }
         let file = layout.logs(of: author, epoch: epoch).appending(name.description)
@@ -139,9 +140,9 @@ private struct FirstLogTimes {
 }
 
 extension DirectoryScan {
-    /// The same of a directory that may have gone, or never been.
+    /// Lists a directory, or nothing if the directory does not exist.
     ///
-    /// - Throws: `UbiquitousStoreError`, which names the directory, where it cannot be listed.
+    /// - Throws: `UbiquitousStoreError`, which names the directory, if it cannot be listed.
     static func forEachIfThere(in directory: FilePath, sizes: Bool = false, _ body: (Entry) -> Void) throws(UbiquitousStoreError) {
         do {
             try forEach(in: directory, sizes: sizes, body)
@@ -154,7 +155,7 @@ extension DirectoryScan {
 }
 
 extension UbiquitousStoreError {
-    /// That a directory, or what it lies in, may not be listed.
+    /// Creates the error for a directory that cannot be listed, itself or a directory above it.
     fileprivate init(unlisted directory: FilePath, _ error: Errno) {
         self.init(
             .fileSystem, "\(directory) cannot be listed; check its owner and mode, and those of the directories above it.", path: directory,
@@ -169,7 +170,7 @@ extension ContainerSurvey.Amount {
         bytes += entry.size
     }
 
-    /// All files below a directory, as far as it can be listed.
+    /// Adds all files below a directory, as far as it can be listed.
     mutating func addAll(below directory: FilePath) {
         var directories: [String] = []
         try? DirectoryScan.forEach(in: directory, sizes: true) { entry in

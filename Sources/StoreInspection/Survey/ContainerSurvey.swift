@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a look at a container's files tells, without opening a store, and without writing or coordinating anything.
+/// A summary of a container's files, made without opening a store, and without writing or coordinating anything.
 public struct ContainerSurvey: Sendable, Codable, Equatable {
     /// The account, from the path.
     public var account: String
@@ -8,34 +8,34 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
     public var container: String
     /// The container's directory.
     public var path: String
-    /// The peers that have left an attachment mark, by name.
+    /// The peers with an attachment mark, by name.
     public var attached: [String]
     /// The contents of stores, by name.
     public var stores: [Store]
 
     /// One store's content.
     public struct Store: Sendable, Codable, Equatable {
-        /// The content, by its path below `CoreData`: its name, unless the app puts it deeper.
+        /// The content's path below `CoreData`: its name, unless the app places it deeper.
         public var name: String
-        /// The highest epoch that a mark names; 0 where there is no mark.
+        /// The highest epoch that a mark names; 0 without a mark.
         public var epoch: Int64
-        /// The peers that have a directory, by name.
+        /// The peers with a directory, by name.
         public var peers: [Peer]
-        /// How many logs there are in this epoch.
+        /// The number of logs in this epoch.
         public var logs: Int
-        /// Their bytes.
+        /// The bytes of these logs.
         public var bytes: Int64
-        /// What takes how much space, ended epochs and other programs' files included.
+        /// The space that files take, including ended epochs and other programs' files.
         public var storage: Storage
-        /// Why it cannot be looked at, with the directory; nil where it can.
+        /// The reason why it cannot be read, with the directory; nil if it can.
         public var fault: String?
     }
 
     /// Files and their bytes.
     public struct Amount: Sendable, Codable, Equatable {
-        /// How many files.
+        /// The number of files.
         public var files = 0
-        /// Their bytes.
+        /// Their size in bytes.
         public var bytes: Int64 = 0
 
         package init(files: Int = 0, bytes: Int64 = 0) {
@@ -44,7 +44,7 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         }
     }
 
-    /// What a store's content takes, by kind.
+    /// The space that a store's content takes, by kind.
     public struct Storage: Sendable, Codable, Equatable {
         /// The logs of the present epoch.
         public var logs = Amount()
@@ -56,9 +56,9 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var receipts = Amount()
         /// Marks of epochs.
         public var marks = Amount()
-        /// What is being written.
+        /// Files that are being written.
         public var temporary = Amount()
-        /// Everything else: ended epochs, other programs' files.
+        /// All other files: ended epochs, other programs' files.
         public var other = Amount()
     }
 
@@ -70,33 +70,37 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var device: String?
         /// The app's name, from its receipt.
         public var app: String?
-        /// When it wrote its receipt, by its own clock.
+        /// The time of its receipt, by its own clock.
         public var seen: Date?
-        /// How many logs of its own lie there.
+        /// The number of its own logs in the container.
         public var logs: Int
-        /// Their bytes.
+        /// The bytes of these logs.
         public var bytes: Int64
-        /// The highest sequence of them.
+        /// Their highest sequence.
         public var last: Int64
-        /// Whether there are two logs of one sequence: the identifier has been in use in two places at once.
+        /// Whether two logs have one sequence: the identifier was used in two places at once.
         public var isForked: Bool
-        /// How many of its logs somebody's receipt names, itself included, that have not arrived: that are neither there nor in a baseline that is.
+        /// The number of its logs that any receipt names but that have not arrived: neither the log nor a baseline with
+        /// it exists.
         public var late: Int64
-        /// Whose logs it has read, and how far.
+        /// The logs of others that it has read.
         public var knowledge: [Lag]
-        /// Why not all of it can be looked at, with the directory; nil where it can.
+        /// The reason why not all of it can be read, with the directory; nil if all of it can.
         public var fault: String?
     }
 
     /// How far a peer has read the logs of another.
     public struct Lag: Sendable, Codable, Equatable {
-        /// Whose logs.
+        /// The author of the logs.
         public var peer: String
         /// The last one read, on any branch.
         public var read: Int64
-        /// How many more there are.
+        /// The number of logs that are not read.
         public var behind: Int64
-        /// When the first of these was written, by its author's clock, or by its file's time where it cannot be read; nil where there are none.
+        /// When the first of these was written.
+        ///
+        /// It is the time by the author's clock, or the file's time if the log cannot be read; nil if there are no
+        /// unread logs.
         public var oldest: Date?
     }
 }

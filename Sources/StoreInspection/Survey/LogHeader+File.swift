@@ -2,9 +2,9 @@ internal import StoreFormat
 internal import SystemPackage
 
 extension LogHeader {
-    /// Reads the header alone of a log file, whose changes may be long; nil where it is no log, or cannot be read.
+    /// Reads only the header of a log file, whose changes can be long; nil if it is not a log, or cannot be read.
     ///
-    /// Nothing is checked against its name.
+    /// The file's name is not checked.
     ///
     /// - Parameter file: its path; a symbolic link is not followed.
     init?(inFileAt file: FilePath) {
@@ -15,7 +15,7 @@ extension LogHeader {
         while bytes.count < end {
             guard end <= LogFile.limit, let more = try? Self.read(end - bytes.count, at: Int64(bytes.count), descriptor), !more.isEmpty else { break }
             bytes += more
-            // What it has taken in may make it longer than the first piece.
+            // The list of news can make the header longer than the first piece.
             guard let whole = LogFile.headerEnd(of: bytes) else { return nil }
             end = whole
         }

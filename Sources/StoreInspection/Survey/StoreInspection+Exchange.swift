@@ -7,11 +7,12 @@ package import SystemPackage
 internal import UbiquityContainers
 
 extension StoreInspection {
-    /// How the store stands to what lies in its container now.
+    /// Returns the difference between the store and its container.
     ///
-    /// - Parameter container: the container's directory. Blocks while it lists the logs of the content's peers, and reads a receipt and at most one log's header a peer.
-    /// - Returns: what has not been taken in, what is awaited, and what has not gone out.
-    /// - Throws: `Errno`, GRDB's errors, or `UbiquitousStoreError` where the store's own state is damaged.
+    /// - Parameter container: the container's directory. The call blocks while it lists the logs of the content's
+    ///   peers, and reads a receipt and at most one log's header of each peer.
+    /// - Returns: the logs that are not joined, the awaited files, and the logs that are not published.
+    /// - Throws: `Errno`, GRDB's errors, or `UbiquitousStoreError` if the store's own state is damaged.
     package func exchange(with container: FilePath) throws -> StoreExchange {
         try read { db in
             var reader = try ExchangeReader(container, db)
@@ -31,9 +32,9 @@ private struct ExchangeReader {
     private let files = LinuxFileLayer()
     private let knowledge: Knowledge
     private let unusable: [String: QuarantinedLog]
-    /// The logs that are there, and have not been taken in.
+    /// The present logs that have not been joined.
     private var unread: [PeerIdentifier: [LogFileName]] = [:]
-    /// What cannot be listed of a peer.
+    /// The reason why a directory of a peer cannot be listed.
     private var faults: [PeerIdentifier: String] = [:]
     private var awaited: Set<AwaitedFile> = []
 
@@ -101,14 +102,14 @@ private struct ExchangeReader {
         }
     }
 
-    /// What the receipts of peers that are not retired say that they hold.
+    /// Reads the knowledge in the receipts of peers that are not retired.
     private mutating func readReceipts(_ peers: [PeerIdentifier]) throws {
         let retired = try Retirements.all(db)
         for (peer, newest) in try layout.receipts(besides: state.peer, epoch: state.epoch, files: files)
         where retired[peer]?.isInForce(newest.number) != true {
             for log in newest.receipt?.stated.entries ?? [] { try note(log) }
         }
-        // What the store itself has said that it waits for, large values among that.
+        // The store's own receipt lists the files that it waits for, including large values.
         let own = layout.receipts(of: state.peer, epoch: state.epoch)
         guard let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max(),
             let receipt = (try? files.read(own.appending(String(newest)), limit: 16 << 20)).flatMap({ Receipt(decoding: $0) })
@@ -123,37 +124,37 @@ private struct ExchangeReader {
         }
     }
 
-    /// How many baselines hold what the store does not.
+    /// Returns the number of baselines that contain something that the store does not have.
     private mutating func readBaselines(_ peers: [PeerIdentifier]) throws -> Int {
         try BaselineKnowledge.all(in: layout, state.content, epoch: state.epoch, of: peers).count { known in
             try known.entries.contains { try !isHeld($0) }
         }
     }
 
-    /// Whether a log has been taken in, or passed over for good.
+    /// Returns whether a log has been joined, or passed over permanently.
     private func isHeld(_ log: Log) throws -> Bool {
         try register.contains(log.position, of: log.peer) || knowledge.holes[log.peer]?.contains(log.position) == true
     }
 
-    /// Notes a log that is neither held nor there.
+    /// Adds a log to the awaited files if it is neither joined nor present.
     private mutating func note(_ log: Log) throws {
         let name = LogFileName(sequence: log.position.sequence, hash: log.position.hash)
         guard try !isHeld(log), unread[log.peer]?.contains(name) != true else { return }
         awaited.insert(AwaitedFile(peer: log.peer.description, sequence: name.sequence, hash: name.hash.description, isDamaged: false))
     }
 
-    /// The logs of a peer that wait, and what the first of them waits for.
+    /// Returns the waiting logs of a peer, and the files for which the first of them waits.
     private mutating func waiting(of peer: PeerIdentifier) throws -> StoreExchange.Waiting? {
         guard let names = unread[peer], let first = names.first else {
             return faults[peer].map {
                 .init(
-                    peer: peer.description, sequence: knowledge.sequence(of: peer) + 1, logs: 0, reason: "what lies there cannot be looked at: \($0)")
+                    peer: peer.description, sequence: knowledge.sequence(of: peer) + 1, logs: 0, reason: "its files cannot be read: \($0)")
             }
         }
         let header = LogHeader(inFileAt: layout.logs(of: peer, epoch: state.epoch).appending(first.description))
         var waiting = StoreExchange.Waiting(
             peer: peer.description, sequence: first.sequence, logs: names.count, since: header?.created,
-            reason: "it lies there and has not been read: does the app run?")
+            reason: "it is present and has not been read: check that the app runs")
         if let header {
             var needed = header.news.entries.map { ($0.peer, $0.position) }
             if let previous = header.previous { needed.append((peer, previous)) }
@@ -168,7 +169,7 @@ private struct ExchangeReader {
         if let fault = unusable["\(peer)/\(first)"] {
             waiting.reason = "it cannot be used: \(fault.reason)"
         } else if header == nil {
-            waiting.reason = "it is no whole log: damaged, or still arriving"
+            waiting.reason = "it is not a complete log: it is damaged, or still arriving"
         } else if !waiting.awaited.isEmpty {
             waiting.reason = "it waits for \(waiting.awaited.map(\.description).joined(separator: ", "))"
         } else if state.paused {

@@ -4,10 +4,10 @@ package import SystemPackage
 internal import UbiquityContainers
 
 extension StoreInspection {
-    /// Whether an app that was given a store at a path uses a local or a fallback file there, and whose; nil where it has not been noted.
+    /// Returns the kind of store file that an app uses at a path, and its account; nil if that is not recorded.
     ///
     /// - Parameter path: the path that the app gave its store.
-    /// - Returns: `local`, `fallback` or `account`, and the account; empty while nobody is signed in.
+    /// - Returns: `local`, `fallback` or `account`, and the account, which is empty while nobody is signed in.
     package static func lastPlace(of path: FilePath) -> (place: String, account: String)? {
         switch LastPlace(of: path).note?.place {
         case .local?: ("local", "")

@@ -2,16 +2,16 @@ package import Foundation
 internal import GRDB
 package import StoreRecords
 
-/// What in a store needs somebody's attention, without any value of a record.
+/// The parts of a store that need attention, without any value of a record.
 package struct StoreTroubles: Sendable {
-    /// A record that is not shown.
+    /// A held record.
     package struct Held: Sendable {
         /// Its table and key.
         package var subject: String
         package var reason: String
     }
 
-    /// A value that lost against another device's.
+    /// A value that lost to another device's value.
     package struct Lost: Sendable {
         /// The record's table and key, and the columns.
         package var subject: String
@@ -20,17 +20,17 @@ package struct StoreTroubles: Sendable {
         package var noticed: Date
     }
 
-    /// Files that cannot be used.
+    /// The files in quarantine.
     package var quarantined: [QuarantinedLog]
     package var held: [Held]
-    /// The newest.
+    /// The newest conflicts.
     package var conflicts: [Lost]
 }
 
 extension StoreInspection {
-    /// What in the store needs somebody's attention.
+    /// Returns the parts of the store that need attention.
     ///
-    /// - Parameter limit: how many held records and conflicts are named at most.
+    /// - Parameter limit: the maximum number of held records and of conflicts.
     /// - Returns: files, records and conflicts.
     /// - Throws: GRDB's errors.
     package func troubles(limit: Int) throws -> StoreTroubles {
@@ -41,8 +41,8 @@ extension StoreInspection {
                 let winner = conflict.winner.map { " of \($0)" } ?? ""
                 let reason =
                     switch conflict.reason {
-                    case .laterWrite: "a later write\(winner) stands there instead"
-                    case .earlierWrite: "an earlier write\(winner) stays there"
+                    case .laterWrite: "a later write\(winner) is shown instead"
+                    case .earlierWrite: "an earlier write\(winner) is shown instead"
                     case .deletion: "the record was deleted\(winner.isEmpty ? "" : " by\(winner.dropFirst(3))")"
                     }
                 return StoreTroubles.Lost(

@@ -4,24 +4,26 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// A peer while the others' lags behind it are counted.
+/// A peer while the unread logs of each peer are counted.
 struct SurveyedPeer {
     let identifier: PeerIdentifier
     var peer: ContainerSurvey.Peer
-    /// What its receipt says it has read.
+    /// The knowledge in its receipt.
     private(set) var stated = Knowledge()
     /// Its logs, in order.
     private var logs: [LogFileName] = []
-    /// Of a forked identifier, each whole log and the one before it.
-    private var predecessors: [LogFileName: LogFileName?] = [:]
+    /// For a forked identifier, each complete log with the log before it.
+    private var whole: Set<LogFileName> = []
+    /// Of a forked identifier, the log before each whole one that has one.
+    private var predecessors: [LogFileName: LogFileName] = [:]
 
-    /// Looks at its directory.
+    /// Reads the peer's directory.
     ///
     /// - Parameters:
     ///   - identifier: the peer.
-    ///   - layout: the content's.
-    ///   - epoch: the present one.
-    ///   - storage: gets what its files take.
+    ///   - layout: the content's layout.
+    ///   - epoch: the present epoch.
+    ///   - storage: receives the sizes of the peer's files.
     init(_ identifier: PeerIdentifier, _ layout: ContentLayout, epoch: Int64, _ storage: inout ContainerSurvey.Storage) {
         self.identifier = identifier
         peer = .init(peer: identifier.description, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
@@ -39,17 +41,17 @@ struct SurveyedPeer {
         peer.logs = logs.count
         peer.last = logs.last?.sequence ?? 0
         peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
-        if peer.isForked { predecessors = Self.predecessors(of: logs, in: directory) }
+        if peer.isForked { readPredecessors(in: directory) }
         readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
     }
 
-    /// Finds its logs and the numbers of its receipts.
+    /// Lists its logs and the numbers of its receipts.
     private mutating func list(
         _ layout: ContentLayout, epoch: Int64, _ receipts: inout [Int64], _ storage: inout ContainerSurvey.Storage
     ) throws(UbiquitousStoreError) {
         var failure: UbiquitousStoreError?
         try DirectoryScan.forEachIfThere(in: layout.peer(identifier), sizes: true) { entry in
-            // Other epochs.
+            // Directories of other epochs.
             if entry.kind == .directory, entry.text != String(epoch) {
                 if let name = entry.text { storage.other.addAll(below: layout.peer(identifier).appending(name)) }
             } else {
@@ -86,7 +88,7 @@ struct SurveyedPeer {
         if let failure { throw failure }
     }
 
-    /// The last one that can be read: a synchroniser may bring the newest half.
+    /// Reads the newest receipt that is complete: a synchroniser may have brought only a part of the last one.
     private mutating func readReceipt(_ numbers: [Int64], in directory: FilePath) {
         for number in numbers.sorted(by: >) {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(String(number)), limit: 16 << 20),
@@ -98,33 +100,32 @@ struct SurveyedPeer {
         }
     }
 
-    /// For each whole log the one before it.
-    private static func predecessors(of logs: [LogFileName], in directory: FilePath) -> [LogFileName: LogFileName?] {
-        var predecessors: [LogFileName: LogFileName?] = [:]
+    /// Returns each complete log with the log before it.
+    private mutating func readPredecessors(in directory: FilePath) {
         for name in logs {
             guard let bytes = try? LinuxFileLayer().read(directory.appending(name.description), limit: LogFile.limit),
                 let header = try? LogFile(decoding: bytes, named: name).header
             else { continue }
-            predecessors[name] = .some(header.previous.map { LogFileName(sequence: $0.sequence, hash: $0.hash) })
+            whole.insert(name)
+            predecessors[name] = header.previous.map(LogFileName.init)
         }
-        return predecessors
     }
 
-    /// How many of its logs somebody has not read who has read up to these, and the first of them that is there.
+    /// Returns the number of its logs that a peer with these heads has not read, and the first of these that exists.
     func unread(_ heads: Set<Knowledge.Position>) -> (count: Int64, first: LogFileName?) {
         guard peer.isForked else {
             let read = heads.lazy.map(\.sequence).max() ?? 0
             return read < peer.last ? (peer.last - read, logs[firstIndex(after: read)]) : (0, nil)
         }
-        var unread = Set(predecessors.keys)
+        var unread = whole
         for head in heads {
-            var next: LogFileName? = LogFileName(sequence: head.sequence, hash: head.hash)
-            while let name = next, unread.remove(name) != nil { next = predecessors[name] ?? nil }
+            var next: LogFileName? = LogFileName(head)
+            while let name = next, unread.remove(name) != nil { next = predecessors[name] }
         }
         return (Int64(unread.count), unread.min())
     }
 
-    /// Where the logs begin that come behind a sequence.
+    /// Returns the index of the first log after a sequence.
     private func firstIndex(after sequence: Int64) -> Int {
         var (low, high) = (0, logs.count)
         while low < high {

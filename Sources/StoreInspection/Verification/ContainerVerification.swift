@@ -4,24 +4,24 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// What a look at every file of the stores' contents in a container finds.
+/// The result of verifying every file of the stores' contents in a container.
 package struct ContainerVerification: Sendable, Codable {
     package var path: String
     package var contents: [ContentVerification] = []
-    /// What lies beside the contents.
+    /// The findings outside the contents.
     package var findings: [ContentVerification.Finding] = []
 
     /// Whether nothing is wrong or missing.
     package var isSound: Bool { findings.isSound && contents.allSatisfy(\.isSound) }
 
-    /// Looks at a container, or at one content of it.
+    /// Verifies a container, or one of its contents.
     ///
     /// - Parameters:
     ///   - path: the container's directory, or a content's.
-    ///   - content: the one content of the container to look at; nil for all.
-    ///   - now: the time, beyond which stamps are not plausible.
+    ///   - content: the only content to verify; nil for all.
+    ///   - now: the time; later stamps are not plausible.
     ///   - progress: called before each file that is read.
-    /// - Throws: `UbiquitousStoreError` where there is no such directory or content. Whatever is wrong with files is a finding.
+    /// - Throws: `UbiquitousStoreError` if there is no such directory or content. A fault of a file is a finding.
     package init(of path: FilePath, content: String? = nil, now: Date = Date(), progress: @escaping (FilePath) -> Void = { _ in }) throws {
         let files = LinuxFileLayer()
         let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path

@@ -2,15 +2,15 @@ internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// What a look at every file of a store's content finds; it writes nothing, and opens no store.
+/// The result of verifying every file of a store's content; verification writes nothing, and opens no store.
 package struct ContentVerification: Sendable, Codable {
-    /// One thing that is worth knowing.
+    /// One finding.
     package struct Finding: Sendable, Codable, Hashable {
-        /// How much it matters.
+        /// The severity of the finding.
         package enum Kind: String, Sendable, Codable {
-            /// A file cannot be used as it is, or does not belong where it lies.
+            /// A file that cannot be used, or that does not belong in its place.
             case fault
-            /// A file that others need is nowhere.
+            /// A file that others need is missing.
             case gap
             /// Nothing is wrong.
             case remark
@@ -18,25 +18,25 @@ package struct ContentVerification: Sendable, Codable {
 
         package var kind: Kind
         package var path: String
-        /// What was found.
+        /// The description of the finding.
         package var detail: String
-        /// What to do.
+        /// The remedy.
         package var remedy: String
     }
 
-    /// How many logs of one peer another has not read.
+    /// The number of logs of one peer that another has not read.
     package struct Unread: Sendable, Codable {
         package var peer: String
         package var author: String
         package var logs: Int64
     }
 
-    /// The content's name, as its directory has it.
+    /// The content's name, from its directory.
     package var content: String
     package var path: String
-    /// The highest epoch that a mark names; 0 where there is no mark.
+    /// The highest epoch that a mark names; 0 without a mark.
     package var epoch: Int64 = 0
-    // How many files were looked at.
+    // The numbers of verified files.
     package var logs = 0
     package var values = 0
     package var baselines = 0
@@ -57,24 +57,23 @@ extension [ContentVerification.Finding] {
         append(.init(kind: kind, path: path.string, detail: detail, remedy: remedy))
     }
 
-    /// Reports a file or directory that the system does not let one read.
+    /// Reports a file or directory that cannot be read.
     mutating func reportUnreadable(_ path: FilePath, _ error: any Error) {
         report(.fault, path, "it cannot be read (\(error))", "check its owner and mode, and the disk")
     }
 
-    /// Lists a directory, and reports what does not belong there.
+    /// Lists a directory, and reports the entries that do not belong there.
     ///
     /// - Parameters:
-    ///   - directory: where; what has gone meanwhile is empty.
+    ///   - directory: the directory; a missing one counts as empty.
     ///   - files: the file system.
-    ///   - kind: what an entry of a name should be; nil where there should be none.
-    /// - Returns: the names of the entries that are what they should be, in order.
+    ///   - kind: returns the expected kind of an entry by its name; nil for a name that should not exist.
+    /// - Returns: the sorted names of the entries with the expected kind.
     mutating func entries(of directory: FilePath, _ files: any FileLayer, expecting kind: (String) -> FileKind?) -> [String] {
         var entries: [String] = []
         do {
-            // What lies in its place has been reported where it is listed, and no link is followed.
-            guard try files.kind(of: directory) == .directory else { return [] }
-            for name in try files.namesIfThere(in: directory).sorted() {
+            // Another entry in its place has already been reported where it is listed. Links are not followed.
+            for name in try (files.directoryNames(in: directory) ?? []).sorted() {
                 let path = directory.appending(name)
                 if let expected = kind(name) {
                     if check(path, expected, files) { entries.append(name) }
@@ -103,9 +102,9 @@ extension [ContentVerification.Finding] {
     private mutating func reportStray(_ name: String, _ path: FilePath) {
         if name.contains(".sync-conflict-") {
             report(
-                .fault, path, "a synchroniser found two files of one name, and no two devices write one", "compare it with the other, and remove it")
+                .fault, path, "a synchroniser found two files of one name, but no two devices write one", "compare it with the other, and remove it")
         } else if ForeignNames.matches(name) {
-            report(.remark, path, "it is another program's, and passed over", "leave it to that program")
+            report(.remark, path, "it is another program's, and ignored", "leave it to that program")
         } else {
             report(.fault, path, "it does not belong here", "move it away")
         }

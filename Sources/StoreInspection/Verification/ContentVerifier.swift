@@ -4,7 +4,7 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Looks at every file of a content.
+/// Verifies every file of a content.
 struct ContentVerifier {
     let layout: ContentLayout
     let files: any FileLayer
@@ -29,7 +29,7 @@ struct ContentVerifier {
             verifier.verify(peers)
             found = verifier.found
         }
-        // What cannot be listed has been reported.
+        // A directory that cannot be listed has already been reported.
         let survey = try? ContainerSurvey.store(name, layout)
         found.unread = (survey?.peers ?? []).flatMap { peer in
             peer.knowledge.filter { $0.behind > 0 }.map { .init(peer: peer.peer, author: $0.peer, logs: $0.behind) }
@@ -49,7 +49,7 @@ struct ContentVerifier {
                     found.findings.report(
                         .fault, path,
                         mark.map { "it is a mark of epoch \($0.epoch) by \($0.peer)" } ?? "it is damaged, or of a newer version",
-                        "leave it: its name decides which epoch it is, and what it says only which logs of the epoch before had been read")
+                        "leave it: its name determines the epoch, and its content only tells which logs of the previous epoch had been read")
                 }
             } catch {
                 found.findings.reportUnreadable(path, error)
@@ -57,7 +57,7 @@ struct ContentVerifier {
         }
     }
 
-    /// The epochs of a peer that have not ended.
+    /// Returns the epochs of a peer that have not ended.
     private func epochs(of peer: PeerIdentifier, _ found: inout ContentVerification) -> [Int64] {
         let directory = layout.peer(peer)
         let names = found.findings.entries(of: directory, files) { ContentLayout.epoch(ofDirectory: $0) == nil ? nil : .directory }
@@ -69,7 +69,7 @@ struct ContentVerifier {
             } else if epoch > found.epoch {
                 found.findings.report(
                     .remark, path, "no mark names its epoch yet",
-                    "wait until the mark is here; until then devices that do not know it pass the files over")
+                    "wait until the mark arrives; until then devices that do not know it ignore the files")
             }
             return epoch >= found.epoch
         }

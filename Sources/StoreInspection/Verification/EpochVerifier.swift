@@ -3,23 +3,24 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Looks at the files of one epoch of a content, and at how they belong together.
+/// Verifies the files of one epoch of a content, and their references to each other.
 ///
-/// One file is in memory at a time, and beside it the names of the logs and what is missing. Baselines come last: a log that its owner removes meanwhile is in one of them.
+/// It holds one file in memory at a time, besides the names of logs and missing files. Baselines are verified last: a
+/// log that its owner removes in the meantime is in one of them.
 struct EpochVerifier {
-    /// The largest receipt or mark that is read.
+    /// The maximum size of a receipt or mark in bytes.
     static let limit = 16 << 20
 
     let layout: ContentLayout
     let contentName: String
     let epoch: Int64
     let files: any FileLayer
-    /// The time by the wall, beyond which stamps are not plausible.
+    /// The present time; later stamps are not plausible.
     let clock: HybridTime
     let progress: (FilePath) -> Void
     var found: ContentVerification
 
-    /// A log of whichever peer.
+    /// A log of any peer.
     private struct LogID: Hashable, Comparable {
         var peer: PeerIdentifier
         var name: LogFileName
@@ -38,17 +39,17 @@ struct EpochVerifier {
         case value(ContentHash, author: PeerIdentifier)
     }
 
-    /// The logs that are there.
+    /// The logs that exist.
     private var logs: [PeerIdentifier: Set<LogFileName>] = [:]
-    /// What logs need and is not there, with those logs.
+    /// The missing files that logs need, with these logs.
     private var awaited: [Awaited: Set<LogID>] = [:]
-    /// Logs that are not there though a receipt says that they have been read.
+    /// The missing logs that a receipt states as read.
     private var claims: [(log: LogID, receipt: FilePath)] = []
-    /// For each peer that was retired at one of its logs, the last that is passed over.
+    /// For each retired peer, the last of its logs that can be passed over.
     private var passable: [PeerIdentifier: Int64] = [:]
     /// The large values that logs name.
     private var named: Set<ContentHash> = []
-    /// Of the logs that are asked for, those that a baseline holds.
+    /// The missing logs that a baseline contains.
     private var held: Set<LogID> = []
 
     init(
@@ -94,15 +95,15 @@ struct EpochVerifier {
                 if before?.sequence == name.sequence {
                     found.findings.report(
                         .remark, path, "there is another log of this sequence: the identifier has been in use in two places at once",
-                        "nothing: both are read, and the store that meets the other's takes a new identifier")
+                        "nothing: both are read, and the store that finds the other's log takes a new identifier")
                 }
                 before = name
             } catch let fault as LogFault {
                 found.findings.report(
                     .fault, path, fault.description,
-                    "bring it again from a device or a backup that has it whole; a device that has read it writes a baseline for those that wait")
+                    "copy it again from a device or a backup that has it whole; a device that has read it writes a baseline for those that wait")
             } catch Errno.noSuchFileOrDirectory {
-                // Its owner has removed it since.
+                // Its owner has removed it since the listing.
                 logs[peer]?.remove(name)
                 continue
             } catch {
@@ -112,7 +113,7 @@ struct EpochVerifier {
         }
     }
 
-    /// Notes what a log needs.
+    /// Stores the files that a log needs.
     private mutating func note(_ log: ReadyLog) {
         let id = LogID(peer: log.peer, name: log.name)
         var needed = log.log.header.news.entries.map { LogID(peer: $0.peer, position: $0.position) }
@@ -139,7 +140,7 @@ struct EpochVerifier {
         layout.values(of: peer, epoch: epoch).appending(value.description)
     }
 
-    // MARK: What lies beside them
+    // MARK: Other files
 
     private mutating func verifyValues(of peer: PeerIdentifier) {
         let directory = layout.values(of: peer, epoch: epoch)
@@ -151,10 +152,10 @@ struct EpochVerifier {
                 if hash.description != name {
                     found.findings.report(
                         .fault, path, "its bytes do not have the hash in its name: it is truncated, altered, or still arriving",
-                        "bring it again from a device or a backup that has it whole")
+                        "copy it again from a device or a backup that has it whole")
                 } else if !named.contains(hash) {
                     found.findings.report(
-                        .remark, path, "no log here names it", "nothing: its log is on its way, or its owner removes it with its next baseline")
+                        .remark, path, "no log here names it", "nothing: its log has not arrived yet, or its owner removes it with its next baseline")
                 }
                 found.values += 1
             } catch Errno.noSuchFileOrDirectory {
@@ -185,7 +186,7 @@ struct EpochVerifier {
     private mutating func note(_ receipt: Receipt?, at path: FilePath, of peer: PeerIdentifier) {
         guard let receipt, receipt.peer == peer.description, receipt.epoch == epoch else {
             let detail = receipt.map { "it is a receipt of \($0.peer), epoch \($0.epoch)" } ?? "it is damaged, or of a newer version"
-            found.findings.report(.fault, path, detail, "nothing but waiting: its peer writes the next when it has read or written something")
+            found.findings.report(.fault, path, detail, "wait: its peer writes another when it has read or written something")
             return
         }
         for entry in receipt.stated.entries {
@@ -215,7 +216,7 @@ struct EpochVerifier {
                 held.formUnion(logs)
             } catch let fault as LogFault {
                 found.findings.report(
-                    .fault, path, fault.description, "bring it again from a device or a backup that has it whole, or let an app write another")
+                    .fault, path, fault.description, "copy it again from a device or a backup that has it whole, or let an app write another")
             } catch Errno.noSuchFileOrDirectory {
                 continue
             } catch {
@@ -225,7 +226,7 @@ struct EpochVerifier {
         }
     }
 
-    // MARK: What is missing
+    // MARK: Missing files
 
     private mutating func reportGaps() {
         var gaps: [(path: FilePath, what: String, logs: [LogID])] = []
@@ -236,8 +237,8 @@ struct EpochVerifier {
                     guard !held.contains(log), !isThere(path(of: log)) else { continue }
                     found.findings.report(
                         .remark, path(of: log),
-                        "log \(log.name.sequence) of \(log.peer) is nowhere; its author was retired at it, and logs behind it are joined without it",
-                        "nothing; if it turns up after all, what it held comes back")
+                        "log \(log.name.sequence) of \(log.peer) is nowhere; its author was retired at it, and later logs are joined without it",
+                        "nothing; if it arrives later, its changes come back")
                 } else if !held.contains(log) {
                     gaps.append((path(of: log), "log \(log.name.sequence) of \(log.peer)", logs.sorted()))
                 }
@@ -246,19 +247,19 @@ struct EpochVerifier {
                 if !waiting.isEmpty { gaps.append((path(of: hash, author), "a large value of \(author)", waiting.sorted())) }
             }
         }
-        // What has come since is no gap.
+        // A file that has arrived since is not missing.
         for gap in gaps.sorted(by: { $0.path.string < $1.path.string }) where !isThere(gap.path) {
             let first = "log \(gap.logs[0].name.sequence) of \(gap.logs[0].peer)"
             let more = gap.logs.count > 1 ? " and \(gap.logs.count - 1) more await" : " awaits"
             found.findings.report(
                 .gap, gap.path, "\(gap.what) is nowhere, and \(first)\(more) it",
-                "wait for the synchroniser, or bring it from a device or a backup that has it; a device that has read it writes a baseline for those that wait"
+                "wait for the synchroniser, or copy it from a device or a backup that has it; a device that has read it writes a baseline for those that wait"
             )
         }
         for claim in claims where !held.contains(claim.log) && !isThere(path(of: claim.log)) {
             found.findings.report(
-                .remark, claim.receipt, "it says that log \(claim.log.name.sequence) of \(claim.log.peer) has been read, which is nowhere",
-                "wait for the synchroniser; if the log was lost, a baseline by a device that has read it brings back what it said")
+                .remark, claim.receipt, "it says that log \(claim.log.name.sequence) of \(claim.log.peer) has been read, but is nowhere",
+                "wait for the synchroniser; if the log was lost, a baseline by a device that has read it brings its changes back")
         }
     }
 }

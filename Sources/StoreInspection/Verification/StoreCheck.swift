@@ -6,11 +6,11 @@ package import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-/// What a look at a store file and its container finds wrong; it writes nothing.
+/// The problems found in a store file and its container; the check writes nothing.
 package struct StoreCheck: Sendable, Codable {
-    /// One thing that is not as it should be.
+    /// One problem.
     package struct Problem: Sendable, Codable, Hashable {
-        /// What is concerned.
+        /// The part of the store with the problem.
         package enum Kind: String, Sendable, Codable {
             case database, clock, outbox, container
         }
@@ -18,7 +18,7 @@ package struct StoreCheck: Sendable, Codable {
         package var kind: Kind
         /// The table or file.
         package var subject: String
-        /// What is wrong with it, and what to do.
+        /// The problem and its remedy.
         package var detail: String
     }
 
@@ -27,11 +27,11 @@ package struct StoreCheck: Sendable, Codable {
     package var container: String
     package var content: String
     package var peer: String
-    /// What was found wrong.
+    /// The problems that were found.
     package var problems: [Problem] = []
-    /// What could not be looked at, and why.
+    /// The parts that could not be checked, with the reasons.
     package var remarks: [String] = []
-    /// How many records, sealed logs and published logs were looked at.
+    /// The numbers of records, sealed logs and published logs that were checked.
     package var records = 0
     package var sealed = 0
     package var published = 0
@@ -54,10 +54,10 @@ package struct StoreCheck: Sendable, Codable {
 }
 
 extension StoreInspection {
-    /// Where the store's container is, below a containers root.
+    /// Returns the location of the store's container below a containers root.
     ///
     /// - Parameter root: the containers root.
-    /// - Returns: the account whose store it is, and the container's directory.
+    /// - Returns: the store's account, and the container's directory.
     /// - Throws: GRDB's errors.
     package func container(below root: FilePath) throws -> (account: String, path: FilePath) {
         try read { db in
@@ -66,17 +66,17 @@ extension StoreInspection {
         }
     }
 
-    /// The files that the store cannot use.
+    /// Returns the files in quarantine.
     ///
     /// - Returns: the list.
     /// - Throws: GRDB's errors.
     package func quarantined() throws -> [QuarantinedLog] { try read { db in try QuarantinedLog.list(db) } }
 
-    /// Compares the file with itself, and with what lies in the container.
+    /// Checks the file, and compares it with the container's files.
     ///
-    /// - Parameter container: the container's directory; nil to look at the file alone.
-    /// - Returns: what was found.
-    /// - Throws: GRDB's errors, where the file cannot be read at all.
+    /// - Parameter container: the container's directory; nil to check only the file.
+    /// - Returns: the result.
+    /// - Throws: GRDB's errors, if the file cannot be read at all.
     package func check(container: FilePath?) throws -> StoreCheck {
         try read { db in
             let state = try StoreState.read(db)
@@ -96,20 +96,20 @@ extension StoreCheck {
         problems.append(Problem(kind: kind, subject: subject, detail: detail))
     }
 
-    /// Compares each table with what is kept of its records.
+    /// Compares each table with its clocks.
     package mutating func compareTables(_ db: Database) throws {
         for row in try Row.fetchAll(db, sql: "SELECT number, name, key FROM ubiquity_table ORDER BY name") {
             try compareClocks(number: row["number"], table: row["name"], keys: (row["key"] as String).components(separatedBy: "\n"), db)
         }
     }
 
-    /// Each row has a clock of an odd life, and each clock a row; no key is among the dead and the living.
+    /// Checks that each row has a clock of an odd life and each clock a row, and that no key is both dead and alive.
     fileprivate mutating func compareClocks(number: Int64, table: String, keys: [String], _ db: Database) throws {
         guard try db.tableExists(table) else {
-            return report(.clock, table, "the table is gone, and its records' stamps are there: put the schema back")
+            return report(.clock, table, "the table is missing, but its records' stamps exist: restore the schema")
         }
         if try Adopter.isAdopting(Int64(number), db) {
-            remarks.append("\(table): its rows are still being taken over, so that rows and stamps were not compared; open the store once")
+            remarks.append("\(table): its rows are still being adopted, so that rows and stamps were not compared; open the store once")
             return
         }
         let noted = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_capture_\(number)")!
@@ -120,7 +120,7 @@ extension StoreCheck {
         let unresolved = "ubiquity_unresolved_\(number)"
         let marked = try db.tableExists(unresolved) ? Int.fetchOne(db, sql: "SELECT count(*) FROM \(unresolved)")! : 0
         guard marked == 0 else {
-            remarks.append("\(table): what \(marked) records show is not found out, so that rows and stamps were not compared; open the store once")
+            remarks.append("\(table): \(marked) records are not resolved yet, so that rows and stamps were not compared; open the store once")
             return
         }
         let rows = table.quotedIdentifier
@@ -136,7 +136,7 @@ extension StoreCheck {
             ("rows have no stamp", "SELECT count(*) FROM \(rows) r WHERE NOT EXISTS (SELECT 1 FROM \(clocks) c WHERE \(place))"),
             ("stamps have no row", "SELECT count(*) FROM \(clocks) c WHERE NOT EXISTS (SELECT 1 FROM \(rows) r WHERE \(place))"),
             ("rows have the stamp of a dead record", "SELECT count(*) FROM \(clocks) WHERE life % 2 = 0"),
-            // A row may show a record whose key it has not.
+            // A row can show a record with another key.
             (
                 "rows are listed among the dead",
                 """
@@ -145,7 +145,7 @@ extension StoreCheck {
                 """
             ),
             (
-                "records should be shown and are not",
+                "records should be shown but are not",
                 "SELECT count(*) FROM \(aside) a WHERE held IS NULL AND NOT EXISTS (SELECT 1 FROM \(rows) r WHERE \(shownRow))"
             ),
             ("references dangle", "SELECT count(*) FROM pragma_foreign_key_check('\(table.replacing("'", with: "''"))')"),
@@ -156,7 +156,7 @@ extension StoreCheck {
         }
     }
 
-    /// The sealed logs are whole, of this peer, and each names the one before it.
+    /// Checks that the sealed logs are intact and of this peer, and that each names the one before it.
     fileprivate mutating func followOutbox(_ state: StoreState, _ db: Database) throws {
         var before: (sequence: Int64, hash: ContentHash)?
         for name in try Outbox.names(db) {
@@ -175,17 +175,17 @@ extension StoreCheck {
         }
         guard let before else { return }
         if before.sequence != state.sequence || before.hash != state.predecessor {
-            report(.outbox, "\(before.sequence)", "the store's last log is \(state.sequence), another one")
+            report(.outbox, "\(before.sequence)", "the store's last log is another one, \(state.sequence)")
         }
     }
 
-    /// The last own log that a baseline holds: that and those before it may be gone.
+    /// Returns the last own log that a baseline contains: it and earlier ones may have been removed.
     private func trimmed(_ state: StoreState, _ layout: ContentLayout, _ register: LogRegister, _ files: LinuxFileLayer) throws -> Int64 {
         let reader = BaselineReader(layout: layout, contentName: state.content, epoch: state.epoch)
         var last: Int64 = 0
         let directories = PeerDirectories(layout: layout, files: files)
         for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
-            // A baseline that nobody here can read is none.
+            // A baseline that cannot be read does not count.
             for name in ((try? directories.names(in: layout.baselines(of: peer, epoch: state.epoch))) ?? []).compactMap({ BaselineName($0) }) {
                 guard let header = try? reader.header(of: BaselineID(peer: peer, name: name), clock: state.clock) else { continue }
                 last = max(last, try header.knowledge.passed(state.peer) { try register.contains($0, of: state.peer) })
@@ -194,7 +194,7 @@ extension StoreCheck {
         return last
     }
 
-    /// The published logs are there and whole, and no others are.
+    /// Checks that the published logs exist and are intact, and that no others exist.
     fileprivate mutating func comparePublished(_ state: StoreState, _ container: FilePath, _ db: Database) throws {
         let directory = ContentLayout(container: container, content: state.content).logs(of: state.peer, epoch: state.epoch)
         let files = LinuxFileLayer()
@@ -213,11 +213,11 @@ extension StoreCheck {
             if try !register.contains(name.position, of: state.peer) {
                 let detail =
                     log == nil
-                    ? "it has the name of a log of this store's, and is none"
+                    ? "it has the name of a log of this store, but is not one"
                     : "this store does not remember it: another copy of it is in use, and it will take a new identifier"
                 report(.container, directory.appending(name.description).string, detail)
             } else if log == nil {
-                report(.container, directory.appending(name.description).string, "it is damaged: other devices that lack it wait for it")
+                report(.container, directory.appending(name.description).string, "it is damaged: devices without it wait for it")
             }
         }
         let remembered = try Row.fetchAll(
@@ -228,7 +228,7 @@ extension StoreCheck {
         let names = Set(there)
         let trimmed = try trimmed(state, ContentLayout(container: container, content: state.content), register, files)
         for name in remembered where !names.contains(name) && name.sequence > trimmed {
-            report(.container, directory.appending(name.description).string, "it was published and is gone: other devices that lack it wait for it")
+            report(.container, directory.appending(name.description).string, "it was published and is gone: devices without it wait for it")
         }
     }
 }

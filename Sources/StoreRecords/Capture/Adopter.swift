@@ -2,14 +2,16 @@ internal import Foundation
 package import GRDB
 internal import StoreFormat
 
-/// Takes over what was in the tables before it was synced, a batch at a time, with the least stamp: it never beats an edit (DESIGN §5).
+/// Adopts existing data in batches, with the least stamp, so that it never wins over an edit.
 ///
-/// That is the rows of a table that syncs from now on, as insertions, and the values that a migration has put into new columns of one that did before.
-/// Tables that are not done are listed in `ubiquity_adoption`. Each batch is a transaction of
-/// clocks, a log, and the place of the last row, where it goes on after a crash. Until all
-/// is taken over nothing is imported, and until all rows are, nothing else is sealed: what is written meanwhile is noted, and follows.
+/// It adopts the rows of a table that begins to sync, as insertions, and the values that a migration put into new
+/// columns of a table that already syncs.
+///
+/// `ubiquity_adoption` lists the tables that are not finished. Each batch is one transaction with clocks, a log, and
+/// the place of the last row, so that adoption continues there after a crash. Nothing is imported until all is adopted.
+/// Nothing else is sealed until all rows are adopted: writes in the meantime are captured, and follow.
 package struct Adopter {
-    /// How far it has come.
+    /// The progress of adoption.
     package struct Progress: Equatable {
         package var rows: Int
         package var total: Int
@@ -22,17 +24,18 @@ package struct Adopter {
 
     package init(sealer: Sealer) { self.sealer = sealer }
 
-    /// Lists a table whose rows are to be taken over, or, where columns are given, only the values of these.
+    /// Lists a table for adoption of its rows or, if columns are given, only of the values of these columns.
     ///
     /// - Parameters:
     ///   - shape: the table.
-    ///   - rows: how many rows it has, or how many more.
-    ///   - columns: the columns whose values are told.
-    ///   - adding: whether more rows have come to a table that may be listed already.
-    ///   - db: in a transaction.
+    ///   - rows: the number of rows, or of additional rows.
+    ///   - columns: the columns whose values are adopted.
+    ///   - adding: whether rows were added to a table that may be listed already.
+    ///   - db: the store, in a transaction.
     /// - Throws: GRDB's errors.
     static func enlist(_ shape: TableShape, rows: Int, columns: ColumnSet = [], adding: Bool = false, _ db: Database) throws {
-        // Rows of a table that is listed already begin again: those that have been taken over are told apart by their clocks.
+        // A table that is listed already starts again from its first row. Rows that were adopted are recognised by
+        // their clocks.
         try db.execute(
             sql: """
                 INSERT INTO ubiquity_adoption VALUES (?, 0, ?, ?, ?, NULL)
@@ -41,10 +44,10 @@ package struct Adopter {
                 """, arguments: [shape.number, rows, columns.isEmpty, columns.rawValue])
     }
 
-    /// Whether something is listed.
+    /// Returns whether any table is listed.
     package static func isPending(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption", db) }
 
-    /// Whether rows are to be taken over, and not values only.
+    /// Returns whether rows remain to be adopted, and not only values.
     static func isTakingRows(_ db: Database) throws -> Bool { try finds("SELECT 1 FROM ubiquity_adoption WHERE whole", db) }
 
     private static func finds(_ query: String, _ db: Database) throws -> Bool {
@@ -53,12 +56,12 @@ package struct Adopter {
         return try statement.step()
     }
 
-    /// Takes a table off the list.
+    /// Removes a table from the list.
     static func remove(_ number: Int64, _ db: Database) throws {
         try db.execute(sql: "DELETE FROM ubiquity_adoption WHERE number = ?", arguments: [number])
     }
 
-    /// Follows columns to their new numbers, and rows to new places.
+    /// Applies new column numbers to a listed table, and restarts it because rows may have moved.
     static func renumber(_ number: Int64, _ renumbering: ColumnRenumbering, _ db: Database) throws {
         guard let listed = try Listed(number, db) else { return }
         try db.execute(
@@ -66,7 +69,7 @@ package struct Adopter {
             arguments: [renumbering.renumbered(listed.columns).rawValue, number])
     }
 
-    /// How far it has come; nil where nothing is listed.
+    /// Returns the progress of adoption, or nil if nothing is listed.
     package static func progress(_ db: Database) throws -> Progress? {
         guard try isPending(db) else { return nil }
         return try Row.fetchOne(db, sql: "SELECT sum(rows), sum(total) FROM ubiquity_adoption").map {
@@ -74,16 +77,17 @@ package struct Adopter {
         }
     }
 
-    /// Whether a table is listed.
+    /// Returns whether a table is listed.
     package static func isAdopting(_ number: Int64, _ db: Database) throws -> Bool {
         try Listed(number, db) != nil
     }
 
-    /// Takes over some rows, in the transaction that it is called in.
+    /// Adopts some rows, inside the caller's transaction.
     ///
-    /// - Returns: how far it has come by then.
+    /// - Returns: the progress after this batch.
     package func adoptBatch(_ db: Database) throws -> Progress {
-        // A row that is another record by now, since its key was changed, has the clock of what it was until that is sealed.
+        // A row whose key was changed is another record. It has the clock of the former record until the change is
+        // sealed.
         if try !Self.isTakingRows(db) { try sealer.seal(db) }
         var state = try StoreState.read(db)
         var body = LogBodyBuilder()
@@ -113,7 +117,7 @@ package struct Adopter {
         }
         return progress
 
-        /// The places of the next rows.
+        /// Returns the places of the next rows.
         func nextPlaces(of shape: TableShape, after last: Data?) throws -> [Place] {
             let columns = shape.hasRowid ? ["rowid"] : shape.keyColumns.map(\.quotedIdentifier)
             func list(_ names: [String]) -> String { names.joined(separator: ", ") }
@@ -130,13 +134,15 @@ package struct Adopter {
         }
     }
 
-    /// A table on the list.
+    /// An entry of the list.
     private struct Listed {
-        /// Whether rows without a clock are taken over; else they are new, and are sealed as saves.
+        /// Whether rows without a clock are adopted.
+        ///
+        /// If not, such rows are new, and are sealed as saves.
         var isWhole: Bool
-        /// The columns whose values are told of rows that have a clock.
+        /// The columns whose values are adopted in rows that have a clock.
         var columns: ColumnSet
-        /// The last row that has been looked at.
+        /// The place of the last row that was examined.
         var place: Data?
 
         init?(_ number: Int64, _ db: Database) throws {
@@ -148,7 +154,7 @@ package struct Adopter {
 }
 
 extension Place {
-    /// The place as it is kept.
+    /// The encoded place, as it is stored.
     fileprivate var packed: Data {
         var writer = WireWriter()
         switch self {

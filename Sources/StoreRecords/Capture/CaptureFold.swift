@@ -1,10 +1,12 @@
 package import StoreFormat
 
-/// What the notes of one table come to, once a save's are all there: pure, in the order of the notes.
+/// Combines the notes of one table into the changes of a save.
+///
+/// It is pure, and takes the notes in their order.
 package struct CaptureFold {
-    /// A note that holds values from before the change that it tells of.
+    /// A note that holds values from before its change.
     package struct Past: Hashable, Sendable {
-        /// The note's number.
+        /// The number of the note.
         package var note: Int64
         /// The columns whose values it holds.
         package var columns: ColumnSet
@@ -15,35 +17,45 @@ package struct CaptureFold {
         }
     }
 
-    /// A row that the notes tell of and that may be there still.
+    /// A row that the notes mention and that may still exist.
     package enum Row: Hashable, Sendable {
-        /// It came to be since the last seal.
+        /// The row was inserted after the last seal.
         case born
-        /// It was there, and columns changed: the notes, oldest first.
+        /// The row existed, and columns changed.
+        ///
+        /// The notes are in order, oldest first.
         case changed(Past, later: [Past])
     }
 
-    /// A record that was there at the last seal and then lost its row.
+    /// A record that existed at the last seal and then lost its row.
     package struct Ended: Hashable, Sendable {
         package var place: Place
         package var key: [RecordValue]
-        /// By REPLACE or by a change of rowid: if the key is there again, it is the same record, updated.
+        /// Whether REPLACE or a change of rowid removed the row.
+        ///
+        /// If the key exists again, it is the same record, updated.
         package var replaced: Bool
-        /// The notes that hold what it was, oldest first; together they hold every column.
+        /// The notes with the former values, oldest first.
+        ///
+        /// Together they hold every column.
         package var past: [Past]
     }
 
     package private(set) var rows: [Place: Row] = [:]
-    /// Their places as they were first told of; one that came back may stand here twice.
+    /// The places in the order of their first notes.
+    ///
+    /// A row that came back may be listed twice.
     package private(set) var order: [Place] = []
     package private(set) var ended: [Ended] = []
-    /// Rows that REPLACE may have taken; nobody but the table can tell.
+    /// Rows that REPLACE may have removed.
+    ///
+    /// Only the table itself shows whether it did.
     package private(set) var challenged: [Place: Ended] = [:]
     /// The rows challenged since the last note of another kind.
     private var freshChallenges: Set<Place> = []
     private let allColumns: ColumnSet
 
-    /// A fold of no notes yet, of a table with these columns.
+    /// Creates an empty fold for a table with these columns.
     package init(allColumns: ColumnSet) { self.allColumns = allColumns }
 
     package var isEmpty: Bool { order.isEmpty && ended.isEmpty && challenged.isEmpty }
@@ -75,7 +87,7 @@ package struct CaptureFold {
     }
 
     package mutating func deleted(_ place: Place, key: [RecordValue], note: Int64) {
-        // With recursive triggers, REPLACE tells of its deletion right after the challenge.
+        // With recursive triggers, REPLACE reports its deletion right after the challenge.
         let replaced = freshChallenges.remove(place) != nil
         challenged[place] = nil
         let past = past(of: place, and: note)
@@ -83,10 +95,12 @@ package struct CaptureFold {
         if !wasBorn { ended.append(Ended(place: place, key: key, replaced: replaced, past: past)) }
     }
 
-    /// Takes out a row of `order`; nil where it is gone again, or was taken before.
+    /// Removes a row of `order`.
+    ///
+    /// Returns nil if the row is deleted again or was removed before.
     package mutating func take(_ place: Place) -> Row? { rows.removeValue(forKey: place) }
 
-    /// Says that a challenged row is no longer where it was, or still is.
+    /// Records whether a challenged row has left its place.
     package mutating func resolveChallenge(of place: Place, tookPlace: Bool) {
         guard let taken = challenged.removeValue(forKey: place), tookPlace else { return }
         rows[place] = nil

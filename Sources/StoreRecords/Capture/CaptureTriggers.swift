@@ -1,20 +1,23 @@
 internal import GRDB
 internal import StoreFormat
 
-/// The tables and triggers that note what changes in a synced table, whoever writes it.
+/// The tables and triggers that capture changes of a synced table, by any program.
 ///
-/// They call built-in functions only, so that a write by the `sqlite3` shell is noted too. A note holds the row's place, what happened,
-/// which columns changed, and what they held before; the new values are read when the save is sealed.
+/// They call only built-in functions, so that writes by the `sqlite3` shell are captured too. A note holds the place of
+/// the row, the operation, the changed columns, and their former values. The new values are read when the save is
+/// sealed.
 package struct CaptureTriggers {
-    /// What a note says happened.
+    /// The operation that a note reports.
     package enum Operation: Int64 {
-        /// A row came to be.
+        /// A row was inserted.
         case inserted = 1
-        /// Columns of a row changed, by type or by bytes.
+        /// Columns of a row changed, in type or in bytes.
         case updated = 2
-        /// A row was about to be inserted while one stood in its way: if REPLACE took that, no delete trigger told.
+        /// A row was about to be inserted while another blocked it.
+        ///
+        /// If REPLACE removed that row, no delete trigger ran.
         case challenged = 3
-        /// A row ceased to be, or left its key.
+        /// A row was deleted, or its key changed.
         case deleted = 4
     }
 
@@ -28,7 +31,7 @@ package struct CaptureTriggers {
         keys = shape.keyColumns.map(\.quotedIdentifier)
     }
 
-    /// The statements that make our tables for one synced table.
+    /// The statements that create the package's tables for one synced table.
     package var tables: [String] {
         let keys = shape.ownKeyColumns
         let clock = "life INTEGER NOT NULL, time INTEGER NOT NULL, peer INTEGER NOT NULL, columns INTEGER NOT NULL, others BLOB"
@@ -41,7 +44,7 @@ package struct CaptureTriggers {
         ]
     }
 
-    /// The statements that make the triggers anew.
+    /// The statements that drop and create the triggers.
     package var triggers: [String] {
         var triggers: [(name: String, body: String)] = [
             (
@@ -64,12 +67,13 @@ package struct CaptureTriggers {
         }
     }
 
-    /// Drops the triggers and makes them again.
+    /// Drops the triggers and creates them again.
     ///
-    /// SQLite runs the trigger that was made last before the others. Where ours put back a value, an app's that computes a derived table from the row must
-    /// have seen the value before it is put back: so it is made again behind ours.
+    /// SQLite runs the trigger that was created last first. If a capture trigger puts a value back, a trigger of the
+    /// app that computes a derived table from the row must run before that. The app's trigger is therefore created
+    /// again after the capture triggers.
     ///
-    /// - Parameter db: in a transaction.
+    /// - Parameter db: the store, in a transaction.
     /// - Throws: GRDB's errors.
     func install(_ db: Database) throws {
         for statement in triggers { try db.execute(sql: statement) }
@@ -81,15 +85,16 @@ package struct CaptureTriggers {
         }
     }
 
-    /// Does something to the whole table of which nothing is to be noted.
+    /// Runs a body that changes a whole table without capture.
     ///
-    /// Triggers are asked for each row, whether they note it or not, and keep SQLite from emptying a table at once (sqlite.org/lang_delete.html#truncateopt).
+    /// Even a trigger that writes nothing runs for each row, and prevents SQLite from emptying a table at once
+    /// (sqlite.org/lang_delete.html#truncateopt).
     ///
     /// - Parameters:
-    ///   - db: in a transaction that is undone where the body throws.
-    ///   - body: what to do.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws, or GRDB's errors.
+    ///   - db: the store, in a transaction that is rolled back if the body throws.
+    ///   - body: the change.
+    /// - Returns: the result of the body.
+    /// - Throws: the error of the body, or GRDB's errors.
     func suspended<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
         for statement in triggers where statement.hasPrefix("DROP") { try db.execute(sql: statement) }
         let result = try body()
@@ -99,21 +104,21 @@ package struct CaptureTriggers {
 }
 
 extension CaptureTriggers {
-    /// No import or correction of ours is under way.
-    private var idle: String { "(SELECT active FROM ubiquity_import) = 0" }
+    /// Whether no import or correction by this package is running.
+    private var idle: String { "(SELECT active FROM ubiquity_import) = \(Capture.Mode.noting.rawValue)" }
 
     private var capture: String { "INSERT INTO \(shape.captureTable)" }
 
-    /// The row changed its key, and so is another record.
+    /// Whether the row changed its key and is now another record.
     private var rekeyed: String { keys.map(differs).joined(separator: " OR ") }
 
-    /// The row changed its place.
+    /// Whether the row changed its place.
     private var moved: String { shape.hasRowid ? "OLD.rowid <> NEW.rowid OR \(rekeyed)" : rekeyed }
 
-    /// An update that could take other rows, as REPLACE.
+    /// Whether an update could remove other rows, as REPLACE does.
     private var mayReplace: String {
         let enforced = shape.uniques.filter(\.isEnforced)
-        // Nobody but SQLite can tell what an expression or a condition comes to.
+        // Only SQLite can evaluate an expression or a condition.
         if enforced.contains(where: { $0.condition != nil || $0.terms.contains { !$0.isColumn } }) { return "1" }
         let unique = Set(enforced.flatMap { $0.terms.map(\.sql) }).sorted().map(differs)
         return ([moved] + unique).joined(separator: " OR ")
@@ -123,20 +128,24 @@ extension CaptureTriggers {
         shape.hasRowid ? "rowid = OLD.rowid" : shape.keyCondition { _, column in "OLD.\(column.quotedIdentifier)" }
     }
 
-    /// A value of the new row, as it will be: a trigger that goes before still sees the NULL for which REPLACE puts the default.
+    /// Returns a value of the new row in its final form.
+    ///
+    /// In a BEFORE trigger it is still NULL if REPLACE puts the default there.
     private func new(_ column: String) -> String {
         let name = "NEW.\(column.quotedIdentifier)"
         return shape.substitutes[column].map { "coalesce(\(name), (\($0)))" } ?? name
     }
 
-    /// Whether REPLACE is to put a default into the new row; nil where it never does.
+    /// Whether REPLACE puts a default into the new row.
+    ///
+    /// Nil if it never does.
     private var isSubstituted: String? {
         let names = shape.substitutes.keys.sorted().map { "NEW.\($0.quotedIdentifier) IS NULL" }
         return names.isEmpty ? nil : names.joined(separator: " OR ")
     }
 
-    /// The rows that REPLACE may take: that with the new key, that with the new rowid (-1 where SQLite is to choose it), and those that a
-    /// UNIQUE rule forbids beside the new one.
+    /// The rows that REPLACE may remove: the row with the new key, the row with the new rowid (-1 if SQLite chooses
+    /// it), and the rows that a UNIQUE rule forbids beside the new one.
     private var victims: String {
         var conditions = ["(\(shape.keyCondition { _, column in new(column) }))"]
         let stored = Dictionary(
@@ -150,7 +159,8 @@ extension CaptureTriggers {
                     ? "\(term.sql) COLLATE \(term.collation) = \(stored[term.sql].map(new) ?? "NEW.\(term.sql)")"
                     : "\(value) = (SELECT \(value) FROM (SELECT \(newRow)))"
             }
-            // A computed column is computed from the default once it is there: nobody but the table can tell which row stands in the way.
+            // A computed column uses the default once it is in place, so only the table itself shows which row
+            // conflicts.
             let isComputed = unique.terms.contains { $0.isColumn && stored[$0.sql] == nil }
             if isComputed, let isSubstituted { parts = ["((\(parts.joined(separator: " AND "))) OR \(isSubstituted))"] }
             if let condition = unique.condition { parts.append("(\(condition))") }
@@ -159,14 +169,14 @@ extension CaptureTriggers {
         return conditions.joined(separator: " OR ")
     }
 
-    /// `NEW.a AS a, NEW.b AS b`: the new row, for an index's expressions.
+    /// `NEW.a AS a, NEW.b AS b`: the new row, for the expressions of an index.
     private var newRow: String {
         (shape.keyColumns + shape.columns + shape.localColumns).map { "\(new($0)) AS \($0.quotedIdentifier)" }.joined(separator: ", ")
     }
 
     private var valueList: String { shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)" }
 
-    /// `OLD.a, OLD.b` and the like: place and key first, then every column that syncs.
+    /// Returns `OLD.a, OLD.b` and so on: place and key first, then every synced column.
     private func whole(_ prefix: String) -> String {
         let place = shape.hasRowid ? "\(prefix)rowid" : "NULL"
         return ([place] + (keys + shape.columns.map(\.quotedIdentifier)).map { prefix + $0 }).joined(separator: ", ")
@@ -183,7 +193,9 @@ extension CaptureTriggers {
         "\(capture) (operation, rid, \(shape.ownKeyColumns)\(valueList)) VALUES (\(operation), \(whole("OLD.")));"
     }
 
-    /// A row that only changes its rowid stays the record that it was.
+    /// The note for a row that leaves its place.
+    ///
+    /// A row that changes only its rowid stays the same record.
     private var left: String {
         ended("CASE WHEN \(rekeyed) THEN \(Operation.deleted.rawValue) ELSE \(Operation.challenged.rawValue) END")
     }
@@ -209,9 +221,9 @@ extension CaptureTriggers {
 
     private func differs(_ name: String) -> String { ExactComparison.differ("OLD.\(name)", "NEW.\(name)") }
 
-    /// Whether an update writes a column: it differs, and its policy lets the new value stay.
+    /// Returns whether an update writes a column: the value differs, and its policy accepts the new value.
     ///
-    /// Where the new value is a zero whose sign may have changed, the save finds that out when it is sealed.
+    /// If the new value is a zero whose sign may have changed, the seal compares the signs.
     private func writes(_ column: Int) -> String {
         let name = shape.columns[column].quotedIdentifier
         var writes = differs(name)
@@ -219,8 +231,10 @@ extension CaptureTriggers {
         return violation(of: column).map { "(\(writes)) AND NOT (\($0))" } ?? writes
     }
 
-    /// Refuses whole numbers as reals in keys and references, where SQL takes 1 for 1.0, and 0.0 for -0.0: a device could hold one of the two keys only,
-    /// and each device another.
+    /// Refuses whole numbers as reals in keys and references.
+    ///
+    /// SQL treats 1 as equal to 1.0, and 0.0 to -0.0. A device could therefore hold only one of the two keys, and each
+    /// device another one.
     private func refusal(of columns: [String]) -> String {
         guard !columns.isEmpty else { return "" }
         let isWhole = columns.map { "(typeof(NEW.\($0)) = 'real' AND NEW.\($0) = CAST(NEW.\($0) AS INTEGER))" }.joined(separator: " OR ")
@@ -228,7 +242,7 @@ extension CaptureTriggers {
         return "SELECT RAISE(ABORT, '\(message.replacing("'", with: "''"))') WHERE \(isWhole);"
     }
 
-    /// The columns of references that keep 1 apart from 1.0.
+    /// The columns of references that distinguish 1 from 1.0.
     private var untypedReferences: [String] {
         let columns = shape.foreignKeys.reduce(into: ColumnSet()) { $0.formUnion($1.valueColumns) }.intersection(shape.untyped)
         return columns.numbers.map { shape.columns[$0].quotedIdentifier }
@@ -236,9 +250,9 @@ extension CaptureTriggers {
 }
 
 extension CaptureTriggers {
-    /// Puts back what a policy does not let go, in the statement that changed it.
+    /// Restores values that a policy protects, in the statement that changed them.
     ///
-    /// The value is put back as an import's would be, so that nothing is noted.
+    /// It writes the value as an import does, so that nothing is captured.
     private var obey: String {
         let columns = shape.columns.indices.compactMap { column in
             violation(of: column).map { (shape.columns[column].quotedIdentifier, $0) }
@@ -247,14 +261,15 @@ extension CaptureTriggers {
         let place = shape.hasRowid ? "rowid = NEW.rowid" : shape.keyCondition { _, column in "NEW.\(column.quotedIdentifier)" }
         return """
             AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(rekeyed)) AND (\(columns.map { "(\($1))" }.joined(separator: " OR "))) BEGIN
-            UPDATE ubiquity_import SET active = 2;
+            \(Capture.statement(.puttingBack));
             UPDATE \(table) SET \(sets) WHERE \(place);
-            UPDATE ubiquity_import SET active = 0;
+            \(Capture.statement(.noting));
             END
             """
     }
 
-    /// Whether a column's policy keeps the old value; nil where it has none of its own.
+    /// Returns the condition under which a column's policy keeps the old value, or nil if the column has the default
+    /// policy.
     private func violation(of column: Int) -> String? {
         let name = shape.columns[column].quotedIdentifier
         let condition: String
@@ -264,11 +279,13 @@ extension CaptureTriggers {
         case .minimum: condition = "OLD.\(name) IS NOT NULL AND (NEW.\(name) IS NULL OR \(Self.isBelow("OLD.\(name)", "NEW.\(name)")))"
         case .firstWriter: condition = "(\(differs(name))) AND \(isWritten(column))"
         }
-        // A comparison with NULL is neither.
+        // A comparison with NULL is neither true nor false.
         return "(\(condition)) IS TRUE"
     }
 
-    /// Whether a column has a stamp; until its save is sealed, a value has none and may still change.
+    /// Returns whether a column has a stamp.
+    ///
+    /// A value has none until its save is sealed, and may still change.
     private func isWritten(_ column: Int) -> String {
         let others = shape.columns.indices.map { "substr(others, \($0 * RecordClock.otherSize + 1), 1) = x'\(Self.hexadecimal(column))'" }
         let place = shape.hasRowid ? "rid = OLD.rowid" : shape.keyColumns.indices.map { "k\($0) = OLD.\(keys[$0])" }.joined(separator: " AND ")
@@ -276,7 +293,7 @@ extension CaptureTriggers {
         return "EXISTS (SELECT 1 FROM \(shape.clockTable) WHERE \(place) AND (\(isStamped)))"
     }
 
-    /// The order of `RecordValue`, in SQL.
+    /// Compares two values in SQL in the order of `RecordValue`.
     private static func isBelow(_ left: String, _ right: String) -> String {
         "\(left) COLLATE BINARY < \(right) COLLATE BINARY OR (\(left) = \(right) AND typeof(\(left)) = 'integer' AND typeof(\(right)) = 'real')"
     }

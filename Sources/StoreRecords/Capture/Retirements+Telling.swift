@@ -2,7 +2,8 @@ package import GRDB
 internal import StoreFormat
 
 extension Retirements {
-    /// Puts what no log has said into one, in the transaction that it is called in; whether there was something.
+    /// Writes the facts that are not in a log yet into one, in the caller's transaction; returns whether there were
+    /// any.
     package static func tell(by sealer: Sealer, _ db: Database) throws -> Bool {
         let untold = try facts("SELECT * FROM ubiquity_retired WHERE NOT told", db)
         guard !untold.isEmpty else { return false }

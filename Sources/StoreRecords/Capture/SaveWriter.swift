@@ -1,10 +1,13 @@
 package import GRDB
 package import StoreFormat
 
-/// Writes what one save says into logs: one is closed once it has some megabytes, and the next goes on with the same stamp.
+/// Writes one save into logs.
 ///
-/// So a save of any size is sealed, published and joined in the memory of one log. Its logs are in the outbox with the transaction that seals it, all or
-/// none, and each but the last says that the save goes on: other peers join them together.
+/// A log is closed at a size of some megabytes, and the next continues with the same stamp.
+///
+/// A save of any size is therefore sealed, published and joined in the memory of one log. The transaction that seals
+/// the save puts all its logs into the outbox, or none. Each log but the last states that the save continues, so that
+/// other peers join them together.
 package final class SaveWriter {
     private let sealer: Sealer
     private let time: HybridTime
@@ -13,13 +16,13 @@ package final class SaveWriter {
     private var body = LogBodyBuilder()
     private var part: Int64 = 0
 
-    /// Begins.
+    /// Begins a save.
     ///
     /// - Parameters:
-    ///   - sealer: whose store it is.
-    ///   - time: the save's stamp.
-    ///   - state: the store's state, which is saved with each log.
-    ///   - db: in the transaction of the save.
+    ///   - sealer: the sealer of the store.
+    ///   - time: the stamp of the save.
+    ///   - state: the state of the store, which is saved with each log.
+    ///   - db: the store, in the transaction of the save.
     package init(_ sealer: Sealer, at time: HybridTime, _ state: StoreState, _ db: Database) {
         (self.sealer, self.time, self.state, self.db) = (sealer, time, state, db)
         self.state.clock = time
@@ -32,22 +35,22 @@ package final class SaveWriter {
         body.add(table, count: count, rows: rows)
     }
 
-    /// Adds that two records of a table are one.
+    /// Adds a same-as fact of one table.
     func add(_ table: LogBody.Table, _ fact: SameAs) throws {
         try makeRoom(for: 0)
         body.add(table, fact)
     }
 
-    /// Writes what is left.
+    /// Writes the last log.
     ///
-    /// - Returns: the store's state with the save's last log; nil where nothing was added.
+    /// - Returns: the state of the store with the last log of the save, or nil if nothing was added.
     package func finish() throws -> StoreState? {
         guard !body.isEmpty else { return nil }
         try post(goesOn: false)
         return state
     }
 
-    /// Closes the log where what comes next makes it too large.
+    /// Closes the log if the next bytes would make it too large.
     private func makeRoom(for bytes: Int) throws {
         guard !body.isEmpty, body.size + bytes > sealer.logSize else { return }
         try post(goesOn: true)

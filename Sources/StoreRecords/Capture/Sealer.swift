@@ -3,9 +3,9 @@ package import GRDB
 internal import StoreFormat
 internal import UbiquityContainers
 
-/// Turns what the triggers noted into stamps and a log, in the transaction that it is called in.
+/// Turns captured changes into stamps and a log, inside the caller's transaction.
 ///
-/// So a save and its log are one SQLite transaction: a crash leaves both or neither (DESIGN §4, rule 3).
+/// A save and its log are one SQLite transaction, so a crash leaves both or neither.
 package struct Sealer: Sendable {
     package let shapes: [TableShape]
     /// The last migration of the app's schema, for the log's header.
@@ -13,13 +13,13 @@ package struct Sealer: Sendable {
     package let now: @Sendable () -> Date
     /// Whether a log waits for the next saves.
     package var coalesces = false
-    /// Values of more bytes go out in files of their own.
+    /// The size in bytes above which a value becomes a file of its own.
     package var largeValueSize = Int.max
-    /// A save of more bytes is several logs, each of about so many.
+    /// The size in bytes above which a save is split into several logs of about this size.
     var logSize = 4 << 20
-    /// The app's elections, by table.
+    /// The app's elections, by table name.
     package var elections: [String: SyncedTable.Election] = [:]
-    /// What the app shows in place of what another record holds, by table and column.
+    /// The app's choices of a free value to show when another record holds a value, by table and column.
     package var choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
 
     package init(
@@ -36,9 +36,9 @@ package struct Sealer: Sendable {
         self.choices = choices
     }
 
-    /// Seals all that is noted and not sealed.
+    /// Seals all captured changes.
     ///
-    /// - Returns: the sequence of the new log, or nil where nothing had changed.
+    /// - Returns: the sequence of the last new log, or nil if nothing has changed.
     @discardableResult
     package func seal(_ db: Database) throws -> Int64? {
         var folds: [(shape: TableShape, fold: CaptureFold)] = []
@@ -48,7 +48,7 @@ package struct Sealer: Sendable {
         }
         guard !folds.isEmpty else { return nil }
         let state = try StoreState.read(db)
-        // A log names its peer and epoch, which are settled when the store finds its place: until then the notes wait.
+        // A log names its peer and epoch, which are settled once the store is attached. The notes wait until then.
         guard state.attached, try !Adopter.isTakingRows(db) else { return nil }
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
@@ -64,10 +64,12 @@ package struct Sealer: Sendable {
         return try save.finish()?.sequence
     }
 
-    /// Writes values; a log cannot hold one that is larger than it may be itself.
+    /// Returns a writer of values.
+    ///
+    /// A value larger than a log can be does not fit into a log.
     package func values(_ db: Database) -> LargeValues { LargeValues(limit: min(largeValueSize, logSize), db) }
 
-    /// Whether something is noted and not sealed.
+    /// Returns whether a captured change is not sealed yet.
     package func hasNotes(_ db: Database) throws -> Bool {
         try shapes.contains { shape in
             let statement = try RawStatement("SELECT 1 FROM \(shape.captureTable)", db)
@@ -76,20 +78,20 @@ package struct Sealer: Sendable {
         }
     }
 
-    /// Makes a log of a body, and puts it behind those that wait.
+    /// Makes a log of a body, and appends it to the outbox.
     ///
     /// - Parameters:
-    ///   - body: what it says.
+    ///   - body: the changes of the log.
     ///   - time: its stamp.
-    ///   - part: how many logs of the same save come before it.
-    ///   - goesOn: whether the save goes on in the next log.
-    ///   - state: the store's state, which is moved on and saved.
-    ///   - db: in a transaction.
+    ///   - part: the number of earlier logs of the save.
+    ///   - goesOn: whether the save continues in the next log.
+    ///   - state: the state of the store, which is updated and saved.
+    ///   - db: the store, in a transaction.
     /// - Throws: GRDB's errors.
     func post(_ body: LogBodyBuilder, at time: HybridTime, part: Int64 = 0, goesOn: Bool = false, state: inout StoreState, _ db: Database) throws {
         var header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
-            // A store that is made anew may have taken in its own.
+            // A rebuilt store may have taken in its own logs.
             news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(),
             saves: part == 0 ? 1 : 0, changes: Int64(body.changes))
         (header.part, header.goesOn) = (part, goesOn)
@@ -100,19 +102,21 @@ package struct Sealer: Sendable {
         try state.update(db)
     }
 
-    /// Finds out what marked records show, and shows it; what is found out that others cannot know goes into a log.
+    /// Determines the rows for marked records and shows them.
+    ///
+    /// Facts that other peers cannot derive go into a log.
     ///
     /// - Parameters:
-    ///   - tables: the tables with what is aside of them.
-    ///   - peers: orders stamps.
-    ///   - state: the store's state, which is moved on.
-    ///   - notice: takes in what is shown otherwise.
-    ///   - unites: whether records that are found to be equal become one; else they stay marked. What is equal in the midst of an import need not be so
-    ///     at its end, and that two records are one is for good.
-    ///   - batches: how many full batches of records are looked at at most; the rest stays marked.
-    ///   - db: in a transaction with foreign keys and CHECKs off.
+    ///   - tables: the tables with their aside records.
+    ///   - peers: the order of peers, for stamps.
+    ///   - state: the state of the store, which is updated.
+    ///   - notice: collects the rows that changed.
+    ///   - unites: whether equal records become one. Otherwise they stay marked. Records that are equal during an
+    ///     import may differ at its end, and a same-as fact is permanent.
+    ///   - batches: the maximum number of full batches. The remaining records stay marked.
+    ///   - db: the store, in a transaction with foreign keys and CHECKs off.
     /// - Returns: whether no record is marked any more.
-    /// - Throws: GRDB's errors, and what an election throws.
+    /// - Throws: GRDB's errors, and the errors of an election.
     @discardableResult
     package func resolve(
         _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, unites: Bool = true, batches: Int = .max,
@@ -142,7 +146,9 @@ package struct Sealer: Sendable {
         return isDone
     }
 
-    /// The notes of one table; nil where there are none.
+    /// Reads the notes of one table.
+    ///
+    /// Returns nil if there are none.
     private func notes(of shape: TableShape, _ db: Database) throws -> CaptureFold? {
         let statement = try RawStatement(
             "SELECT id, operation, rid, columns, \(shape.ownKeyColumns) FROM \(shape.captureTable) ORDER BY id", db)

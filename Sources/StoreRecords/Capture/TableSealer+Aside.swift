@@ -1,18 +1,24 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Saves of rows that show other records than the one with their key, or that one otherwise than it was written.
+/// Saves of rows that show other records than the one with their key, or that record with other values.
 extension TableSealer {
-    /// The records that a row shows; none where it is exactly its record's registers.
+    /// Returns the records that a row shows.
+    ///
+    /// The list is empty if the row shows exactly its own record's registers.
     func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try related?.table.asides(under: key).filter { $0.state == .shown } ?? [] }
 
-    /// A save of a row is a save of one of the records that it shows, whose stamp is then the latest.
+    /// Writes a save of a row to one of the records that the row shows.
+    ///
+    /// Its stamp is then the latest.
     ///
     /// - Parameters:
-    ///   - columns: what is written.
-    ///   - changed: what of it the save has changed; the rest is one value with that, and stays what the records hold, whatever the row shows.
-    ///   - record: the record that is written.
-    ///   - members: all that the row shows.
+    ///   - columns: the columns to write.
+    ///   - changed: the columns that the save changed. The others are in a group with them, and keep the values of the
+    ///     records, whatever the row shows.
+    ///   - record: the record to write.
+    ///   - members: all records that the row shows.
+    /// - Throws: GRDB's errors.
     /// - Throws: GRDB's errors.
     mutating func write(_ columns: ColumnSet, changed: ColumnSet, to record: AsideRecord, of members: [AsideRecord]) throws {
         var record = record
@@ -30,7 +36,7 @@ extension TableSealer {
         try emit(record.registers, columns)
     }
 
-    /// Deleting a row deletes every record that it showed.
+    /// Deletes every record that a deleted row showed.
     mutating func endAll(_ members: [AsideRecord]) throws {
         for member in members {
             let key = member.registers.key
@@ -40,15 +46,15 @@ extension TableSealer {
         }
     }
 
-    /// An insert of a key that is alive and not shown under it starts its next life.
+    /// Ends the life of a record whose key is inserted although it is alive, because its own row does not show it.
     ///
-    /// What that record gave to a row that it shares stays there, as a save of this device. A row that showed it alone is a record of its own from
-    /// now on: nobody deleted it.
+    /// The insertion starts its next life. The values that the record gave to a shared row stay there, as a save of
+    /// this device. A row that showed only this record becomes a record of its own, because nothing deleted it.
     ///
     /// - Parameters:
-    ///   - key: the key that was inserted.
-    ///   - wasRemoved: whether the save has removed a row by its key.
-    /// - Returns: the end of the life that is over; 0 where there was none.
+    ///   - key: the inserted key.
+    ///   - wasRemoved: returns whether the save has removed the row with a key.
+    /// - Returns: the end of the previous life, or 0 if there was none.
     /// - Throws: GRDB's errors.
     mutating func takeHidden(_ key: [RecordValue], wasRemoved: ([RecordValue]) -> Bool) throws -> Int64 {
         guard let related, let hidden = try related.table.aside(key) else { return 0 }
@@ -64,9 +70,11 @@ extension TableSealer {
         return hidden.registers.clock.life + 1
     }
 
-    /// Keeps a value in the registers of a record whose row cannot hold it: what the row shows is found out behind the save.
+    /// Keeps a value in the registers of a record whose row cannot hold it.
     ///
-    /// A row that shows other registers than its own is left alone: they have the value.
+    /// The row is resolved after the save.
+    ///
+    /// A row that shows other registers than its own is not changed, because those registers hold the value.
     mutating func hide(_ value: RecordValue, _ column: Int, of key: [RecordValue], _ clock: RecordClock) throws {
         guard let related, let row = try related.table.row(key) else { return }
         let before = try derivation(of: key)
@@ -92,7 +100,7 @@ extension TableSealer {
         columns = shape.rules.completed(columns)
         let clock = RecordClock(life: try clocks.revive(key) + 1, stamp: stamp, columns: columns)
         let kept = Registers(key: key, clock: clock, values: hidden.registers.values, local: row.local)
-        // What is shown may differ from what was written.
+        // The row may show other values than those written.
         try related.table.put(AsideRecord(registers: kept, shown: key, state: .shown))
         try related.table.markUnresolved(key)
         try clocks.set(clock, at: row.place)

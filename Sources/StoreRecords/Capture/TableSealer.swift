@@ -1,9 +1,9 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Gives the changes of one table their stamps, and writes them as a log's rows.
+/// Gives the changes of one table their stamps, and writes them as rows of a log.
 struct TableSealer {
-    /// A record that lost its row, by its key.
+    /// A record that lost its row.
     private struct Former {
         var clock: RecordClock
         var replaced: Bool
@@ -16,13 +16,17 @@ struct TableSealer {
     private let values: LargeValues
     let clocks: ClockTable
     let row: RawStatement
-    /// The table with what is aside of it, and its place; nil where no table relates to another.
+    /// The table with its aside records, and its index.
+    ///
+    /// Nil if no table relates to another.
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
     private(set) var rows = WireWriter()
     private(set) var count = 0
-    /// The keys of rows that cannot hold what their records do.
+    /// The keys of rows that cannot hold the values of their records.
     var hidden: Set<[RecordValue]> = []
-    /// Where changes go once they have so many bytes; else they stay.
+    /// The receiver of the changes, and the size in bytes at which it takes them.
+    ///
+    /// Nil if the changes stay here.
     private var next: (size: Int, take: (Int, WireWriter) throws -> Void)?
 
     init(shape: TableShape, stamp: Stamp, values: LargeValues, related tables: RelatedTables?, _ db: Database) throws {
@@ -52,7 +56,7 @@ struct TableSealer {
             let clock = try clocks.take(end.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
             ended[end.key] = Former(clock: clock, replaced: end.replaced, past: end.past)
         }
-        // What is inserted may take a record from the row that showed it: what was written there goes first.
+        // An insertion may take a record away from the row that showed it, so changes of existing rows come first.
         var births: [Place] = []
         for place in fold.order {
             switch fold.take(place) {
@@ -65,14 +69,14 @@ struct TableSealer {
         for (key, former) in ended { try lost(key, after: former.clock.life) }
     }
 
-    /// Calls a closure with a row as the present one, if it is there.
+    /// Calls a closure with a row as the current one, if the row exists.
     private mutating func visit(_ place: Place, _ body: (inout Self) throws -> Void) throws {
         place.bind(to: row)
         defer { row.reset() }
         if try row.step() { try body(&self) }
     }
 
-    /// A row that is gone takes every record with it that it showed.
+    /// Ends every record that a lost row showed.
     private mutating func lost(_ key: [RecordValue], after life: Int64) throws {
         let members = try derivation(of: key)
         guard members.isEmpty else { return try endAll(members) }
@@ -80,7 +84,7 @@ struct TableSealer {
         try related?.tables.noteEnded(related!.index, RecordNode(key: key, life: life))
     }
 
-    /// Takes over a row that was there before the table was synced, or, of one that has a clock, what nobody wrote in some columns.
+    /// Adopts a row without a clock, or the unwritten values of some columns of a row with a clock.
     mutating func adopt(_ place: Place, isWhole: Bool, columns: ColumnSet) throws {
         place.bind(to: row)
         defer { row.reset() }
@@ -94,7 +98,7 @@ struct TableSealer {
             let told = unstamped.reduce(into: ColumnSet()) { told, column in
                 if value(column) != shape.unwritten(column) { told.insert(ColumnSet(column: column)) }
             }
-            // A group is told whole, but for what somebody has written.
+            // A group is adopted as a whole, except columns that somebody has written.
             return shape.rules.completed(told).numbers.reduce(into: told) { told, column in
                 if clock.stamp(of: column) == .least { told.insert(ColumnSet(column: column)) }
             }
@@ -112,12 +116,12 @@ struct TableSealer {
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
         let key = key
         if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(key, place, former) }
-        // Where the row that showed it went and came back in this save, that is an insert of its own.
+        // If the row that showed the record was removed and inserted again in this save, that is a separate insertion.
         let hidden = try takeHidden(key) { ended.removeValue(forKey: $0) != nil }
         try begin(place, life: max(try clocks.revive(key), hidden) + 1)
     }
 
-    /// A record whose row went and is there again.
+    /// Handles a record whose row was removed and exists again.
     private mutating func returned(_ key: [RecordValue], _ place: Place, _ former: Former) throws {
         var changed = try differences(shape.allColumns, former.past)
         if former.replaced { changed = try obey(changed, place, former) }
@@ -130,7 +134,7 @@ struct TableSealer {
         try write(changed, place, former.clock)
     }
 
-    /// Gives columns of a row that was there, and what is one value with them, the stamp of this save.
+    /// Gives the changed columns of an existing row, and their groups, the stamp of this save.
     private mutating func write(_ changed: ColumnSet, _ place: Place, _ former: RecordClock) throws {
         let columns = shape.rules.completed(changed)
         var clock = former
@@ -148,7 +152,7 @@ struct TableSealer {
 
     private mutating func begin(_ place: Place, life: Int64) throws {
         var columns: ColumnSet = []
-        // A NULL at an insert is nobody's value, unless it stands in place of a default, or the table says otherwise.
+        // A NULL in an insertion is an unwritten value, unless it replaces a default or the table writes NULLs.
         for column in shape.columns.indices
         where shape.writesNulls || !row.isNull(shape.keyColumns.count + column) || shape.isSaid(.null, of: column) {
             columns.insert(ColumnSet(column: column))
@@ -160,17 +164,17 @@ struct TableSealer {
         if let related { try related.tables.noteBegun(related.index, RecordNode(key: key, life: life), value: value) }
     }
 
-    /// The key of the present row.
+    /// The key of the current row.
     var key: [RecordValue] { shape.keyColumns.indices.map { row.value($0) } }
 
-    /// A column of the present row.
+    /// Returns the value of a column of the current row.
     func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
         let told = later.reduce(first.columns) { $0.union($1.columns) }
-        // Of a zero the note does not say whether its sign has changed.
+        // For a zero, the note does not show whether the sign has changed.
         let zeros = zeros(among: told.intersection(shape.untyped))
-        // What was changed and changed back is as it was.
+        // A column that was changed and changed back counts as unchanged.
         let doubtful = later.isEmpty ? zeros : told
         var columns = doubtful.isEmpty ? told : told.subtracting(doubtful).union(try differences(doubtful, [first] + later))
         let clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
@@ -188,7 +192,7 @@ struct TableSealer {
         }
     }
 
-    /// Passes changes on whenever they have some bytes, with their count.
+    /// Passes changes on, with their number, whenever they reach a size in bytes.
     mutating func passOn(from size: Int, to take: @escaping (Int, WireWriter) throws -> Void) { next = (size, take) }
 
     /// Counts a change that has been written.
@@ -215,7 +219,7 @@ struct TableSealer {
         try noteWritten()
     }
 
-    /// Writes the present row as a change.
+    /// Writes columns of the current row as a change.
     private mutating func emit(life: Int64, columns: ColumnSet) throws {
         rows.varint(UInt64(life))
         for place in shape.keyColumns.indices { row.write(place, to: &rows) }
@@ -226,7 +230,7 @@ struct TableSealer {
 }
 
 extension TableSealer {
-    /// Which of the columns hold another value than before the first of the notes.
+    /// Returns the columns whose values differ from those before the first of the notes.
     private func differences(_ columns: ColumnSet, _ past: [CaptureFold.Past]) throws -> ColumnSet {
         var differing = columns
         var open = columns
@@ -250,9 +254,9 @@ extension TableSealer {
         return columns.numbers.map { statement.value($0) }
     }
 
-    /// Puts back what a policy does not let a REPLACE change, or the sign of a zero.
+    /// Restores values that a policy does not let a REPLACE change, or the sign of a zero.
     ///
-    /// An UPDATE is put right by a trigger; REPLACE has no old row that a trigger could see, and SQL sees no sign of zero.
+    /// A trigger corrects an UPDATE. REPLACE has no old row for a trigger, and SQL does not see the sign of a zero.
     private mutating func obey(_ changed: ColumnSet, _ place: Place, _ former: Former) throws -> ColumnSet {
         var kept = changed
         for column in changed.numbers {
@@ -269,11 +273,12 @@ extension TableSealer {
         return kept
     }
 
-    /// Puts a value back into the present row, or only into its record's registers where a rule of the schema forbids it in the row by now.
+    /// Puts a value back into the current row, or only into the registers of its record if a rule of the schema now
+    /// forbids it in the row.
     private mutating func putBack(_ value: RecordValue, _ column: Int, _ place: Place, _ clock: RecordClock) throws {
         let key = key
         row.reset()
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 2")
+        try Capture.set(.puttingBack, db)
         let update = try RawStatement(
             "UPDATE \(shape.name.quotedIdentifier) SET \(shape.columns[column].quotedIdentifier) = ? WHERE \(shape.placeCondition)",
             db)
@@ -281,11 +286,11 @@ extension TableSealer {
         place.bind(to: update, from: 2)
         do {
             try update.run()
-        } catch let error as DatabaseError where error.isOfContent && related != nil && db.isInsideTransaction {
-            // Another row of the same save has it, say.
+        } catch let error as DatabaseError where error.fault.isContent && related != nil && db.isInsideTransaction {
+            // For example, another row of this save has the value.
             try hide(value, column, of: key, clock)
         }
-        try db.execute(sql: "UPDATE ubiquity_import SET active = 0")
+        try Capture.set(.noting, db)
         place.bind(to: row)
         guard try row.step() else { throw UbiquitousStoreError(.malformed, "\(shape.name) lost a row while it was being sealed.") }
     }

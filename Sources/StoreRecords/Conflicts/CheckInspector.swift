@@ -1,11 +1,11 @@
 package import GRDB
 internal import StoreFormat
 
-/// A record whose row breaks a CHECK of the app's schema, since merging takes each column from where it was written last.
+/// A record whose row breaks a CHECK of the app's schema, because merging takes each column from its last writer.
 public struct BrokenRecord: Sendable, Hashable {
-    /// The record.
+    /// The record that the values belong to.
     public var record: ObjectID
-    /// The constraint, in SQLite's words.
+    /// The constraint, as SQLite describes it.
     public var reason: String
 
     package init(record: ObjectID, reason: String) {
@@ -16,8 +16,9 @@ public struct BrokenRecord: Sendable, Hashable {
 
 /// Finds rows that break a table's CHECKs, which imports do not enforce.
 ///
-/// A row is inserted into a temporary table with the same constraints and none of the app's triggers: SQLite itself says what fails. Foreign keys must be
-/// off in the connection, for they lead from one table to another of the same database (sqlite.org/foreignkeys.html).
+/// It inserts the row into a temporary table with the table's constraints and without the app's triggers, so that
+/// SQLite itself reports what fails. Foreign keys must be off in the connection, because they refer to tables of the
+/// same database only (sqlite.org/foreignkeys.html).
 package struct CheckInspector {
     static let statement =
         "CREATE TABLE ubiquity_broken (name TEXT NOT NULL, key BLOB NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID"
@@ -27,7 +28,9 @@ package struct CheckInspector {
     private let copy: RawStatement
     private let clear: RawStatement
 
-    /// An inspector of a table; nil where it has no CHECKs, or one that names the table itself, so that it fits no copy.
+    /// Creates an inspector of a table.
+    ///
+    /// Returns nil if the table has no CHECKs, or has one that names the table itself and so does not fit a copy.
     package init?(_ shape: TableShape, _ db: Database) throws {
         guard let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [shape.name]),
             sql.uppercased().contains("CHECK"), let definition = Self.definition(sql)
@@ -38,7 +41,7 @@ package struct CheckInspector {
         if try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_temp_master WHERE name = ?)", arguments: [mirror])! {
             do {
                 try db.execute(sql: "CREATE TEMP TABLE \(mirror) \(definition)")
-            } catch let error as DatabaseError where error.isOfContent {
+            } catch let error as DatabaseError where error.fault.isContent {
                 return nil
             }
         }
@@ -50,10 +53,10 @@ package struct CheckInspector {
         clear = try RawStatement("DELETE FROM temp.\(mirror)", db)
     }
 
-    /// Looks at a record again, and lists it or takes it off the list.
+    /// Examines a record again, and lists it as broken or removes it from the list.
     ///
-    /// - Parameter record: a record of the table; it may be gone.
-    /// - Returns: it, if it is broken and was not listed so.
+    /// - Parameter record: a record of the table. It may be gone.
+    /// - Returns: the record, if it is broken and was not listed with this reason.
     /// - Throws: GRDB's errors.
     package func inspect(_ record: ObjectID) throws -> BrokenRecord? {
         let key = ConflictHistory.packed(record.key.map { Conflict.Field(column: "", value: $0) })
@@ -73,11 +76,11 @@ package struct CheckInspector {
         return db.changesCount > 0 ? BrokenRecord(record: record, reason: reason) : nil
     }
 
-    /// Looks at all records, unless SQLite finds no row that breaks a CHECK.
+    /// Examines all records, unless SQLite finds no row that breaks a CHECK.
     ///
     /// CHECKs must be on in the connection (sqlite.org/pragma.html#pragma_quick_check).
     ///
-    /// - Returns: those that are broken and were not listed so.
+    /// - Returns: the records that are broken and were not listed with this reason.
     /// - Throws: GRDB's errors.
     func inspectAll() throws -> [BrokenRecord] {
         let findings = try String.fetchAll(db, sql: "PRAGMA main.quick_check(\(shape.name.quotedIdentifier))")
@@ -95,7 +98,9 @@ package struct CheckInspector {
 
     private func reason(_ record: ObjectID) throws -> String? { try reason(copy, record.key) }
 
-    /// What a row with these values would break, key first; columns that stay on the device have their defaults.
+    /// Returns the constraint that a row with these values would break, or nil.
+    ///
+    /// The key comes first. Excluded columns have their defaults.
     func reason(_ values: [RecordValue]) throws -> String? {
         let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier)
         let places = Array(repeating: "?", count: names.count).joined(separator: ",")
@@ -107,22 +112,23 @@ package struct CheckInspector {
         for (index, value) in values.enumerated() { copy.bind(index + 1, value) }
         do {
             try copy.run()
-        } catch let error as DatabaseError where error.isOfContent {
-            // Or it cannot be told, such as `json_extract()` of what is no JSON: the app's own write would fail alike.
+        } catch let error as DatabaseError where error.fault.isContent {
+            // Some constraints cannot be evaluated, such as `json_extract()` of text that is not JSON. The app's own
+            // write would fail too.
             return error.message ?? "a CHECK fails"
         }
         try clear.run()
         return nil
     }
 
-    /// The records that are listed, by table and key.
+    /// Returns the listed records, by table and key.
     package static func list(_ db: Database) throws -> [BrokenRecord] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_broken").map {
             BrokenRecord(record: ObjectID(table: $0["name"], key: try ConflictHistory.fields($0["key"]).map(\.value)), reason: $0["reason"])
         }
     }
 
-    /// What stands behind the name in CREATE TABLE; nil where it cannot be found.
+    /// Returns the text after the name in CREATE TABLE, or nil if it cannot be found.
     private static func definition(_ sql: String) -> Substring? {
         var closing: Character?
         for index in sql.indices {

@@ -1,21 +1,22 @@
 public import Foundation
 public import StoreFormat
 
-/// A value that lost against another device's, neither of which had seen the other.
+/// A value that lost against another device's value, when neither writer had seen the other's value.
 ///
-/// A value that somebody saw and then changed is no conflict, and neither is one that a maximum or minimum leaves behind.
+/// A value that somebody saw and then changed is not a conflict. A value that loses to a maximum or minimum is not one
+/// either.
 public struct Conflict: Sendable, Hashable, Identifiable {
-    /// Why a value lost.
+    /// The reason why a value lost.
     public enum Reason: Int64, Sendable, Hashable {
-        /// Another was written later.
+        /// Another value was written later.
         case laterWrite = 1
-        /// Another was written earlier, in a column that keeps the first.
+        /// Another value was written earlier, in a column that keeps the first.
         case earlierWrite = 2
-        /// The record was deleted, or deleted and inserted anew.
+        /// The record was deleted, or deleted and inserted again.
         case deletion = 3
     }
 
-    /// A column and what it held.
+    /// A column and its value.
     public struct Field: Sendable, Hashable {
         /// The column's name.
         public var column: String
@@ -28,34 +29,40 @@ public struct Conflict: Sendable, Hashable, Identifiable {
         }
     }
 
-    /// The number under which this store file lists it.
+    /// The number of the conflict in this store file.
     public var id: Int64
-    /// The record.
+    /// The record that the values belong to.
     public var record: ObjectID
-    /// Why it lost.
+    /// The reason why the values lost.
     public var reason: Reason
-    /// What lost.
+    /// The values that lost.
     public var lost: [Field]
-    /// The values that stand there instead; of a deletion, what else the record held, as far as it was still known.
+    /// The values that won.
+    ///
+    /// For a deletion: the other values of the record, as far as they were still known.
     public var others: [Field]
-    /// The peer that wrote what lost.
+    /// The peer that wrote the lost values.
     public var author: String
-    /// When it was written, by that peer's clock.
+    /// The time at which the lost values were written, by their writer's clock.
     public var written: Date
-    /// The peer that wrote what won; nil where only a deletion is known.
+    /// The peer that wrote the winning values.
+    ///
+    /// Nil if only a deletion is known.
     public var winner: String?
-    /// When this store noticed.
+    /// The time at which this store noticed the conflict.
     public var noticed: Date
 }
 
-/// How long what lost is kept.
+/// The limits for keeping conflicts.
 public struct ConflictRetention: Sendable, Hashable {
-    /// The most entries; the oldest go first.
+    /// The maximum number of conflicts.
+    ///
+    /// The oldest are removed first.
     public var count: Int
-    /// The longest time, in days.
+    /// The maximum age, in days.
     public var days: Int
 
-    /// Keeps so many entries for so long.
+    /// Creates a retention with a maximum number and age.
     public init(count: Int = 10_000, days: Int = 365) {
         self.count = count
         self.days = days

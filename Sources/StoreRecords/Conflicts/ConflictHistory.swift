@@ -3,9 +3,10 @@ public import GRDB
 internal import GRDBSQLite
 internal import StoreFormat
 
-/// The conflicts that a store file lists: read them, and restore what lost.
+/// The list of conflicts in a store file: reads them, and restores lost values.
 ///
-/// It works on any connection to the file, such as a tool's beside the running app: what it restores is captured like any other write.
+/// It works on any connection to the file, for example a tool's connection beside the running app. A restored value is
+/// captured like any other write.
 public struct ConflictHistory {
     static let statement = """
         CREATE TABLE ubiquity_conflict (number INTEGER PRIMARY KEY AUTOINCREMENT, noticed REAL NOT NULL, name TEXT NOT NULL, key BLOB NOT NULL, \
@@ -14,14 +15,14 @@ public struct ConflictHistory {
 
     private let db: Database
 
-    /// The history in a store file.
+    /// Creates the history of a store file.
     ///
-    /// - Parameter db: a connection to the file; restoring needs a transaction.
+    /// - Parameter db: a connection to the file. Restoring needs a transaction.
     public init(_ db: Database) { self.db = db }
 
-    /// The conflicts that are kept, oldest first.
+    /// Returns the conflicts that are kept, oldest first.
     ///
-    /// - Parameter limit: the most that are returned, the newest; nil for all.
+    /// - Parameter limit: the maximum number of conflicts, or nil for all. The newest are returned.
     /// - Returns: the conflicts.
     /// - Throws: GRDB's errors, or `UbiquitousStoreError` with `malformed`.
     public func list(limit: Int? = nil) throws -> [Conflict] {
@@ -29,17 +30,18 @@ public struct ConflictHistory {
         return try Row.fetchAll(db, sql: sql, arguments: [limit ?? -1]).reversed().map(Self.conflict)
     }
 
-    /// One conflict by its number; nil where it is not kept.
+    /// The conflict with a number, or nil if it is not kept.
     public subscript(id: Int64) -> Conflict? {
         get throws { try Row.fetchOne(db, sql: "\(Self.query) WHERE c.number = ?", arguments: [id]).map(Self.conflict) }
     }
 
-    /// Writes back what lost, as an ordinary change, and takes the conflict off the list.
+    /// Writes the lost values back as an ordinary change, and removes the conflict from the list.
     ///
-    /// A record that is no longer there is inserted anew, with all that is known of it.
+    /// A record that no longer exists is inserted again with all values that are known.
     ///
-    /// - Parameter conflict: what is to be restored.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value.
+    /// - Parameter conflict: the conflict to restore.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the schema or a column's policy does not accept a value;
+    ///   GRDB's errors if the disk or another connection is at fault.
     public func restore(_ conflict: Conflict) throws {
         let table = conflict.record.table.quotedIdentifier
         let keys = try keyColumns(of: conflict.record.table)
@@ -48,16 +50,16 @@ public struct ConflictHistory {
         do {
             if try !isThere(table, condition, conflict.record.key) { try insert(conflict, table, keys) }
             for field in conflict.lost { try set(field, table, condition, conflict) }
-        } catch let error as DatabaseError {
-            throw Self.refusal(conflict, error.message ?? "the schema does not take it")
+        } catch let error as DatabaseError where error.fault.isContent {
+            throw Self.refusal(conflict, error.message ?? "the schema does not accept it")
         }
         try db.execute(sql: "DELETE FROM ubiquity_conflict WHERE number = ?", arguments: [conflict.id])
     }
 
-    /// Takes a conflict off the list.
+    /// Removes a conflict from the list.
     public func forget(_ id: Int64) throws { try db.execute(sql: "DELETE FROM ubiquity_conflict WHERE number = ?", arguments: [id]) }
 
-    /// Forgets what is beyond the retention.
+    /// Removes the conflicts beyond the retention.
     func prune(_ retention: ConflictRetention, now: Date) throws {
         try db.cachedStatement(
             sql: "DELETE FROM ubiquity_conflict WHERE number <= (SELECT max(number) FROM ubiquity_conflict) - ? OR noticed < ?"
@@ -83,7 +85,7 @@ extension ConflictHistory {
         }
     }
 
-    /// Columns with their values, as they are kept.
+    /// Encodes columns with their values, as they are stored.
     static func packed(_ fields: [Conflict.Field]) -> [UInt8] {
         var writer = WireWriter()
         for field in fields {
@@ -137,7 +139,7 @@ extension ConflictHistory {
         try update.run()
         defer { check.reset() }
         guard try check.step(), check.value(0) == field.value else {
-            throw Self.refusal(conflict, "the column “\(field.column)” does not take the value: its policy keeps another")
+            throw Self.refusal(conflict, "the column “\(field.column)” does not accept the value: its policy keeps another")
         }
         try db.notifyChanges(in: Table(conflict.record.table))
     }

@@ -3,11 +3,12 @@ internal import GRDB
 package import StoreFormat
 internal import UbiquityContainers
 
-/// Finds out what loses in an import, and lists it.
+/// Finds the values that lose in an import, and lists them as conflicts.
 ///
-/// Two writes are in conflict where neither author had seen the other's. An author has seen what was in the logs that its own logs name,
-/// so for each author the highest stamp of each peer that it has seen is kept: `ubiquity_seen`. What arrives and loses was seen by
-/// nobody whose write is here already, for a log that had seen it would have waited for it.
+/// Two writes conflict if neither author had seen the other's write. An author has seen the logs that its own logs
+/// name. `ubiquity_seen` therefore stores, for each author, the highest stamp of each peer that it has seen. A losing
+/// value that arrives was not seen by any author whose write is already here: a log that had seen it would have waited
+/// for it.
 package final class ConflictRecorder {
     static let statement = """
         CREATE TABLE ubiquity_seen (author INTEGER NOT NULL, peer INTEGER NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (author, peer)) WITHOUT ROWID
@@ -20,11 +21,13 @@ package final class ConflictRecorder {
     private var seen: [PeerNumber: [PeerNumber: HybridTime]] = [:]
     private var author = PeerNumber.nobody
     private var authorSees: [PeerNumber: HybridTime] = [:]
-    /// Of another file's saves: the first of them.
+    /// The first stamp of another file's saves, while those are joined.
     private var elsewhere: HybridTime?
-    /// Of a baseline: for each peer the highest stamp that was known here before it; nil of a log, all of which is new.
+    /// The highest stamp of each peer that was known here before a baseline.
+    ///
+    /// Nil for a log, which is entirely new.
     private var known: [PeerNumber: HybridTime]?
-    /// How many conflicts have been listed.
+    /// The number of conflicts that have been listed.
     private(set) var count = 0
 
     init(now: Date, _ db: Database) throws {
@@ -35,11 +38,11 @@ package final class ConflictRecorder {
         see = try RawStatement("INSERT OR REPLACE INTO ubiquity_seen VALUES (?,?,?)", db)
     }
 
-    /// Takes note of what a log's author had seen; the log's changes follow.
+    /// Prepares for the changes of a log: reads which stamps its author had seen.
     ///
     /// - Parameters:
-    ///   - log: the log that is to be joined.
-    ///   - peers: the peers' numbers.
+    ///   - log: the log to be joined.
+    ///   - peers: the numbers of the peers.
     /// - Throws: GRDB's errors.
     func begin(_ log: ReadyLog, peers: PeerTable) throws {
         let author = peers[log.peer]!
@@ -63,23 +66,24 @@ package final class ConflictRecorder {
         if let fork = try fork(of: author, at: log.name.sequence) { authorSees[author] = fork }
     }
 
-    /// Takes note that what follows was saved in a former file of this store.
+    /// Prepares for saves from a former file of this store.
     ///
     /// - Parameters:
-    ///   - author: the peer that the file's saves are of.
-    ///   - seen: for each peer the highest stamp that was seen there.
+    ///   - author: the peer that wrote the saves of the file.
+    ///   - seen: for each peer, the highest stamp that was seen there.
     package func begin(_ author: PeerNumber, seen: [PeerNumber: HybridTime]) { (self.author, authorSees) = (author, seen) }
 
-    /// Takes note that what follows was saved in another file of this store, where nothing was seen but that.
+    /// Prepares for saves from another file of this store, which had seen no other saves.
     ///
     /// - Parameters:
-    ///   - author: this store's peer, under which it is said.
-    ///   - time: the first stamp that was given there: what this peer had written here is older.
+    ///   - author: the peer of this store, under which the saves are published.
+    ///   - time: the first stamp given in that file. Writes of this peer in the present file are older.
     package func begin(_ author: PeerNumber, since time: HybridTime) { (self.author, authorSees, elsewhere) = (author, [:], time) }
 
-    /// Takes note of what the writer of a baseline had seen; what the baseline holds follows.
+    /// Prepares for the records of a baseline: reads which stamps its writer had seen.
     ///
-    /// Who wrote a value in it had seen less than that: a value here that loses to one is listed if not even the baseline's writer had seen it.
+    /// The author of a value in the baseline had seen less than that. A value here that loses to a value of the
+    /// baseline is listed if not even the baseline's writer had seen it.
     func begin(_ baseline: BaselineHeader, attachedAs schema: String, peers: PeerTable) throws {
         author = peers[baseline.peer]!
         let ours = try StoreKnowledge.all(StoreState.read(db), db)
@@ -95,15 +99,17 @@ package final class ConflictRecorder {
                 authorSees[here] = time
                 continue
             }
-            // Branches of one identifier have not seen each other: what both sides have counts, up to where they part. More may be listed then, which is no loss.
+            // Branches of one peer have not seen each other, so only the logs before the fork count as seen. More
+            // conflicts may be listed then, which is harmless.
             let (theirs, own) = (Logs(table: "\(schema).log", peer: number), Logs(table: "ubiquity_log", peer: here.rawValue))
-            // Of a peer of which no log is here there may still be writes: this store's own, which it made before it found its identifier taken.
+            // A peer without logs here may still have writes here: this store's own, from before it found that its
+            // identifier was taken.
             authorSees[here] = known![here] == nil ? .least : try shared(theirs, with: own)
             known![here] = try shared(own, with: theirs)
         }
     }
 
-    /// Whether a baseline's logs of a peer and those here are one after the other.
+    /// Returns whether a baseline's logs of a peer and the logs here lie on one branch.
     private func isOneBranch(
         _ theirs: Set<Knowledge.Position>, _ ours: Set<Knowledge.Position>, _ number: Int64, _ here: PeerNumber, _ schema: String
     ) throws -> Bool {
@@ -114,13 +120,13 @@ package final class ConflictRecorder {
             arguments: [number, our.sequence, Data(our.hash.bytes)])!
     }
 
-    /// A peer's logs in a table of logs.
+    /// The logs of a peer in a table of logs.
     private struct Logs {
         var table: String
         var peer: Int64
     }
 
-    /// The highest stamp in logs before the first that only the other side has.
+    /// Returns the highest stamp in the logs before the first log that only the other side has.
     private func shared(_ logs: Logs, with other: Logs) throws -> HybridTime {
         let time = try Int64.fetchOne(
             db,
@@ -132,15 +138,18 @@ package final class ConflictRecorder {
         return time.map { HybridTime(rawValue: $0) } ?? .least
     }
 
-    /// Whether an arriving write was not known before.
+    /// Returns whether an arriving write is new here.
     func isNews(_ stamp: Stamp) -> Bool {
         guard let known else { return true }
         return stamp.time > known[stamp.peer] ?? .least
     }
 
-    /// The highest stamp that all branches of an author share; nil where it has one branch.
+    /// Returns the highest stamp that all branches of an author share.
     ///
-    /// Above it, the branches have not seen each other. What one of them wrote after itself may be listed then too: too much is no loss.
+    /// Nil if the author has one branch.
+    ///
+    /// Above this stamp, the branches have not seen each other. A branch's later write over its own value may then be
+    /// listed too, which is harmless.
     private func fork(of author: PeerNumber, at sequence: Int64) throws -> HybridTime? {
         let branches = try RawStatement(
             "SELECT (SELECT count(*) FROM ubiquity_knowledge WHERE peer = ?1) > 1 OR (SELECT max(sequence) FROM ubiquity_log WHERE peer = ?1) >= ?2",
@@ -160,7 +169,7 @@ package final class ConflictRecorder {
         return try shared.step() && !shared.isNull(0) ? HybridTime(rawValue: shared.integer(0)) : .least
     }
 
-    /// Whether the author of the present log had seen a write.
+    /// Returns whether the author of the current log had seen a write.
     func hasSeen(_ stamp: Stamp) -> Bool {
         if stamp.time == .least { return true }
         if let elsewhere { return stamp.peer == author && stamp.time >= elsewhere }
@@ -168,7 +177,7 @@ package final class ConflictRecorder {
         return stamp.time <= time
     }
 
-    /// Columns of a living record whose writes the author of the present log had not seen.
+    /// Returns the columns of a living record whose writes the author of the current log had not seen.
     func unseen(_ clock: RecordClock, among columns: ColumnSet) -> ColumnSet {
         if clock.others.isEmpty { return hasSeen(clock.stamp) ? [] : columns.intersection(clock.columns) }
         return columns.numbers.reduce(into: ColumnSet()) { unseen, column in

@@ -4,7 +4,9 @@ internal import StoreFormat
 internal import Synchronization
 public import SystemPackage
 
-/// A database file beside the store's, whose tables the store's connections join with the synced ones, and which never syncs.
+/// A database file beside the store's, which never syncs and which every connection of the store attaches.
+///
+/// Statements can join its tables with the synced ones:
 ///
 /// ```swift
 /// options.attachedDatabases = [
@@ -17,34 +19,36 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A write is one transaction over all of them. A process that is killed leaves all of it or nothing; where the power fails between the
-/// commits of the files, each file is whole and one may lack the write (sqlite.org/lang_attach.html).
+/// A write is one transaction over all files. If the process is killed, the files have all of the write or none of it.
+/// If the power fails between the commits of the files, each file is whole, but one of them may lack the write
+/// (sqlite.org/lang_attach.html).
 public struct AttachedDatabase: Sendable {
-    /// What stands before the names of its tables.
+    /// The schema name: the prefix of its tables' names in SQL.
     public let name: String
     /// The file.
     public let path: FilePath
-    /// Makes the tables; nil for a file that is only read.
+    /// Creates the tables; nil for a file that is only read.
     let migrator: DatabaseMigrator?
-    /// Whether the store writes it.
+    /// Whether the store writes to the file.
     package var isWritten: Bool { migrator != nil }
 
-    /// Tables of this device only, for reading and writing.
+    /// Returns a database for tables of this device only, to read and write.
     ///
     /// - Parameters:
-    ///   - name: what stands before the names of its tables.
-    ///   - path: the file, which is made where it is missing; its directory must be there.
-    ///   - migrator: makes its tables. The store runs it before it opens.
+    ///   - name: the schema name, the prefix of the tables' names in SQL.
+    ///   - path: the file, which is created if it is missing; its directory must exist.
+    ///   - migrator: creates the tables. The store runs it before it opens.
     /// - Returns: the database.
     public static func local(_ name: String = "local", at path: FilePath, migrator: DatabaseMigrator) -> AttachedDatabase {
         AttachedDatabase(name: name, path: path, migrator: migrator)
     }
 
-    /// Tables that come with the app and are only read.
+    /// Returns a database with tables that come with the app and are only read.
     ///
     /// - Parameters:
-    ///   - name: what stands before the names of its tables.
-    ///   - path: the file, which must be there, in a rollback journal mode where its directory cannot be written.
+    ///   - name: the schema name, the prefix of the tables' names in SQL.
+    ///   - path: the file, which must exist. If its directory is not writable, the file must be in a rollback journal
+    ///     mode.
     /// - Returns: the database.
     public static func bundled(_ name: String, at path: FilePath) -> AttachedDatabase {
         AttachedDatabase(name: name, path: path, migrator: nil)
@@ -52,7 +56,7 @@ public struct AttachedDatabase: Sendable {
 }
 
 extension AttachedDatabase {
-    /// Sees that the file is there and has its tables.
+    /// Checks that the file exists, and migrates its tables.
     ///
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     func prepare(_ mode: JournalMode) throws {
@@ -69,7 +73,7 @@ extension AttachedDatabase {
                 try checkPlain(queue)
                 try queue.close()
             }
-        } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_READONLY].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isAccess || error.fault.isDamage {
             throw UbiquitousStoreError(
                 .database, "The database “\(name)” at \(path) cannot be attached; see whether it is there, whole, and can be opened.", path: path,
                 cause: error)
@@ -84,19 +88,19 @@ extension AttachedDatabase {
 
     /// Attaches the file to a connection; see sqlite.org/lang_attach.html and sqlite.org/uri.html.
     func attach(to db: Database, _ journal: JournalMode) throws {
-        // A connection that only reads opens every file so.
+        // A connection that only reads opens every attached file read-only too.
         let mode = migrator == nil ? "?mode=ro" : ""
         try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
         guard migrator != nil else { return }
-        // As the store's own.
+        // The level is that of the store's own file.
         try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = \(journal.synchronous)")
     }
 
-    /// The name under which SQLite attaches a file that is only read.
+    /// Returns the URI by which SQLite attaches a file read-only.
     ///
     /// - Parameters:
     ///   - path: the file.
-    ///   - isImmutable: whether nobody writes to it: then no lock is taken.
+    ///   - isImmutable: whether nobody writes to the file: SQLite then takes no lock.
     /// - Returns: a URI.
     package static func readOnly(_ path: FilePath, isImmutable: Bool = false) -> String {
         "file:\(escaped(path.string))?mode=ro\(isImmutable ? "&immutable=1" : "")"
@@ -106,11 +110,11 @@ extension AttachedDatabase {
         path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
     }
 
-    /// Opens a pool whose connections all have databases attached.
+    /// Opens a pool whose connections all attach the databases.
     static func pool(at location: String, _ given: Configuration, attaching databases: [AttachedDatabase]) throws -> DatabasePool {
         guard !databases.isEmpty else { return try DatabasePool(path: location, configuration: given) }
         for database in databases { try database.prepare(.wal) }
-        // The pool makes its writer first, and sets the journal mode of all that is attached to it by then.
+        // The pool opens its writer first, and sets the journal mode of everything that is attached by then.
         let isOpen = Mutex(false)
         var configuration = given
         configuration.prepareDatabase { db in if isOpen.withLock({ $0 }) { for database in databases { try database.attach(to: db, .wal) } } }
@@ -120,16 +124,17 @@ extension AttachedDatabase {
         return pool
     }
 
-    /// What is wrong with the names of databases; nil where nothing is.
+    /// Returns the fault in the names of databases, or nil if there is none.
     package static func fault(in databases: [AttachedDatabase]) -> String? {
         var names: Set<String> = ["main", "temp"]
         for database in databases {
             let name = database.name.lowercased()
-            if name.isEmpty || name.contains("\0") { return "A database to attach has no name: give it one like local." }
+            if name.isEmpty || name.contains("\0") { return "A database to attach has no name: use one like local." }
             guard names.insert(name).inserted else {
-                return "Two databases are called “\(database.name)”: main and temp are SQLite's, give each another name."
+                return "The database name “\(database.name)” is used twice: SQLite uses main and temp itself; give each database its own name."
             }
         }
         return nil
     }
 }
+

@@ -1,8 +1,9 @@
 internal import Foundation
 
-/// How many rows are one transaction where a whole table is read: enough that a commit costs nothing, and few enough that others need not wait.
+/// The number of rows in one transaction where a whole table is read.
 ///
-/// A test makes it smaller with `UBIQUITY_BATCH_ROWS`, so that a few rows are several batches. Debug builds only.
+/// It is large enough that the cost of a commit does not matter, and small enough that other writers need not wait. In
+/// debug builds a test can reduce it with `UBIQUITY_BATCH_ROWS`, so that a few rows make several batches.
 enum BatchSize {
     static let rows: Int = {
         #if DEBUG
@@ -11,6 +12,6 @@ enum BatchSize {
         return 10_000
     }()
 
-    /// How many pages of a file are one step of a copy.
+    /// The number of pages in one step of a file copy.
     static let pages = CInt(min(128, max(1, rows / 5)))
 }

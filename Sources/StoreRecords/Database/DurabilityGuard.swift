@@ -3,22 +3,24 @@ internal import GRDBSQLite
 
 /// Keeps an app's pragmas from making its saves less durable than a store promises.
 ///
-/// Inside a transaction SQLite refuses a change of `synchronous` itself (sqlite.org/pragma.html#pragma_synchronous). Outside of one, which GRDB's ways of writing without a
-/// transaction allow, the level is looked at before each statement begins, and put back where it is lower than it must be; so it is at the end of what the app does. SQLite sets the level while it prepares
-/// the pragma and tells of the statement when it begins to run (sqlite.org/c3ref/trace_v2.html): the level is back before the pragma itself has run. A rollback journal that was changed for one in
-/// memory, or for none, is back before the next statement. A write-ahead log can be put back only when no statement runs, at the end, and stays in any case while another connection has the file open. An app may raise
-/// the level.
+/// Inside a transaction SQLite itself refuses a change of `synchronous` (sqlite.org/pragma.html#pragma_synchronous).
+/// Outside of one, which GRDB's methods without a transaction allow, the guard reads the level before each statement
+/// begins and at the end of the app's work, and restores it if it is too low. SQLite sets the level while it prepares
+/// the pragma, and calls the trace when the statement begins to run (sqlite.org/c3ref/trace_v2.html): the guard
+/// restores the level before the pragma itself has run. If an app replaces the rollback journal by one in memory or by
+/// none, the guard restores it before the next statement. A write-ahead log can be restored only when no statement
+/// runs, at the end, and SQLite keeps it anyway while another connection has the file open. An app may raise the level.
 ///
-/// A write in a transaction over a write-ahead log costs no look at its statements. The first other one sets the connection's trace; if an app sets one of its own after that, the level
-/// is put back at the end alone.
+/// A write in a transaction over a write-ahead log costs no check of its statements. The first other write sets the
+/// connection's trace. If an app sets its own trace after that, the guard restores the level only at the end.
 package final class DurabilityGuard: @unchecked Sendable {
-    // All of it is touched on the writer's queue only.
+    // All properties are used on the writer's queue only.
     private let mode: JournalMode
     /// The schemas whose files the store writes.
     private let schemas: [String]
     private var connection: OpaquePointer?
     private var isWatching = false
-    /// Whether each statement is told of.
+    /// Whether the connection's trace reports each statement.
     private var isTraced = false
 
     init(_ mode: JournalMode, attached: [AttachedDatabase]) {
@@ -26,11 +28,11 @@ package final class DurabilityGuard: @unchecked Sendable {
         schemas = ["main"] + attached.filter(\.isWritten).map(\.name)
     }
 
-    /// Takes note of a file's writer.
+    /// Remembers a file's writer.
     ///
     /// - Parameters:
-    ///   - configuration: of the file's connections.
-    ///   - isTraced: whether the connection has a trace already, which calls ``statementBegins()``.
+    ///   - configuration: the configuration of the file's connections.
+    ///   - isTraced: whether the connection already has a trace that calls ``statementBegins()``.
     func install(in configuration: inout Configuration, isTraced: Bool) {
         configuration.prepareDatabase { [self] db in
             guard !db.configuration.readonly else { return }
@@ -39,7 +41,7 @@ package final class DurabilityGuard: @unchecked Sendable {
         }
     }
 
-    /// Looks at the writer's statements from now on, if the level can be changed before the end of what the app does.
+    /// Traces the writer's statements from now on, if a statement can change the level before the app's work ends.
     private func trace() {
         guard !isTraced, let connection, mode == .delete || sqlite3_get_autocommit(connection) != 0 else { return }
         isTraced = true
@@ -51,7 +53,7 @@ package final class DurabilityGuard: @unchecked Sendable {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Does what an app wants done, and sees that it leaves the level as it must be.
+    /// Runs an app's work, and restores the level afterwards.
     package func watching<Result>(_ body: () throws -> Result) rethrows -> Result {
         trace()
         let wasWatching = isWatching
@@ -63,7 +65,7 @@ package final class DurabilityGuard: @unchecked Sendable {
         return try body()
     }
 
-    /// Is called before each statement of the writer runs.
+    /// Restores the level; the trace calls it before each statement of the writer runs.
     func statementBegins() {
         guard isWatching else { return }
         isWatching = false
@@ -73,7 +75,8 @@ package final class DurabilityGuard: @unchecked Sendable {
 
     private func restore() {
         guard let connection else { return }
-        // Within a transaction SQLite changes no level, nor a write-ahead log for another journal, but one rollback journal for another.
+        // In a transaction SQLite changes no level and does not leave a write-ahead log, but it replaces one rollback
+        // journal by another.
         let isInTransaction = sqlite3_get_autocommit(connection) == 0
         guard !isInTransaction || mode == .delete else { return }
         for schema in schemas.map(\.quotedIdentifier) {
@@ -91,6 +94,6 @@ package final class DurabilityGuard: @unchecked Sendable {
         return sqlite3_step(statement) == SQLITE_ROW ? read(statement) : nil
     }
 
-    /// Sets a pragma; one that cannot be set now is set another time.
+    /// Sets a pragma; one that cannot be set now is set at the next restore.
     private func set(_ pragma: String, _ connection: OpaquePointer) { _ = value(pragma, { _ in () }, connection) }
 }

@@ -1,22 +1,23 @@
 extension FractionalPosition {
-    /// The longest that is left as it is.
+    /// The maximum number of digits that respacing leaves unchanged.
     static let mostDigits = 40
 
-    /// What to write so that a list has room everywhere again: other positions for those that are equal to the one before, or have grown long.
+    /// Returns replacements that give a list room everywhere again: for positions that are equal to the previous one,
+    /// or have grown long.
     ///
-    /// The order stays, and every other position. It depends on nothing but the list, so that devices that respace the same list at once write the
-    /// same; where they have not seen the same, the later write of each record stays on all of them, and the next respacing parts what is
-    /// equal then.
+    /// The order and all other positions stay. The result depends only on the list, so devices that respace one list at
+    /// the same time write equal positions. If they have seen different lists, the later write of each record stays on
+    /// all devices, and the next respacing separates positions that are equal then.
     ///
     /// ```swift
     /// let tracks = try Track.order(Column("position"), Column("id")).fetchAll(db)
     /// for (index, position) in FractionalPosition.respacing(tracks.map(\.position)) { … }
     /// ```
     ///
-    /// Call it where ``between(_:_:)`` gives nil, and now and then where lists are much moved about.
+    /// Call it if ``between(_:_:)`` returns nil, and from time to time if records are moved often.
     ///
-    /// - Parameter positions: all of a list, in its order.
-    /// - Returns: the new positions by their places in the list; empty where all is well.
+    /// - Parameter positions: all positions of a list, in order.
+    /// - Returns: the new positions by their indexes in the list. Empty if no position must change.
     public static func respacing(_ positions: [FractionalPosition]) -> [Int: FractionalPosition] {
         var spaced = positions
         partEqual(&spaced)
@@ -24,9 +25,10 @@ extension FractionalPosition {
         return Dictionary(uniqueKeysWithValues: positions.indices.filter { spaced[$0] != positions[$0] }.map { ($0, spaced[$0]) })
     }
 
-    /// Puts each that is not above the one before right behind it, below all that was above.
+    /// Moves each position that is not above the previous one to right behind it, below all positions that were above
+    /// it.
     ///
-    /// As near as that, what another device has put there meanwhile mostly stays on its side.
+    /// At so small a distance, positions that another device has inserted meanwhile mostly stay on their side.
     private static func partEqual(_ positions: inout [FractionalPosition]) {
         var index = 0
         while index < positions.count {
@@ -42,7 +44,7 @@ extension FractionalPosition {
         }
     }
 
-    /// Spreads each run of long ones evenly between its neighbours, and with these where they are too near.
+    /// Spreads each run of long positions evenly between its neighbours, and includes neighbours that are too close.
     private static func shorten(_ positions: inout [FractionalPosition]) {
         var index = 0
         while index < positions.count {

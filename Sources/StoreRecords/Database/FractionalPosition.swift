@@ -1,18 +1,22 @@
 public import GRDB
 
-/// A place in an ordered list, for a TEXT column: between any two there is room for another, so that a move writes one record.
+/// A position in an ordered list, for a TEXT column.
+///
+/// There is always room between two positions, so that a move writes one record.
 ///
 /// ```swift
 /// // SELECT * FROM track ORDER BY position, id
 /// track.position = FractionalPosition.between(before?.position, after?.position)!
 /// ```
 ///
-/// It is a fraction between 0 and 1, written in digits `0`–`9`, `A`–`Z`, `a`–`z`, whose order is that of their bytes: sort by the column in its BINARY
-/// collation, and by the key behind it. Each device moves a record by a write of this one column, of which the later stays, so that
-/// all devices come to one order. Four digits at the end are random: what two devices put at one place at once lies side by side there.
+/// A position is a fraction between 0 and 1, with the digits `0`–`9`, `A`–`Z`, `a`–`z`, in the order of their bytes.
+/// Sort by the column in its BINARY collation, and then by the key. Each device moves a record by writing this one
+/// column, and the later write stays, so that all devices arrive at one order. Four digits at the end are random:
+/// records that two devices insert at one place at the same time get different positions side by side.
 ///
-/// A position has 10 digits at the ends of a list, however many have been added there. Where records are put at one place again and again it
-/// grows by a digit for about every five of them; ``respacing(_:)`` makes it short again.
+/// A position at the ends of a list has 10 digits, however many records have been added there. If records are inserted
+/// at one place again and again, a position grows by a digit for about every five of them. ``respacing(_:)`` shortens
+/// it again.
 public struct FractionalPosition: Hashable, Sendable {
     /// The digits.
     public let text: String
@@ -22,7 +26,9 @@ public struct FractionalPosition: Hashable, Sendable {
     private static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
     static let base = alphabet.count
 
-    /// Reads what `text` gives; nil for anything else.
+    /// Reads the digits in `text`.
+    ///
+    /// Returns nil for anything else.
     public init?(_ text: String) {
         let digits = text.utf8.compactMap { Self.alphabet.firstIndex(of: $0) }
         guard digits.count == text.utf8.count, digits.count >= Self.leastLength, digits.contains(where: { $0 > 0 }),
@@ -31,7 +37,7 @@ public struct FractionalPosition: Hashable, Sendable {
         self.text = text
     }
 
-    /// The fraction with these digits, not all of which are 0.
+    /// Creates the fraction with these digits, which must not all be 0.
     init(digits: [Int]) {
         var digits = digits
         while digits.count > Self.leastLength, digits.last == 0 { digits.removeLast() }
@@ -42,24 +48,24 @@ public struct FractionalPosition: Hashable, Sendable {
 }
 
 extension FractionalPosition {
-    /// A new position between two.
+    /// Returns a new position between two.
     ///
     /// - Parameters:
-    ///   - lower: the one before; nil for the beginning of the list.
-    ///   - upper: the one behind; nil for its end.
-    /// - Returns: the position; nil where the first is not before the second, as where two devices have given the same one:
-    ///   ``respacing(_:)`` parts them.
+    ///   - lower: the position before. Nil for the beginning of the list.
+    ///   - upper: the position after. Nil for the end of the list.
+    /// - Returns: the position. It is nil if the first is not before the second, for example if two devices have chosen
+    ///   equal positions; ``respacing(_:)`` separates them.
     public static func between(_ lower: FractionalPosition?, _ upper: FractionalPosition?) -> FractionalPosition? {
         spread(1, between: lower, and: upper)?.first
     }
 
-    /// New positions between two, in order.
+    /// Returns new positions between two, in order.
     ///
     /// - Parameters:
-    ///   - count: how many.
-    ///   - lower: the one before; nil for the beginning of the list.
-    ///   - upper: the one behind; nil for its end.
-    /// - Returns: the positions; nil where the first is not before the second.
+    ///   - count: the number of positions.
+    ///   - lower: the position before. Nil for the beginning of the list.
+    ///   - upper: the position after. Nil for the end of the list.
+    /// - Returns: the positions, or nil if the first is not before the second.
     public static func spread(
         _ count: Int, between lower: FractionalPosition? = nil, and upper: FractionalPosition? = nil
     ) -> [FractionalPosition]? {
@@ -67,13 +73,14 @@ extension FractionalPosition {
         return spread(count, between: lower, and: upper, using: &generator)
     }
 
-    /// The same with random numbers of the caller's.
+    /// Returns new positions between two, with the given random numbers.
     static func spread(
         _ count: Int, between lower: FractionalPosition?, and upper: FractionalPosition?, using generator: inout some RandomNumberGenerator
     ) -> [FractionalPosition]? {
         guard let gap = Gap(lower?.digits ?? [], upper?.digits, room: count) else { return nil }
         return (1...max(1, count)).prefix(count).map { number in
-            // Close to what is there at an end, so that numbers do not run out; in the middle of a gap, and of an empty list.
+            // At an end of the list, positions are close to the existing one, so that digits do not run out. Otherwise
+            // they are in the middle.
             let offset =
                 switch (lower, upper) {
                 case (nil, nil): gap.size / 2 - count / 2 + number - 1
@@ -86,25 +93,29 @@ extension FractionalPosition {
         }
     }
 
-    /// `size * number / parts`, which is between 1 and `size - 1`: the product may be greater than a word holds.
+    /// Returns `size * number / parts`, between 1 and `size - 1`.
+    ///
+    /// The product may be larger than a machine word.
     static func share(_ size: Int, _ number: Int, of parts: Int) -> Int {
         parts.dividingFullWidth(size.multipliedFullWidth(by: number)).quotient
     }
 
-    /// What lies between two fractions, in steps of their last common digit.
+    /// The gap between two fractions, in steps of their last common digit.
     struct Gap {
-        /// The first digits of the lower.
+        /// The first digits of the lower fraction.
         private let start: [Int]
-        /// How many steps it is to the first digits of the upper: what is fewer than that above the start, and a step, lies between the two.
+        /// The number of steps to the first digits of the upper fraction.
+        ///
+        /// Positions in the gap are at least one step, and fewer steps than this, above the start.
         let size: Int
 
-        /// Takes as many digits as leave room for some.
+        /// Creates a gap with as many digits as needed for some positions.
         ///
         /// - Parameters:
-        ///   - lower: the digits of the lower.
-        ///   - upper: those of the upper; nil for 1.
-        ///   - room: how many are to lie between.
-        ///   - length: the least number of digits.
+        ///   - lower: the digits of the lower fraction.
+        ///   - upper: the digits of the upper fraction. Nil for 1.
+        ///   - room: the number of positions that must fit.
+        ///   - length: the minimum number of digits.
         init?(_ lower: [Int], _ upper: [Int]?, room: Int, length: Int = leastLength) {
             if let upper, !lower.lexicographicallyPrecedes(upper) { return nil }
             var start: [Int] = []
@@ -112,7 +123,8 @@ extension FractionalPosition {
             while start.count < length || size <= room {
                 let place = start.count
                 start.append(place < lower.count ? lower[place] : 0)
-                // From there on the digits were asked for, and it is wide enough for any number of positions.
+                // The gap is now wide enough for any number of positions; the other digits only reach the minimum
+                // length.
                 if size > 1 << 50 { continue }
                 size = size * base + (upper.map { place < $0.count ? $0[place] : 0 } ?? 0) - start[place]
             }
@@ -120,7 +132,7 @@ extension FractionalPosition {
             self.size = size
         }
 
-        /// The digits that lie so many steps above the lower.
+        /// Returns the digits at a number of steps above the lower fraction.
         func digits(at offset: Int) -> [Int] {
             var digits = start
             var rest = offset
@@ -135,7 +147,7 @@ extension FractionalPosition {
 }
 
 extension FractionalPosition: Comparable, CustomStringConvertible, Codable, DatabaseValueConvertible {
-    /// By bytes, as SQLite sorts them.
+    /// Compares by bytes, as SQLite does.
     public static func < (left: FractionalPosition, right: FractionalPosition) -> Bool {
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
@@ -145,20 +157,20 @@ extension FractionalPosition: Comparable, CustomStringConvertible, Codable, Data
 
     /// Reads the digits.
     ///
-    /// - Parameter decoder: holds one string.
-    /// - Throws: `DecodingError`, also where it is no position.
+    /// - Parameter decoder: contains one string.
+    /// - Throws: `DecodingError`, also if the string is not a position.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let position = FractionalPosition(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is no FractionalPosition.")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is not a FractionalPosition.")
         }
         self = position
     }
 
     /// Writes the digits.
     ///
-    /// - Parameter encoder: gets one string.
-    /// - Throws: the encoder's error.
+    /// - Parameter encoder: receives one string.
+    /// - Throws: the error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(text)
@@ -167,7 +179,9 @@ extension FractionalPosition: Comparable, CustomStringConvertible, Codable, Data
     /// The digits, as TEXT.
     public var databaseValue: DatabaseValue { text.databaseValue }
 
-    /// Reads the digits; nil for anything else.
+    /// Reads the digits.
+    ///
+    /// Returns nil for anything else.
     public static func fromDatabaseValue(_ value: DatabaseValue) -> FractionalPosition? {
         String.fromDatabaseValue(value).flatMap { FractionalPosition($0) }
     }

@@ -3,9 +3,10 @@ package import GRDB
 internal import StoreFormat
 internal import UbiquityContainers
 
-/// Logs that have been passed over, for their author was retired at them, and that logs which are here name: `ubiquity_hole`.
+/// The table `ubiquity_hole`: logs that are missing, that joined logs name, and that were passed over.
 ///
-/// A hole closes when its log is joined, or a baseline that holds it. `followed`: the author's log behind it has been joined, so that it is the head of no branch.
+/// A log is passed over when its author is retired at it. A hole closes when its log, or a baseline that contains it,
+/// is joined. `followed` says that the author's next log has been joined, so that the hole is not the head of a branch.
 package struct Holes {
     static let statement = """
         CREATE TABLE ubiquity_hole (peer INTEGER NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, followed INTEGER NOT NULL,
@@ -13,9 +14,9 @@ package struct Holes {
         """
 
     private let db: Database
-    /// This store's own number: of its own logs it lacks none.
+    /// This store's own number; it lacks none of its own logs.
     private let own: PeerNumber?
-    /// Whether there are any, or may come to be: else nobody need look.
+    /// Whether holes exist or can come to exist; if not, no other query is needed.
     package let arePossible: Bool
 
     package init(_ db: Database) throws {
@@ -33,7 +34,7 @@ package struct Holes {
         }
     }
 
-    /// Notes the logs that a log names and that are not here, before it is taken in.
+    /// Stores the missing logs that a log names, before the log is joined.
     func note(_ header: LogHeader, _ peers: PeerTable) throws {
         guard arePossible else { return }
         if let previous = header.previous { try note(previous, of: peers[header.peer]!, isFollowed: true) }
@@ -47,9 +48,9 @@ package struct Holes {
         ).execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), isFollowed])
     }
 
-    /// Closes the hole that a log has left.
+    /// Closes the hole of a log.
     ///
-    /// - Returns: whether the log behind it has been joined.
+    /// - Returns: whether the author's next log has been joined.
     func close(_ position: Knowledge.Position, of peer: PeerNumber) throws -> Bool {
         guard arePossible else { return false }
         let isFollowed = try isFollowed(position, of: peer)
@@ -58,7 +59,7 @@ package struct Holes {
         return isFollowed
     }
 
-    /// Whether a log has left a hole, and the one behind it has been joined.
+    /// Returns whether a log has left a hole and its author's next log has been joined.
     func isFollowed(_ position: Knowledge.Position, of peer: PeerNumber) throws -> Bool {
         guard arePossible else { return false }
         return try Bool.fetchOne(

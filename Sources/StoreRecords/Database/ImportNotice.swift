@@ -2,13 +2,13 @@ internal import Foundation
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// The records that an import touched, never empty: reading these again brings an observer up to date.
+/// The records that an import touched, never empty; to read them again brings an observer up to date.
 public struct ImportNotice: Sendable, Hashable {
-    /// Records that were not there before.
+    /// The records that were inserted.
     public internal(set) var inserted: Set<ObjectID> = []
-    /// Records some of whose columns changed.
+    /// The records of which some columns changed.
     public internal(set) var updated: Set<ObjectID> = []
-    /// Records that are no longer there.
+    /// The records that were deleted.
     public internal(set) var deleted: Set<ObjectID> = []
 
     package init() {}
@@ -18,7 +18,7 @@ public struct ImportNotice: Sendable, Hashable {
 }
 
 extension ImportNotice {
-    /// Adds one change to those before it, so that the three sets say what the import as a whole did.
+    /// Adds one change to the earlier ones, so that the three sets describe the import as a whole.
     mutating func add(_ kind: Kind, _ id: ObjectID) {
         switch kind {
         case .insert:

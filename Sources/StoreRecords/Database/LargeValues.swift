@@ -3,11 +3,11 @@ package import StoreFormat
 
 /// The large values of sealed logs, beside the outbox: `ubiquity_value`.
 ///
-/// They are published before any log, and forgotten with the logs that were sealed by then.
+/// They are published before the logs, and deleted with the logs that had been sealed by then.
 package struct LargeValues {
     static let statement = "CREATE TABLE ubiquity_value (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL)"
 
-    /// Values of more bytes are large.
+    /// The size above which a value is large, in bytes.
     let limit: Int
     private let db: Database
 
@@ -16,13 +16,13 @@ package struct LargeValues {
         self.db = db
     }
 
-    /// Writes a column of a row to a log: as it stands, or, where it is large, by its hash.
+    /// Writes a column of a row to a log: the value, or the hash of a large value.
     func write(_ column: Int, of row: RawStatement, to writer: inout WireWriter) throws {
         guard row.size(column) > limit else { return row.write(column, to: &writer) }
         try write(row.value(column), to: &writer)
     }
 
-    /// Writes a value to a log: as it stands, or, where it is large, by its hash.
+    /// Writes a value to a log: the value itself, or the hash of a large value.
     package func write(_ value: RecordValue, to writer: inout WireWriter) throws {
         let (bytes, isText) =
             switch value {
@@ -36,7 +36,7 @@ package struct LargeValues {
         writer.large(large)
     }
 
-    /// Puts the bytes of a large value beside those that wait.
+    /// Adds the bytes of a large value to those that wait for publishing.
     package func insert(_ bytes: [UInt8], _ hash: ContentHash) throws {
         let insert = try RawStatement("INSERT OR IGNORE INTO ubiquity_value (hash, bytes) VALUES (?,?)", db)
         insert.bind(1, hash.bytes)
@@ -44,16 +44,16 @@ package struct LargeValues {
         try insert.run()
     }
 
-    /// The value that a log names, of those that wait.
+    /// Returns the waiting value that a log names.
     package func value(_ value: LargeValue) throws -> RecordValue {
         guard let bytes = try Self.bytes(value.hash, db) else { throw LogFault.damaged("it names a large value that is not in the store file") }
         return value.value(bytes)
     }
 
-    /// The number of the last that waits, 0 where none does.
+    /// Returns the number of the last waiting value, or 0 if none waits.
     package static func last(_ db: Database) throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM ubiquity_value") ?? 0 }
 
-    /// The first behind a number.
+    /// Returns the first waiting value after a number.
     package static func next(after number: Int64, _ db: Database) throws -> (number: Int64, hash: ContentHash, bytes: [UInt8])? {
         let statement = try RawStatement("SELECT number, hash, bytes FROM ubiquity_value WHERE number > ? ORDER BY number LIMIT 1", db)
         statement.bind(1, number)
@@ -65,7 +65,7 @@ package struct LargeValues {
         return (statement.integer(0), hash, Array(statement.bytes(2)))
     }
 
-    /// One that waits, by its hash; nil where none does.
+    /// Returns the bytes of the waiting value with a hash, or nil if there is none.
     package static func bytes(_ hash: ContentHash, _ db: Database) throws -> [UInt8]? {
         let statement = try RawStatement("SELECT bytes FROM ubiquity_value WHERE hash = ?", db)
         statement.bind(1, hash.bytes)
@@ -73,7 +73,7 @@ package struct LargeValues {
         return try statement.step() ? Array(statement.bytes(0)) : nil
     }
 
-    /// Forgets those up to a number, which are in the container.
+    /// Deletes the values up to a number, which are in the container.
     package static func clear(through number: Int64, _ db: Database) throws {
         try db.execute(sql: "DELETE FROM ubiquity_value WHERE number <= ?", arguments: [number])
     }

@@ -1,34 +1,34 @@
 public import StoreFormat
 
-/// The name of a record: its table and primary key, alike on every peer.
+/// The identity of a record: its table and primary key, equal on every peer.
 public struct ObjectID: Hashable, Sendable, CustomStringConvertible {
     /// The table's name.
     public let table: String
-    /// The values of the primary key's columns, in its order.
+    /// The values of the primary key's columns, in the key's order.
     public let key: [RecordValue]
 
-    /// Names a record.
+    /// Creates the identity of a record.
     public init(table: String, key: [RecordValue]) {
         self.table = table
         self.key = key
     }
 
-    /// The table and the key for people; bytes that are not UTF-8 stand in hexadecimal.
+    /// The table and the key for people; bytes that are not UTF-8 appear in hexadecimal.
     public var description: String {
         "\(table)/\(key.map(\.description).joined(separator: ","))"
     }
 }
 
 extension ObjectID {
-    /// The record's name as text, which names the same record on another connection, process or peer.
+    /// The identity as text, which denotes the record on every connection, process and peer.
     ///
-    /// It is `<table>/<value>/<value>…`: a letter for the type (`i`, `r`, `t`, `b`, `n`), a colon, and the value; text and blobs are bytes,
-    /// percent-encoded but for ASCII letters, digits and `-._~`.
+    /// It is `<table>/<value>/<value>…`: a letter for the type (`i`, `r`, `t`, `b`, `n`), a colon, and the value. Text
+    /// and blobs are bytes, percent-encoded except ASCII letters, digits and `-._~`.
     public var text: String {
         ([Self.encoded(table.utf8)] + key.map(Self.text)).joined(separator: "/")
     }
 
-    /// Reads what `text` gives; nil for anything else.
+    /// Parses a value of ``text``; nil for any other string.
     public init?(text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count > 1, let name = Self.decoded(parts[0]), !name.isEmpty, let table = String(validating: name, as: UTF8.self) else {
@@ -97,7 +97,7 @@ extension ObjectID {
 }
 
 extension RecordValue: CustomStringConvertible {
-    /// The value for people: text as it is, blobs as SQLite writes them.
+    /// The value for people: text as it is, blobs in SQLite's notation.
     public var description: String {
         switch self {
         case .null: "NULL"

@@ -9,11 +9,11 @@ package enum Outbox {
     package struct Entry {
         package var name: LogFileName
         package var bytes: [UInt8]
-        /// Whether its last save goes on in the next.
+        /// Whether its last save continues in the next log.
         package var goesOn: Bool
     }
 
-    /// Puts a log behind those that wait.
+    /// Appends a log to the waiting ones.
     ///
     /// - Returns: the hash of its bytes, which the next log names.
     package static func append(_ header: LogHeader, body: [UInt8], time: HybridTime, isOpen: Bool = false, _ db: Database) throws -> ContentHash {
@@ -29,17 +29,17 @@ package enum Outbox {
         return hash
     }
 
-    /// The oldest logs that may go out.
+    /// Returns the oldest logs that may be published.
     ///
     /// - Parameters:
-    ///   - limit: how many at most.
-    ///   - last: the log behind which they begin.
-    ///   - bytes: how many bytes at most they have together; the first is returned whatever it has.
-    ///   - db: at one moment.
-    /// - Returns: the logs; none where there are none.
-    /// - Throws: GRDB's errors, or `UbiquitousStoreError` where one is damaged.
+    ///   - limit: the largest number of logs.
+    ///   - last: the log after which they begin.
+    ///   - bytes: the largest total size in bytes; the first log is returned even if it is larger.
+    ///   - db: a transaction.
+    /// - Returns: the logs, which may be none.
+    /// - Throws: GRDB's errors, or `UbiquitousStoreError` if a log is damaged.
     package static func first(_ limit: Int, after last: Int64 = 0, bytes: Int, _ db: Database) throws -> [Entry] {
-        // Those that wait for more are the last.
+        // The logs that wait for more saves are the last ones.
         let rows = try RawStatement(
             """
             SELECT sequence, hash, bytes FROM ubiquity_outbox
@@ -63,7 +63,7 @@ package enum Outbox {
         return entries
     }
 
-    /// Enters the logs up to a sequence, which are in the container, among the published.
+    /// Moves the logs up to a sequence, which are in the container, to the table of published logs.
     package static func clear(through sequence: Int64, of peer: PeerIdentifier, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -78,7 +78,7 @@ package enum Outbox {
         return try !statement.step()
     }
 
-    /// Whether exactly this log waits.
+    /// Returns whether exactly this log waits.
     static func contains(_ position: Knowledge.Position, _ db: Database) throws -> Bool {
         let statement = try RawStatement("SELECT 1 FROM ubiquity_outbox WHERE sequence = ? AND hash = ?", db)
         statement.bind(1, position.sequence)
@@ -87,26 +87,28 @@ package enum Outbox {
         return try statement.step()
     }
 
-    /// This peer's last log that is in the container; nil where none is.
+    /// Returns this peer's last log that is in the container, or nil if there is none.
     package static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
         if let first = try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM ubiquity_outbox") {
-            // The first log that is not out names the one before it.
+            // The first log that is not published names the one before it.
             return try log(first, db).log.header.previous
         }
         return state.predecessor.map { .init(sequence: state.sequence, hash: $0) }
     }
 
-    /// The last of some logs, in order, with which a save ends: what of a save lies in the container is nothing without the rest.
+    /// Returns the last of some logs, in order, with which a save ends.
+    ///
+    /// A part of a save in the container has no effect without the rest.
     package static func lastWhole(of names: some BidirectionalCollection<LogFileName>, _ db: Database) throws -> LogFileName? {
         try names.reversed().first { try !log($0.sequence, db).log.header.goesOn }
     }
 
-    /// The bytes of a sealed log.
+    /// Returns the bytes of a sealed log.
     package static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
         [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!)
     }
 
-    /// The hash of a sealed log.
+    /// Returns the hash of a sealed log.
     package static func hash(of sequence: Int64, _ db: Database) throws -> ContentHash {
         let bytes = try Data.fetchOne(db, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])
         guard let hash = bytes.flatMap({ ContentHash(bytes: $0) }) else {
@@ -115,7 +117,7 @@ package enum Outbox {
         return hash
     }
 
-    /// The names of all, oldest first.
+    /// Returns the names of all logs, oldest first.
     package static func names(_ db: Database) throws -> [LogFileName] {
         try Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox ORDER BY sequence").compactMap { row in
             ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
@@ -124,12 +126,15 @@ package enum Outbox {
 }
 
 extension Outbox {
-    /// Writes the sealed logs anew for a store that has taken a new identifier, one at a time: what they hold keeps its stamps.
+    /// Rewrites the sealed logs for a store that has taken a new identifier, one at a time; their changes keep their
+    /// stamps.
     ///
-    /// The first says what had been said before by the logs under the old identifier, and names the last of these.
+    /// The first log repeats the news that the logs under the old identifier had stated, and names the last of those
+    /// logs.
     package static func reissue(from old: PeerIdentifier, as state: inout StoreState, _ db: Database) throws {
         let names = try names(db)
-        // Nothing has been said under the new identifier: the next log, or the first of these, says all.
+        // No log has stated news under the new identifier: the next log, or the first one rewritten here, states all of
+        // it.
         guard !names.isEmpty else { return try StoreKnowledge.markUntold(db) }
         var news = try StoreKnowledge.others(db, told: true)
         for name in names.dropFirst() {
@@ -147,14 +152,14 @@ extension Outbox {
             for entry in header.news.entries { news.insert(entry.position, of: entry.peer) }
             header.news = news
             news = Knowledge()
-            // New sequences are never above old ones: the row to be written is free.
+            // A new sequence is never above the old one, so the row is free.
             try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [name.sequence])
             state.predecessor = try append(header, body: contents.encoded(), time: time, db)
             state.sequence = header.sequence
         }
     }
 
-    /// A sealed log and the highest stamp in it.
+    /// Returns a sealed log and the highest stamp in it.
     package static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
         let row = try Row.fetchOne(db, sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!
         return (try LogFile(decoding: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))

@@ -2,10 +2,10 @@ internal import Foundation
 internal import GRDB
 internal import StoreFormat
 
-/// The numbers that a baseline's peers have here.
+/// The numbers in this store of a baseline's peers.
 struct PeerNumbers {
     private let numbers: [Int64: Int64]
-    /// Whether they are the same.
+    /// Whether all numbers are equal to those of the baseline.
     private let isIdentity: Bool
 
     init(_ numbers: [Int64: Int64]) {
@@ -13,7 +13,7 @@ struct PeerNumbers {
         isIdentity = numbers.allSatisfy { $0.key == $0.value }
     }
 
-    /// Puts a clock's numbers into those here.
+    /// Replaces the peer numbers of the baseline in a clock by those of this store.
     func apply(to clock: inout RecordClock) throws {
         guard !isIdentity else { return }
         func here(_ stamp: Stamp) throws -> Stamp {
@@ -25,7 +25,8 @@ struct PeerNumbers {
         for index in clock.others.indices { clock.others[index].stamp = try here(clock.others[index].stamp) }
     }
 
-    /// Runs a body with the expressions that give a column of peers, and one of packed stamps, as they are here.
+    /// Runs a body with expressions that translate a column of peers, and a column of packed stamps, to this store's
+    /// numbers.
     func withFunctions<Result>(_ db: Database, _ body: (_ peer: (String) -> String, _ others: (String) -> String) throws -> Result) throws -> Result {
         guard !isIdentity else { return try body({ $0 }, { $0 }) }
         let peer = DatabaseFunction("ubiquity_peer_here", argumentCount: 1) { values in

@@ -4,31 +4,32 @@ package import StoreFormat
 internal import SystemPackage
 package import UbiquityContainers
 
-/// A log, a baseline or a directory of another peer that could not be used, and why.
+/// A log, baseline or directory of another peer that could not be used, with the reason.
 public struct QuarantinedLog: Sendable, Hashable, Codable {
-    /// What is the matter with a log.
+    /// The kind of fault.
     public enum Kind: String, Sendable, Codable {
-        /// Its bytes are not what its name says, or cannot be.
+        /// The bytes of the file do not match its name, or cannot be valid.
         case damaged
         /// A newer version of this package wrote it.
         case newer
-        /// This store cannot hold what it says: its schema refuses it, or no honest writer made it.
+        /// This store cannot hold the content: its schema rejects it, or no correct writer produced it.
         case refused
-        /// It may not be read, or, in the place of a directory, is none: nothing that lies there can be looked at.
+        /// The file or directory cannot be read, or something else is in the place of a directory: nothing in it can be
+        /// read.
         case unreadable
     }
 
-    /// The peer in whose directory it lies.
+    /// The peer in whose directory the file lies.
     public var peer: String
-    /// The file's name; of a directory its path in the peer's directory of the epoch, and `.` for that one.
+    /// The file's name, or a directory's path in the peer's directory of the epoch, with `.` for that one itself.
     public var file: String
-    /// What is the matter.
+    /// The kind of fault.
     public var kind: Kind
     /// Why, in words.
     public var reason: String
-    /// The record that was refused, where it was one: `table/key`.
+    /// The record that was refused, if there is one: `table/key`.
     public var record: String?
-    /// When that was found first.
+    /// The time at which the fault was found first.
     public var since: Date
 
     package init(peer: String, file: String, kind: Kind, reason: String, record: String? = nil, since: Date) {
@@ -53,18 +54,20 @@ extension QuarantinedLog {
             since: Date(timeIntervalSince1970: row["since"]))
     }
 
-    /// The log that another peer could bring, by a baseline that holds it; nil of what is no log, and of one that would be refused again.
+    /// The log that another peer could supply, by a baseline that contains it.
+    ///
+    /// It is nil if the file is no log, or a log that would be refused again.
     package var awaited: AwaitedFile? {
         guard kind == .damaged, let name = LogFileName(file) else { return nil }
         return AwaitedFile(peer: peer, sequence: name.sequence, hash: name.hash.description, isDamaged: true)
     }
 
-    /// The files on a store's list.
+    /// Returns the files on a store's list.
     package static func list(_ db: Database) throws -> [QuarantinedLog] {
         try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)
     }
 
-    /// Puts it on the list; whether it was not on it.
+    /// Adds the file to the list; returns whether it was missing there.
     package func enter(_ db: Database) throws -> Bool {
         try db.execute(
             sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",

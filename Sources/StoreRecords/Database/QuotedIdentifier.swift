@@ -1,4 +1,4 @@
 extension String {
-    /// A name as SQL takes it, whatever it holds; GRDB's own quoting leaves quotes within as they are.
+    /// The name as an SQL identifier, whatever it contains; GRDB's own quoting does not double quotes inside.
     package var quotedIdentifier: String { "\"\(replacing("\"", with: "\"\""))\"" }
 }

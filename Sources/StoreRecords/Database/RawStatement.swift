@@ -2,16 +2,18 @@ package import GRDB
 internal import GRDBSQLite
 package import StoreFormat
 
-/// A statement of GRDB's, stepped by hand: values go between SQLite and a log byte for byte, without a Swift value between.
+/// A GRDB statement that is stepped by hand: it copies values between SQLite and a log byte for byte, without a Swift
+/// value in between.
 ///
-/// Changes made this way are not seen by GRDB's observations; whoever makes them says so with `Database.notifyChanges(in:)`.
+/// GRDB's observations do not see changes that are made this way; the caller reports them with
+/// `Database.notifyChanges(in:)`.
 package struct RawStatement {
     let handle: OpaquePointer
     private let owner: Statement
     private unowned let db: Database
     private let fault = Fault()
 
-    /// What a binding failed with, such as a value over SQLite's limit; the next step throws it.
+    /// The error of a binding, such as a value above SQLite's limit; the next step throws it.
     private final class Fault {
         var code = SQLITE_OK
     }
@@ -21,8 +23,8 @@ package struct RawStatement {
     /// - Parameters:
     ///   - sql: the statement.
     ///   - db: the connection.
-    ///   - isCached: whether it is one of GRDB's cache, which keeps it for as long as the connection lasts.
-    /// - Throws: GRDB's error where SQLite does not take it.
+    ///   - isCached: whether GRDB's cache keeps the statement for as long as the connection lasts.
+    /// - Throws: GRDB's error if SQLite rejects the statement.
     package init(_ sql: String, _ db: Database, isCached: Bool = true) throws {
         owner = isCached ? try db.cachedStatement(sql: sql) : try db.makeStatement(sql: sql)
         handle = owner.sqliteStatement
@@ -31,7 +33,7 @@ package struct RawStatement {
         sqlite3_clear_bindings(handle)
     }
 
-    /// Makes one step; true where there is a row.
+    /// Makes one step; returns whether there is a row.
     package func step() throws -> Bool {
         guard fault.code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: fault.code), sql: owner.sql) }
         switch sqlite3_step(handle) {
@@ -45,7 +47,7 @@ package struct RawStatement {
         }
     }
 
-    /// Runs the statement to its end and makes it ready again.
+    /// Runs the statement to its end and resets it.
     package func run() throws {
         while try step() {}
         sqlite3_reset(handle)
@@ -57,7 +59,7 @@ package struct RawStatement {
 
     /// Binds a value.
     ///
-    /// Text and blobs are copied by SQLite.
+    /// SQLite copies text and blobs.
     package func bind(_ index: Int, _ value: RecordValue) {
         let place = Int32(index)
         var bound = SQLITE_OK
@@ -91,7 +93,7 @@ package struct RawStatement {
 
     /// The bytes of a text or blob, valid until the next step.
     package func bytes(_ column: Int) -> UnsafeRawBufferPointer {
-        // The pointer first: sqlite3_column_bytes counts what the conversion before it left.
+        // The pointer comes first: `sqlite3_column_bytes` returns the size after the preceding conversion.
         let place = Int32(column)
         let start =
             sqlite3_column_type(handle, place) == SQLITE_TEXT
@@ -99,13 +101,13 @@ package struct RawStatement {
         return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, place)))
     }
 
-    /// How many bytes a text or blob has; 0 for other types.
+    /// Returns the size of a text or blob in bytes; 0 for other types.
     package func size(_ column: Int) -> Int {
         let type = sqlite3_column_type(handle, Int32(column))
         return type == SQLITE_TEXT || type == SQLITE_BLOB ? Int(sqlite3_column_bytes(handle, Int32(column))) : 0
     }
 
-    /// A column as text; nil where it is NULL.
+    /// Returns a column as text; nil for NULL.
     func text(_ column: Int) -> String? { isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self) }
 
     package func value(_ column: Int) -> RecordValue {
@@ -118,7 +120,7 @@ package struct RawStatement {
         }
     }
 
-    /// Writes a column to a log as it stands.
+    /// Writes a column to a log, unchanged.
     func write(_ column: Int, to writer: inout WireWriter) {
         switch sqlite3_column_type(handle, Int32(column)) {
         case SQLITE_INTEGER: writer.integer(integer(column))
@@ -134,10 +136,10 @@ package struct RawStatement {
         }
     }
 
-    /// SQLite's "copy it" (sqlite3.h, SQLITE_TRANSIENT), a cast that Swift does not import.
+    /// SQLite's destructor value for “copy it” (sqlite3.h, SQLITE_TRANSIENT), a cast that Swift does not import.
     private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
-    /// Empty bytes need an address too: SQLite takes a null pointer for NULL.
+    /// Calls a body with an address, also for empty bytes: SQLite treats a null pointer as NULL.
     private static func withBytes<Result>(_ bytes: ArraySlice<UInt8>, _ body: (UnsafeRawPointer) -> Result) -> Result {
         bytes.withUnsafeBytes { buffer in
             if let start = buffer.baseAddress, !buffer.isEmpty { return body(start) }

@@ -1,15 +1,17 @@
 package import StoreFormat
 
-/// The life of a record and the stamps of its columns, packed as they are stored: nearly always all columns share one stamp.
+/// The life of a record and the stamps of its columns, as they are stored.
+///
+/// Nearly always, all columns share one stamp.
 package struct RecordClock: Hashable, Sendable {
-    /// Odd is alive, even is dead.
+    /// The life, which is odd while the record is alive and even while it is dead.
     package var life: Int64
     /// The stamp of the columns in `columns`.
     package var stamp: Stamp
     package var columns: ColumnSet
-    /// Columns with stamps of their own, ascending.
+    /// The columns with stamps of their own, in ascending order.
     ///
-    /// A column that is in neither has the least stamp.
+    /// A column that is neither here nor in `columns` has the least stamp.
     package var others: [Other] = []
 
     package struct Other: Hashable, Sendable {
@@ -47,7 +49,9 @@ package struct RecordClock: Hashable, Sendable {
 extension RecordClock {
     static let otherSize = 1 + 8 + 8
 
-    /// `others` as stored: column, time, peer, little-endian, 17 bytes each; nil where there are none.
+    /// The stored form of `others`: column, time and peer, little-endian, 17 bytes each.
+    ///
+    /// Nil for none.
     package var packedOthers: [UInt8]? {
         guard !others.isEmpty else { return nil }
         var bytes: [UInt8] = []
@@ -60,7 +64,9 @@ extension RecordClock {
         return bytes
     }
 
-    /// Reads `packedOthers`; nil where the bytes cannot be that.
+    /// Reads `packedOthers`.
+    ///
+    /// Returns nil if the bytes are invalid.
     package static func unpack(_ bytes: UnsafeRawBufferPointer) -> [Other]? {
         guard bytes.count % otherSize == 0 else { return nil }
         var others: [Other] = []

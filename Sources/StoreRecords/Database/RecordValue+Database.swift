@@ -3,19 +3,19 @@ internal import GRDB
 internal import StoreFormat
 
 extension RecordValue {
-    /// A value as GRDB has it.
+    /// Creates a value from GRDB's form.
     init(_ value: DatabaseValue) {
         switch value.storage {
         case .null: self = .null
         case .int64(let integer): self = .integer(integer)
-        // SQLite holds no NaN: it takes one for NULL.
+        // SQLite does not hold NaN: it stores NULL instead.
         case .double(let real): self = real.isNaN ? .null : .real(real.bitPattern)
         case .string(let text): self = .text(text)
         case .blob(let data): self = .blob(ArraySlice(data))
         }
     }
 
-    /// The value as GRDB has it, which takes text for UTF-8.
+    /// The value in GRDB's form, which assumes that text is UTF-8.
     var databaseValue: DatabaseValue {
         switch self {
         case .null: .null

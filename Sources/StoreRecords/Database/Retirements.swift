@@ -2,9 +2,9 @@ package import GRDB
 package import StoreFormat
 package import UbiquityContainers
 
-/// The peers that have been retired in this epoch: `ubiquity_retired`, one row a peer.
+/// The table `ubiquity_retired`: the peers that have been retired in this epoch, one row for each.
 package enum Retirements {
-    /// `told`: whether a log has said so.
+    /// The table; `told` says whether a log contains the fact.
     static let statement =
         "CREATE TABLE ubiquity_retired (peer INTEGER PRIMARY KEY, receipt INTEGER NOT NULL, sequence INTEGER NOT NULL, told INTEGER NOT NULL)"
 
@@ -18,18 +18,18 @@ package enum Retirements {
         }
     }
 
-    /// Takes in what a log says.
+    /// Joins a fact from a log.
     static func enter(_ fact: Retirement, of peer: PeerNumber, _ db: Database) throws {
         try db.execute(sql: "INSERT INTO ubiquity_retired VALUES (?,?,?,1) \(taken)", arguments: [peer.rawValue, fact.receipt, fact.sequence])
     }
 
-    /// What becomes of a fact that is known when another arrives: nothing is left to tell where that one says as much.
+    /// The clause that joins a fact from a log to a known fact, which counts as told if the log's fact covers it.
     static let taken = """
         ON CONFLICT (peer) DO UPDATE SET told = told OR excluded.receipt >= receipt AND excluded.sequence >= sequence,
         receipt = max(receipt, excluded.receipt), sequence = max(sequence, excluded.sequence)
         """
 
-    /// Retires a peer; the next exchange puts that into a log.
+    /// Retires a peer; the next exchange writes the fact into a log.
     package static func retire(_ peer: PeerIdentifier, _ fact: Retirement, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -39,12 +39,14 @@ package enum Retirements {
                 """, arguments: [try StoreKnowledge.number(of: peer, db).rawValue, fact.receipt, fact.sequence])
     }
 
-    /// Whether there is something that no log has said.
+    /// Returns whether a fact is not in a log yet.
     package static func areUntold(_ db: Database) throws -> Bool {
         try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_retired WHERE NOT told)"))!
     }
 
-    /// For each peer the last of its logs that need not be there: as far as a log says so, for the logs that follow are to lie behind that one.
+    /// Returns, for each peer, the last of its logs that can be passed over.
+    ///
+    /// Only facts in logs count, because the logs that pass over others must follow the log with the fact.
     package static func passable(_ db: Database) throws -> [PeerIdentifier: Int64] {
         try facts("SELECT * FROM ubiquity_retired WHERE told AND sequence > 0", db).mapValues(\.sequence)
     }

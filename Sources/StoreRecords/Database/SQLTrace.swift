@@ -4,12 +4,12 @@ internal import UbiquityContainers
 
 /// Writes the statements that run to the log; see `UbiquityLog.tracesSQL`.
 enum SQLTrace {
-    /// Has the connections of a file tell what they run, where that is wanted.
+    /// Makes the connections of a file trace their statements, if tracing is on.
     ///
     /// - Parameters:
-    ///   - configuration: that of the connections.
+    ///   - configuration: the configuration of the connections.
     ///   - file: the file.
-    ///   - begins: is called before each statement of a connection too, for a connection has one trace.
+    ///   - begins: called before each statement of a connection too, because a connection can have only one trace.
     static func install(in configuration: inout Configuration, of file: FilePath, beginning begins: @escaping @Sendable (Database) -> Void = { _ in })
     {
         guard StatementLog.isOn else { return }
@@ -24,12 +24,14 @@ enum SQLTrace {
         }
     }
 
-    /// A statement with `?` in the place of each text, blob and number; comments, names and parameters stay.
+    /// Returns a statement with `?` instead of each text, blob and number.
+    ///
+    /// Comments, names and parameters stay.
     ///
     /// See sqlite.org/lang_expr.html#literal_values_constants_.
     static func withoutLiterals(_ sql: String) -> String { rewritten(sql, hidesLiterals: true) }
 
-    /// A statement as it is, but for what breaks lines between its words.
+    /// Returns a statement unchanged, except for line breaks between its words.
     static func onOneLine(_ sql: String) -> String { rewritten(sql, hidesLiterals: false) }
 
     private static func rewritten(_ sql: String, hidesLiterals: Bool) -> String {
@@ -47,7 +49,7 @@ enum SQLTrace {
         return result
     }
 
-    /// What a text begins with.
+    /// Returns the first token of a text.
     private static func token(of text: Substring) -> Substring {
         let first = text.first!
         func isWord(_ character: Character) -> Bool { character.isLetter || character.isNumber || "_$".contains(character) }
@@ -64,7 +66,9 @@ enum SQLTrace {
         }
     }
 
-    /// What stands between two of a character, which is doubled inside.
+    /// Returns the text between two quotes.
+    ///
+    /// Inside, a quote is doubled.
     private static func quoted(_ text: Substring, by quote: Character) -> Substring {
         var index = text.index(after: text.startIndex)
         while index < text.endIndex {

@@ -1,16 +1,18 @@
 package import StoreFormat
 package import UbiquityContainers
 
-/// A peer's number in one store file; it means nothing elsewhere.
+/// The number of a peer in one store file.
+///
+/// It has no meaning elsewhere.
 package struct PeerNumber: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// Nobody: the peer of the least stamp.
+    /// No peer: the peer of the least stamp.
     package static let nobody = PeerNumber(rawValue: 0)
 }
 
-/// When and by whom a register was written.
+/// The time, counter and peer of a write to a register.
 package struct Stamp: Hashable, Sendable {
     package var time: HybridTime
     package var peer: PeerNumber
@@ -23,7 +25,9 @@ package struct Stamp: Hashable, Sendable {
     package static let least = Stamp(.least, .nobody)
 }
 
-/// The peers that a store file knows, by number, and their order, which is that of their names and so the same in every store.
+/// The peers that a store file knows, by number, and their order.
+///
+/// The order is that of their names, so it is equal in every store.
 package struct PeerTable: Sendable {
     private var names: [PeerNumber: PeerIdentifier] = [:]
     private var numbers: [PeerIdentifier: PeerNumber] = [:]
@@ -35,7 +39,7 @@ package struct PeerTable: Sendable {
     package subscript(number: PeerNumber) -> PeerIdentifier? { names[number] }
     package subscript(peer: PeerIdentifier) -> PeerNumber? { numbers[peer] }
 
-    /// Every peer with its number, in the order of the numbers.
+    /// All peers with their numbers, in the order of the numbers.
     package var all: [(number: PeerNumber, peer: PeerIdentifier)] {
         names.map { (number: $0.key, peer: $0.value) }.sorted { $0.number.rawValue < $1.number.rawValue }
     }
@@ -45,7 +49,7 @@ package struct PeerTable: Sendable {
         numbers[peer] = number
     }
 
-    /// Orders two stamps: by time, then by the peer's name.
+    /// Compares two stamps by time, then by the peer's name.
     package func compare(_ left: Stamp, _ right: Stamp) -> Ordering {
         if left.time != right.time { return left.time < right.time ? .less : .greater }
         if left.peer == right.peer { return .equal }
@@ -54,3 +58,4 @@ package struct PeerTable: Sendable {
         return first < second ? .less : .greater
     }
 }
+

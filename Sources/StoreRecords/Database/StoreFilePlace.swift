@@ -1,9 +1,9 @@
-/// What a store file is for.
+/// The purpose of a store file.
 package enum StoreFilePlace: String, Sendable {
     /// An account's records.
     case store
-    /// What is saved for an account whose content has not been read yet.
+    /// Saves for an account whose content has not been read yet.
     case fallback
-    /// What is saved while nobody is signed in.
+    /// Saves that are made while nobody is signed in.
     case local
 }

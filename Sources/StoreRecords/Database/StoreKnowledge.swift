@@ -13,7 +13,7 @@ package enum StoreKnowledge {
         return table
     }
 
-    /// A peer's number, given to it now if it has none.
+    /// Returns a peer's number, and assigns one if the peer has none.
     package static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
         if let number = peers[peer] { return number }
         let number = try number(of: peer, db)
@@ -21,7 +21,7 @@ package enum StoreKnowledge {
         return number
     }
 
-    /// The same without a table of them.
+    /// Returns a peer's number from the store file, and assigns one if the peer has none.
     package static func number(of peer: PeerIdentifier, _ db: Database) throws -> PeerNumber {
         let statement = try RawStatement("SELECT number FROM ubiquity_peer WHERE name = ?", db)
         statement.bind(1, .text(peer.description))
@@ -31,7 +31,9 @@ package enum StoreKnowledge {
         return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
-    /// The knowledge of other peers' logs; only what a log of ours has said, or none has, where that is asked for.
+    /// Returns the knowledge of other peers' logs.
+    ///
+    /// `told` selects the logs that one of this peer's own logs has reported, or those that none has; nil selects all.
     package static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -47,7 +49,7 @@ package enum StoreKnowledge {
         return knowledge
     }
 
-    /// What has been taken in, with this peer's own logs as far as they are in the container.
+    /// Returns everything that has been taken in, including this peer's own logs that are in the container.
     package static func all(_ state: StoreState, _ db: Database) throws -> Knowledge {
         var knowledge = try others(db)
         if let own = try Outbox.published(state, db) { knowledge.insert(own, of: state.peer) }
@@ -55,13 +57,13 @@ package enum StoreKnowledge {
         return knowledge
     }
 
-    /// Takes in a log in this transaction; `Knowledge.take` in the store file.
+    /// Takes in a log in this transaction, as `Knowledge.take` does for a value.
     static func take(
-        _ position: Knowledge.Position, after predecessor: ContentHash?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
+        _ position: Knowledge.Position, after previous: Knowledge.Position?, of peer: PeerNumber, time: HybridTime, _ holes: Holes, _ db: Database
     ) throws {
-        if let predecessor {
+        if let previous {
             try db.cachedStatement(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?")
-                .execute(arguments: [peer.rawValue, position.sequence - 1, Data(predecessor.bytes)])
+                .execute(arguments: [peer.rawValue, previous.sequence, Data(previous.hash.bytes)])
         }
         if try !holes.close(position, of: peer) { try setHead(position, of: peer, told: false, db) }
         let statement = try RawStatement("INSERT OR IGNORE INTO ubiquity_log VALUES (?,?,?,?)", db)
@@ -72,14 +74,14 @@ package enum StoreKnowledge {
         try statement.run()
     }
 
-    /// Takes in what a baseline holds that is attached.
+    /// Takes in the knowledge of an attached baseline.
     ///
     /// - Parameters:
     ///   - knowledge: the heads of the baseline's branches.
     ///   - schema: the name under which the baseline is attached.
-    ///   - numbers: the peers' numbers here.
-    ///   - own: the peer whose own logs are no other's.
-    ///   - db: in a transaction.
+    ///   - numbers: the peers' numbers in this store.
+    ///   - own: this store's peer, whose logs never count as another peer's.
+    ///   - db: a transaction.
     /// - Throws: GRDB's errors.
     static func join(_ knowledge: Knowledge, from schema: String, numbers: PeerNumbers, own: PeerIdentifier?, _ db: Database) throws {
         let peers = try peers(db)
@@ -97,7 +99,7 @@ package enum StoreKnowledge {
                     sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?",
                     arguments: [peers[peer]!.rawValue, position.sequence, Data(position.hash.bytes)])
             }
-            // A head that is known here is a head here too, or one of its branch is.
+            // A head that is already known is a head here too, or a later log of its branch is.
             for (peer, position) in knowledge.entries where peer != own {
                 guard try time(of: peers[peer]!, position, db) == nil, try !holes.isFollowed(position, of: peers[peer]!) else { continue }
                 try setHead(position, of: peers[peer]!, told: false, db)
@@ -130,14 +132,14 @@ package enum StoreKnowledge {
             .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])
     }
 
-    /// Lets the next log say everything, as the first of a new identifier must.
+    /// Makes the next log report all knowledge, as the first log of a new identifier must.
     static func markUntold(_ db: Database) throws { try db.execute(sql: "UPDATE ubiquity_knowledge SET told = 0") }
 
     static func markTold(_ db: Database) throws {
         try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()
     }
 
-    /// The highest stamp in a log that has been taken in or published; nil for any other.
+    /// Returns the highest stamp in a log that has been taken in or published; nil for any other log.
     static func time(of peer: PeerNumber, _ position: Knowledge.Position, _ db: Database) throws -> HybridTime? {
         let statement = try RawStatement("SELECT time FROM ubiquity_log WHERE peer = ? AND sequence = ? AND hash = ?", db)
         statement.bind(1, peer.rawValue)
@@ -148,7 +150,7 @@ package enum StoreKnowledge {
     }
 }
 
-/// Says of exactly one log whether it is known here, at one moment of the store file.
+/// Tells whether one exact log is known, at one moment of the store file.
 package struct LogRegister {
     /// This store's own identifier, whose sealed logs count as known.
     package let own: PeerIdentifier
@@ -161,15 +163,15 @@ package struct LogRegister {
         peers = try StoreKnowledge.peers(db)
     }
 
-    /// Whether a log has been taken in, published or sealed.
+    /// Returns whether a log has been taken in, published or sealed.
     package func contains(_ position: Knowledge.Position, of peer: PeerIdentifier) throws -> Bool {
         if let number = peers[peer], try StoreKnowledge.time(of: number, position, db) != nil { return true }
         return try peer == own && Outbox.contains(position, db)
     }
 
-    /// The logs of a list that are not known, in order.
+    /// Returns the logs of a list that are not known, in order.
     ///
-    /// The list and the table are gone through side by side: a query for each would cost as much as a listing ten times over.
+    /// The list and the table are read side by side: one query for each log would cost ten times as much as a listing.
     package func unknown(among names: [LogFileName], of peer: PeerIdentifier) throws -> [LogFileName] {
         var unknown = names.sorted()
         if let number = peers[peer] { unknown = try without(entered: number, unknown) }

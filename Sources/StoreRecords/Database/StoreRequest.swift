@@ -1,19 +1,23 @@
 package import GRDB
 
-/// What is to be done with the app's next exchange: what another program asks for, since the app alone has the store's schema, or what was cut short.
+/// A task for the app's next exchange: a request of another program, or the rest of an interrupted task.
+///
+/// Other programs can only request it, because only the app has the store's schema.
 package enum StoreRequest: String, Sendable {
-    /// ``UbiquitousStore/rebuildFromUbiquitousContent()``.
+    /// Run ``UbiquitousStore/rebuildFromUbiquitousContent()``.
     case rebuild
-    /// What ``WipePolicy/Answer/republish`` does.
+    /// Act as ``WipePolicy/Answer/republish`` does.
     case republish
-    /// What ``WipePolicy/Answer/follow`` does.
+    /// Act as ``WipePolicy/Answer/follow`` does.
     case follow
-    /// What is left of ``republish``: the place is there, and the baseline that belongs in it may not be. Nobody asks for it but the engine, and nobody else takes it back.
+    /// Finish ``republish``: the place exists again, but its baseline may still be missing.
+    ///
+    /// Only the engine sets and removes this task.
     case finishRepublishing = "finish-republishing"
 
-    /// Takes it back, or notes that it is done; another that has come since stands.
+    /// Removes the task, because it is done or withdrawn; a different task that has come since stays.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether the task was set.
     @discardableResult
     package func drop(_ db: Database) throws -> Bool {
         try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])

@@ -3,11 +3,11 @@ package import GRDB
 package import StoreFormat
 package import UbiquityContainers
 
-/// Who and where a store is in the exchange of logs: the one row of `ubiquity_state`.
+/// The identity and position of a store in the exchange of logs: the one row of `ubiquity_state`.
 package struct StoreState {
-    /// The form of our tables in a store file.
+    /// The version of the store's own tables in a store file.
     ///
-    /// A newer one is refused untouched.
+    /// A file with a newer version is refused and stays untouched.
     static let format = 1
 
     package var account: String
@@ -15,22 +15,23 @@ package struct StoreState {
     package var content: String
     package var peer: PeerIdentifier
     package var epoch: Int64
-    /// The last log sealed.
+    /// The sequence of the last sealed log.
     package var sequence: Int64
     package var predecessor: ContentHash?
-    /// The highest stamp written or seen.
+    /// The greatest stamp written or seen.
     package var clock: HybridTime
-    /// Whether this store's directory in the content has been made; from then on a missing one is never made again.
+    /// Whether this store's directory in the content has been created; after that, a missing one is never created
+    /// again.
     package var attached: Bool
-    /// The last receipt written.
+    /// The number of the last receipt written.
     package var receipt: Int64
-    /// The identifier that is to follow `peer`, from when it is chosen until it has its place.
+    /// The identifier that replaces `peer`, from the moment it is chosen until its directory exists.
     package var successor: PeerIdentifier?
-    /// What the file is for; it never changes.
+    /// The purpose of the file; it never changes.
     package var place = StoreFilePlace.store
-    /// Whether nothing is to go out or in.
+    /// Whether the exchange is paused.
     package var paused = false
-    /// What another program has asked for, and has not been done.
+    /// The unfinished request of another program.
     package var request: StoreRequest?
 
     package init(
@@ -55,7 +56,7 @@ package struct StoreState {
     }
 
     package static func read(_ db: Database) throws -> StoreState {
-        // By hand: every save reads it.
+        // A raw statement, because every save reads the row.
         let row = try RawStatement(
             "SELECT peer, epoch, sequence, predecessor, clock, attached, receipt, successor, account, container, content, place, paused, request FROM ubiquity_state",
             db)
@@ -83,7 +84,7 @@ package struct StoreState {
             ])
     }
 
-    /// Saves what an exchange changes; what others set stays as it is there.
+    /// Saves the values that an exchange changes; the others stay as they are in the file.
     package func update(_ db: Database) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ubiquity_state SET peer = ?, epoch = ?, sequence = ?, predecessor = ?, clock = ?, attached = ?, receipt = ?, successor = ?")

@@ -4,19 +4,21 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// Whether anybody has a store file open with a rollback journal.
+/// Determines whether any process has a store file with a rollback journal open.
 ///
-/// With a write-ahead log SQLite itself tells: it leaves the log only where no other connection is open. With a rollback journal a connection that is idle holds no lock of SQLite's; so each of an
-/// app's holds a shared one on a file of ours beside it, and who needs the store file alone takes that exclusively, and SQLite's own against the others.
+/// With a write-ahead log SQLite itself tells: it leaves the log only if no other connection is open. With a rollback
+/// journal an idle connection holds no SQLite lock. So each of an app's connections holds a shared lock on a lock file
+/// beside the store file. An operation that needs the store file alone takes that lock exclusively, and SQLite's own
+/// lock against other programs.
 package enum StoreUse {
-    private static func lock(of file: FilePath) -> FilePath { FilePath(file.string + "-use") }
+    private static func lock(of file: FilePath) -> FilePath { StoreLock.Name.use.file(of: file) }
 
-    /// Says of a connection that it has the file open, until it is closed.
+    /// Marks the file as open by a connection, until the connection closes.
     ///
     /// - Parameters:
-    ///   - file: the store file, whose `-open` lock this thread has.
+    ///   - file: the store file, whose `-open` lock this thread holds.
     ///   - db: the connection.
-    /// - Throws: `UbiquitousStoreError` where the lock's file cannot be made.
+    /// - Throws: `UbiquitousStoreError` if the lock's file cannot be created.
     static func note(_ file: FilePath, _ db: Database) throws {
         let use: FileLock?
         do {
@@ -26,7 +28,8 @@ package enum StoreUse {
             throw UbiquitousStoreError(.fileSystem, "\(path) cannot be locked; check its owner and mode.", path: path, cause: error)
         }
         guard let use else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
-        // SQLite lets go of what belongs to a connection's functions when it closes that, however that comes about; GRDB keeps its own for longer.
+        // SQLite releases the context of a connection's function when the connection closes, for whatever reason. GRDB
+        // keeps its own objects longer.
         let code = sqlite3_create_function_v2(
             db.sqliteConnection, "ubiquity_use", 0, SQLITE_UTF8, Unmanaged.passRetained(use).toOpaque(),
             { context, _, _ in sqlite3_result_null(context) }, nil,
@@ -34,18 +37,19 @@ package enum StoreUse {
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
     }
 
-    /// Keeps everybody from opening the file with a rollback journal.
+    /// Keeps all processes from opening the file with a rollback journal.
     ///
-    /// - Parameter file: the store file, whose `-open` lock the caller has.
-    /// - Returns: what is to be kept meanwhile; nil where somebody has the file open so.
-    /// - Throws: `Errno` where the lock's file cannot be opened.
+    /// - Parameter file: the store file, whose `-open` lock the caller holds.
+    /// - Returns: an object to keep for that time; nil if a process has the file open with a rollback journal.
+    /// - Throws: `Errno` if the lock's file cannot be opened.
     package static func exclude(_ file: FilePath) throws(Errno) -> Exclusion? {
-        // Where nobody has ever opened it so there is none, and whoever wants to waits for the `-open` lock.
+        // Without the lock file, nobody has ever opened the store with a rollback journal, and new ones wait for the
+        // `-open` lock.
         guard try LinuxFileLayer().kind(of: lock(of: file)) != nil else { return Exclusion(lock: nil) }
         return try FileLock.ifFree(lock(of: file)).map { Exclusion(lock: $0) }
     }
 
-    /// Nobody has the file open with a rollback journal, nor opens it.
+    /// While it exists, nobody has the file open with a rollback journal, and nobody opens it.
     package final class Exclusion {
         private let lock: FileLock?
         fileprivate init(lock: FileLock?) { self.lock = lock }

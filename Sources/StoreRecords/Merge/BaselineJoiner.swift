@@ -3,17 +3,18 @@ package import GRDB
 package import StoreFormat
 internal import UbiquityContainers
 
-/// Joins a baseline into the store, in the transaction that it is called in: a first import, a rebuild, a rescue and a return are all this.
+/// Joins a baseline into the store, inside the caller's transaction.
 ///
-/// The baseline has been verified, and is attached under ``schema(_:)``. What it brings has the stamps that its writers gave; the order of joining does not matter.
+/// A first import, a rebuild, a rescue and a return all use it. The baseline has been verified and is attached under
+/// ``schema(_:)``. Its values keep the stamps of their writers, so the order of joining does not matter.
 package struct BaselineJoiner {
-    /// The name under which a baseline is attached, by its place among those that are attached together.
+    /// Returns the name under which a baseline is attached, for its position among the attached baselines.
     static func schema(_ place: Int) -> String { place == 0 ? "ubiquity_baseline" : "ubiquity_baseline_\(place)" }
 
     package let shapes: [TableShape]
     package let sealer: Sealer
     package let migrations: [String]
-    /// The place of the baseline among those that are attached.
+    /// The position of the baseline among the attached baselines.
     package var place = 0
 
     package init(shapes: [TableShape], sealer: Sealer, migrations: [String], place: Int = 0) {
@@ -25,10 +26,10 @@ package struct BaselineJoiner {
 
     private var schema: String { Self.schema(place) }
 
-    /// Whether this store can take it now.
+    /// Returns why this store cannot take the baseline now.
     ///
-    /// - Parameter header: the baseline.
-    /// - Returns: why not, in words; nil where it can.
+    /// - Parameter header: the header of the baseline.
+    /// - Returns: the reason in words, or nil if the store can take the baseline.
     package func obstacle(to header: BaselineHeader) -> String? {
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
         return header.tables.lazy.compactMap { table in
@@ -36,26 +37,22 @@ package struct BaselineJoiner {
         }.first
     }
 
-    /// Why this store cannot hold what a baseline says, where that is what an error comes to.
+    /// Returns why this store cannot hold the baseline, if an error means that.
     ///
-    /// - Parameter error: what joining it has thrown.
-    /// - Returns: the reason, in words; nil for an error that is not the baseline's.
-    package static func refusal(_ error: any Error) -> String? {
-        switch error {
-        case let fault as LogFault: fault.description
-        case let error as DatabaseError where error.isOfContent: error.schemaRefusal
-        default: nil
-        }
-    }
+    /// - Parameter error: the error that joining the baseline threw.
+    /// - Returns: the reason in words, or nil if the baseline is not at fault.
+    static func refusal(_ error: any Error) -> String? { ImportFault.refusal(error) }
 
-    /// Joins it; records that are equal then stay marked, see ``StoreFile/resolve(by:)``.
+    /// Joins the baseline.
+    ///
+    /// Equal records stay marked; see ``StoreFile/resolve(by:)``.
     ///
     /// - Parameters:
-    ///   - header: what the baseline says of itself.
-    ///   - isRebuilding: whether the store has been emptied for it, so that its own logs come back too.
-    ///   - db: with foreign keys and CHECKs off.
-    /// - Returns: what came of it; of tables that were empty it names no records.
-    /// - Throws: `LogFault` where a record cannot be what it says, or GRDB's errors.
+    ///   - header: the header of the baseline.
+    ///   - isRebuilding: whether the store was emptied for this baseline, so that its own logs come back too.
+    ///   - db: the store, with foreign keys and CHECKs off.
+    /// - Returns: the outcome of the import. It names no records of tables that were empty.
+    /// - Throws: `LogFault` if a record is malformed, or GRDB's errors.
     package func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> ImportTransaction.Outcome {
         let outcome = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
             try join(header, isRebuilding: isRebuilding, transaction)
@@ -91,12 +88,14 @@ package struct BaselineJoiner {
             try transaction.resolve(.postpone)
             if !transaction.outcome.isResolved { try tryUniting(peers, transaction.state, db) }
         } catch let error as UbiquitousStoreError where error.code == .malformed {
-            // The store was sound before.
+            // The store was sound before, so the baseline is at fault.
             throw LogFault.damaged("it holds records that this store's schema cannot show")
         }
     }
 
-    /// Makes one of records that are equal, and undoes it: a record that then stands in its own way is found while it is known whose it is.
+    /// Unites equal records and rolls back.
+    ///
+    /// A record that then conflicts with itself is found while its author is known.
     private func tryUniting(_ peers: PeerTable, _ state: StoreState, _ db: Database) throws {
         try db.inSavepoint {
             var (state, notice) = (state, ImportNotice())
@@ -105,10 +104,10 @@ package struct BaselineJoiner {
         }
     }
 
-    /// Gives the baseline's peers numbers here.
+    /// Gives the peers of the baseline numbers in this store.
     private func enterPeers(_ header: BaselineHeader, _ db: Database) throws -> PeerNumbers {
         var peers = try StoreKnowledge.peers(db)
-        // In a store that knows nobody they keep theirs.
+        // In a store without peers, the numbers of the baseline stay.
         if peers.all.isEmpty {
             for (number, peer) in header.peers {
                 try db.execute(sql: "INSERT INTO ubiquity_peer VALUES (?,?)", arguments: [number, peer.description])
@@ -121,9 +120,10 @@ package struct BaselineJoiner {
 
     // MARK: As a whole
 
-    /// Fills the tables that are empty; returns their names.
+    /// Fills the tables that are empty, and returns their names.
     ///
-    /// A row of the baseline is shown as it is where its writer's were all there was. So tables that relate to others are filled together, or none of them.
+    /// A row of the baseline is shown unchanged only if the tables here hold nothing but the writer's rows. Related
+    /// tables are therefore filled together or not at all.
     private func fill(
         _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ numbers: PeerNumbers, _ db: Database
     ) throws -> Set<String> {
@@ -140,7 +140,8 @@ package struct BaselineJoiner {
             for (_, mapping) in related[..<index] { try CaptureTriggers(mapping.shape).suspended(db) { try Self.empty(mapping.shape, db) } }
             return filled
         }
-        // The writer has shown no row without its parent, and none of two that a rule forbids, but anybody may be the writer, also one without the rule.
+        // Writers show no row without its parent, and no duplicate rows. But any peer may be the writer, also one whose
+        // schema lacks the rule.
         for (_, mapping) in related {
             try RelationTables(shape: mapping.shape).markOrphans(db)
             try RelationTables(shape: mapping.shape).markDuplicates(db)
@@ -148,15 +149,18 @@ package struct BaselineJoiner {
         return filled.union(related.map(\.mapping.shape.name))
     }
 
-    /// Fills an empty table; false where a rule of the schema stands in the way, so that nothing was filled.
+    /// Fills an empty table.
     ///
-    /// A savepoint would keep a copy of each page that was in use before the transaction; a table that was empty is emptied.
+    /// Returns false if a rule of the schema forbids a row; then the table is empty again.
+    ///
+    /// It uses no savepoint, because a savepoint would keep a copy of each page used before the transaction. It deletes
+    /// the rows instead, which is enough because the table was empty.
     private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {
         let source = schema
         let keys = shape.ownKeyColumns
         let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
-        // The rows get the numbers that they have in the baseline, so that clocks follow without a look at them.
+        // The rows keep their rowids from the baseline, so that the clocks can be copied without reading the rows.
         let rowid = shape.hasRowid && !shape.isRowidKey ? "rowid, " : ""
         let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
         let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
@@ -184,8 +188,9 @@ package struct BaselineJoiner {
                         try Self.empty(shape, db)
                         return false
                     }
-                } catch let error as DatabaseError where error.isOfContent {
-                    // A key that this schema stores otherwise, or a rule that its migrations do not tell of: one by one, then.
+                } catch let error as DatabaseError where error.fault.isContent {
+                    // This schema stores a key in another form, or has a rule that its migrations do not show. Join the
+                    // records one by one.
                     try Self.empty(shape, db)
                     return false
                 }
@@ -203,7 +208,9 @@ package struct BaselineJoiner {
         try tables(of: shape).allSatisfy { table in try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table))")! }
     }
 
-    /// Whether each row has its clock, where both are found by the key: a column's type may have changed that in the row.
+    /// Returns whether each row has its clock, if both are found by the key.
+    ///
+    /// A column type may have changed the key in the row.
     private static func hasClocks(_ shape: TableShape, _ db: Database) throws -> Bool {
         let isClock = shape.keyColumns.enumerated().map { "c.k\($0) = t.\($1.quotedIdentifier)" }.joined(separator: " AND ")
         let hasNone = "NOT EXISTS (SELECT 1 FROM main.\(shape.clockTable) c WHERE \(isClock))"
@@ -214,7 +221,7 @@ package struct BaselineJoiner {
         for table in tables(of: shape) { try db.execute(sql: "DELETE FROM main.\(table)") }
     }
 
-    /// What holds a table's records.
+    /// The tables that hold the records of a synced table.
     private static func tables(of shape: TableShape) -> [String] {
         [shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.asideTable]
     }
@@ -245,7 +252,7 @@ package struct BaselineJoiner {
                     let key = (0..<keys).map { rows.value($0).detached }
                     let all = ColumnSet(first: table.table.columns.count)
                     let parts = clock.byStamp(all).map { stamp, columns in
-                        // What nobody has said has no stamp, and is not told.
+                        // Unwritten values have no stamp and are not passed on.
                         let told = stamp == .least ? columns.numbers.filter { importer.isSaid(rows.value(keys + 5 + $0), ofListed: $0) } : nil
                         return (stamp: stamp, columns: told.map { $0.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) } } ?? columns)
                     }
@@ -255,7 +262,7 @@ package struct BaselineJoiner {
                         note(try importer.begin(&change, clock), key)
                         continue
                     }
-                    // A change has one stamp: most records have no other.
+                    // A change has one stamp. Most records have only one.
                     for (stamp, columns) in parts where !columns.isEmpty || stamp != .least || !clock.hasStamps {
                         change.life = clock.life
                         change.key = key
@@ -275,9 +282,9 @@ package struct BaselineJoiner {
         }
     }
 
-    /// A condition on the baseline's records that leaves out most of those that are here just as they are there.
+    /// Returns a condition that excludes most records of the baseline that are identical here.
     ///
-    /// Joining one of these does nothing, and costs ten times as much as the look at it.
+    /// Joining an identical record changes nothing, and costs ten times as much as the comparison.
     private func news(of importer: TableImporter, peer: (String) -> String, others: (String) -> String, _ db: Database) throws -> String {
         let shape = importer.shape
         let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")!
@@ -285,11 +292,11 @@ package struct BaselineJoiner {
         let isClock = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = r.k\($0)" }.joined(separator: " AND ")
         let keys = shape.keyColumns.enumerated().map { "t.\($1.quotedIdentifier) = r.k\($0)" }
         let clock = ["life", "time", "columns"].map { "c.\($0) = r.\($0)" } + ["c.peer = \(peer("r.peer"))", "c.others IS \(others("r.others"))"]
-        // Two branches of one identifier may have given one stamp to two values.
+        // Two branches of one peer may have given the same stamp to two values.
         let values = shape.columns.enumerated().flatMap { number, column in
             let name = "t.\(column.quotedIdentifier)"
             let isSame = "NOT (\(ExactComparison.differ(name, "r.v\(number)")))"
-            // Of zeros only the merge itself sees the sign.
+            // For zeros, only the merge itself sees the sign.
             return shape.untyped.contains(ColumnSet(column: number)) ? [isSame, "NOT (\(ExactComparison.isZero(name)))"] : [isSame]
         }
         return """
@@ -298,7 +305,7 @@ package struct BaselineJoiner {
             """
     }
 
-    /// Enters which records are one.
+    /// Enters the same-as facts of a table.
     private func enterFacts(of table: BaselineHeader.Table, _ related: RelatedTables, _ shape: TableShape, _ db: Database) throws {
         let own = try related[shapes.firstIndex { $0.name == shape.name }!]
         let rows = try RawStatement("SELECT * FROM \(schema).same_\(table.number)", db)
@@ -316,10 +323,12 @@ package struct BaselineJoiner {
 }
 
 extension RecordClock {
-    /// Whether anything in it has been written with a stamp.
+    /// Whether any column has been written with a stamp.
     var hasStamps: Bool { !columns.isEmpty && stamp != .least || !others.isEmpty }
 
-    /// The columns by their stamps, those without one last.
+    /// Returns the columns by their stamps.
+    ///
+    /// Columns without a stamp come last.
     func byStamp(_ all: ColumnSet) -> [(stamp: Stamp, columns: ColumnSet)] {
         var found: [(stamp: Stamp, columns: ColumnSet)] = []
         if !columns.isEmpty, stamp != .least { found.append((stamp, columns)) }
@@ -332,7 +341,7 @@ extension RecordClock {
                 found.append((other.stamp, ColumnSet(column: other.column)))
             }
         }
-        // A record that was inserted and nothing more has its life's stamp and no columns.
+        // A record that was only inserted has the stamp of its life and no columns.
         if found.isEmpty { return [(.least, rest)] }
         return rest.isEmpty ? found : found + [(.least, rest)]
     }

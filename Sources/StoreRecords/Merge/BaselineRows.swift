@@ -1,12 +1,13 @@
 package import GRDB
 package import StoreFormat
 
-/// Finds out whether the rows of a baseline can be what they say.
+/// Checks that the rows of a baseline are well-formed.
 ///
-/// Each is looked at once, and by hand: there may be millions, and SQL that asks for types takes twice as long.
+/// It reads each row once, in Swift code. There may be millions of rows, and SQL that asks for types takes twice as
+/// long.
 package struct BaselineRows {
     let header: BaselineHeader
-    /// How far its records can have lived.
+    /// The largest life that a record can have reached.
     private let lastLife: Int64
 
     package init(header: BaselineHeader) {
@@ -14,7 +15,7 @@ package struct BaselineRows {
         lastLife = LifeLimit(header.knowledge).last
     }
 
-    /// Reads the rows of a table.
+    /// Checks the rows of a table.
     ///
     /// - Parameters:
     ///   - table: the table.
@@ -42,7 +43,7 @@ package struct BaselineRows {
         }
     }
 
-    /// Whether there is a key and a life.
+    /// Returns whether a row has a valid key and life.
     private func isNode(_ row: RawStatement, at start: Int, _ keys: Int, isAlive: Bool) -> Bool {
         for key in start..<start + keys where row.isNull(key) { return false }
         guard row.isInteger(start + keys) else { return false }
@@ -50,7 +51,7 @@ package struct BaselineRows {
         return life > 0 && life <= lastLife && life.isMultiple(of: 2) != isAlive
     }
 
-    /// Whether there is a stamp, the columns that have it, and the stamps of others.
+    /// Returns whether a row has a valid stamp, the columns with that stamp, and valid stamps of the other columns.
     private func isClock(_ row: RawStatement, at start: Int, _ columns: ColumnSet) -> Bool {
         guard row.isInteger(start), row.isInteger(start + 1), row.isInteger(start + 2),
             isStamp(Stamp(HybridTime(rawValue: row.integer(start)), PeerNumber(rawValue: row.integer(start + 1))))
@@ -64,7 +65,7 @@ package struct BaselineRows {
         return others.allSatisfy { rest.remove(ColumnSet(column: $0.column)) != nil && isStamp($0.stamp) }
     }
 
-    /// Whether a stamp is one that the baseline's writer may have seen.
+    /// Returns whether the writer of the baseline can have seen a stamp.
     private func isStamp(_ stamp: Stamp) -> Bool {
         stamp.time >= .least && stamp.time <= header.clock && (stamp.peer == .nobody || header.peers[stamp.peer.rawValue] != nil)
     }

@@ -1,43 +1,49 @@
 package import GRDB
 internal import StoreFormat
 
-/// The one way in which records from elsewhere enter a store's tables: logs, baselines, another file's saves, seeds, and what relations show.
+/// The one way in which records from elsewhere enter a store's tables: logs, baselines, another file's saves, seeds,
+/// and rows that relations show.
 ///
-/// It seals what the app has noted, so that a write of the app never counts as older than what comes in; suspends capture; lets the body apply what
-/// comes in; finds out what the records show; lists the rows that break a CHECK; saves the store's state; and tells observers which tables changed.
-/// All of it happens in the transaction of ``StoreFile/importing(attaching:_:)``.
+/// It seals the app's captured changes first, so that a write of the app never counts as older than the import. Then it
+/// suspends capture, lets the body apply the import, resolves the records, lists the rows that break a CHECK, saves the
+/// store's state, and tells observers which tables changed. All of it happens in the transaction of
+/// ``StoreFile/importing(attaching:_:)``.
 package final class ImportTransaction {
-    /// What a transaction did.
+    /// The outcome of a transaction.
     package struct Outcome {
         package var notice = ImportNotice()
-        /// Tables that were empty and have been filled, whose records the notice does not name.
+        /// The tables that were empty and have been filled.
+        ///
+        /// The notice does not name their records.
         package var wholeTables: Set<String> = []
-        /// How many values lost, and are listed.
+        /// The number of values that lost and are listed as conflicts.
         package var conflicts = 0
-        /// The records that break a CHECK now, and did not before.
+        /// The records that break a CHECK now and did not before.
         package var broken: [BrokenRecord] = []
-        /// Whether no record is left for which it must be found out what it shows.
+        /// Whether every marked record is resolved.
         var isResolved = true
     }
 
-    /// What happens to records that are marked: their parents, or records that are equal to them, may have come or gone.
+    /// The treatment of marked records, whose parents or equal records may have come or gone.
     package enum Relations {
-        /// They are resolved, and equal records become one: so many batches of them.
+        /// Resolves them and unites equal records, up to a number of batches.
         case unite(batches: Int)
-        /// They are resolved, and equal records wait: they may differ again at the end of the import.
+        /// Resolves them, but does not unite equal records, because they may differ at the end of the import.
         case postpone
-        /// They stay marked.
+        /// Leaves them marked.
         case leave
     }
 
     let sealer: Sealer
     package let db: Database
-    /// The store's state, which is saved at the end.
+    /// The state of the store, which is saved at the end.
     package var state: StoreState
     package var peers: PeerTable
     package let conflicts: ConflictRecorder
     var outcome = Outcome()
-    /// Opened by its first user, for it remembers which tables have records aside.
+    /// The related tables.
+    ///
+    /// They are opened at first use, because they cache which tables have aside records.
     private(set) lazy var related = RelatedTables(shapes, db)
 
     var shapes: [TableShape] { sealer.shapes }
@@ -50,17 +56,18 @@ package final class ImportTransaction {
         conflicts = try ConflictRecorder(now: sealer.now(), db)
     }
 
-    /// Imports.
+    /// Runs an import.
     ///
     /// - Parameters:
-    ///   - sealer: the store's.
-    ///   - earlier: what earlier transactions of the same import did.
-    ///   - retention: how many lost values stay listed; nil where the body finds none.
-    ///   - relations: what happens to the records that are marked at the end.
-    ///   - db: in the transaction of ``StoreFile/importing(attaching:_:)``.
-    ///   - body: applies what comes in, and moves the state on.
-    /// - Returns: what the transaction did, with what the earlier ones did.
-    /// - Throws: what the body throws, GRDB's errors, and what an election throws. The transaction must be rolled back then.
+    ///   - sealer: the sealer of the store.
+    ///   - earlier: the outcome of earlier transactions of this import.
+    ///   - retention: the limits for keeping conflicts. Nil if the body finds none.
+    ///   - relations: the treatment of records that are marked at the end.
+    ///   - db: the store, in the transaction of ``StoreFile/importing(attaching:_:)``.
+    ///   - body: applies the import, and updates the state.
+    /// - Returns: the outcome of this transaction, added to the earlier outcome.
+    /// - Throws: the error of the body, GRDB's errors, and the errors of an election. The transaction must be rolled
+    ///   back then.
     package static func perform(
         _ sealer: Sealer, after earlier: Outcome = Outcome(), retention: ConflictRetention? = nil, relations: Relations, _ db: Database,
         _ body: (ImportTransaction) throws -> Void
@@ -76,10 +83,11 @@ package final class ImportTransaction {
         }
     }
 
-    /// Finds out what marked records show.
+    /// Determines the rows for marked records and shows them.
     ///
     /// - Parameter relations: whether equal records become one.
-    /// - Throws: GRDB's errors, what an election throws, and `UbiquitousStoreError` with `malformed` where a record cannot be shown.
+    /// - Throws: GRDB's errors, the errors of an election, and `UbiquitousStoreError` with `malformed` if a record
+    ///   cannot be shown.
     package func resolve(_ relations: Relations) throws {
         guard let related else { return }
         switch relations {
@@ -102,11 +110,11 @@ package final class ImportTransaction {
         }
     }
 
-    /// Looks at the rows that have changed, with the app's CHECKs on.
+    /// Examines the changed rows, with the app's CHECKs on.
     private func broken() throws -> [BrokenRecord] {
         var broken: [BrokenRecord] = []
         var isChecking = false
-        // As they were for the whole transaction: more may come in with it.
+        // CHECKs go off again for the rest of the transaction, which may import more.
         defer { if isChecking { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") } }
         let changed = outcome.notice.inserted.union(outcome.notice.updated).union(outcome.notice.deleted)
         for shape in shapes {

@@ -1,21 +1,26 @@
 internal import StoreFormat
 
-/// How far a record can have lived, as a history of logs tells: what is beyond has been lived by nobody.
+/// The largest life that a record can have, given a history of logs.
 ///
-/// Each step from one life to the next is a save in some peer's log. So many logs bound the lives of every record, and a forged one leaves room above it: the
-/// save that brings a record back is in a log of its own, with which the limit has grown by more than that save takes. What one store has taken in, and goes on
-/// from, is therefore within the limit of every other, and no honest log or baseline is refused for what a forged one has said.
+/// Each step from one life to the next is a save in some peer's log. The number of logs therefore limits the lives of
+/// every record. A forged life within the limit leaves room above it: the save that brings the record back is in a log
+/// of its own, and each log raises the limit by more than that save uses. The lives in one store are therefore within
+/// the limit of every other store, and no correct log or baseline is refused because of a forged one.
 package struct LifeLimit {
-    /// What one log adds: each of its saves ends one life of a record at most, and begins another.
+    /// The lives that one log adds.
+    ///
+    /// Each of its saves ends at most one life of a record, and begins another.
     static let perLog = 2 * LogMerger.mostSaves
 
-    /// Lives are never that many; from there to what a log can name there is room.
+    /// A limit that no life reaches.
+    ///
+    /// Above it, there is room up to the largest number in a log.
     private static let greatest: Int64 = 1 << 60
 
-    /// How many logs have been written, of whichever peer.
+    /// The number of logs that all peers have written.
     private var logs: Int64 = 0
 
-    /// The limit of a history.
+    /// Creates the limit for a history.
     init(_ knowledge: Knowledge) {
         for peer in Set(knowledge.heads.keys).union(knowledge.holes.keys) {
             add(max(knowledge.sequence(of: peer), knowledge.holes[peer]?.lazy.map(\.sequence).max() ?? 0))
@@ -25,14 +30,14 @@ package struct LifeLimit {
     /// Adds logs to the history.
     mutating func add(_ count: Int64) { logs = min(logs + min(max(0, count), Self.greatest), Self.greatest) }
 
-    /// The greatest life that a record can have.
+    /// The largest life that a record can have.
     var last: Int64 {
         let (lives, isTooGreat) = Self.perLog.multipliedReportingOverflow(by: logs + 1)
         return isTooGreat ? Self.greatest : min(lives, Self.greatest)
     }
 
-    /// Whether a life goes on from what is known of its record, or is within the limit.
+    /// Returns whether a life continues the known life of its record, or is within the limit.
     func allows(_ life: Int64, after known: Int64) -> Bool { life <= max(last, known + 2) }
 
-    static let fault = LogFault.damaged("it holds a record of more lives than can have been lived")
+    static let fault = LogFault.damaged("it holds a record with an impossible number of lives")
 }

@@ -4,14 +4,16 @@ package import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Joins logs into the store, in the transaction that it is called in.
+/// Joins logs into the store, inside the caller's transaction.
 package struct LogImporter {
     package let shapes: [TableShape]
     package let sealer: Sealer
     package let conflictRetention: ConflictRetention
-    /// Reads large values from the container; nil where they lie in the store file.
+    /// Reads large values from the container.
+    ///
+    /// Nil if the values are in the store file.
     package let values: (any LargeValueSource)?
-    /// Reads logs again that are not in memory.
+    /// Reads logs that are not in memory again.
     package var reader: (any LogSource)?
 
     package init(
@@ -24,25 +26,31 @@ package struct LogImporter {
         self.reader = reader
     }
 
-    /// What a transaction did.
+    /// The outcome of a transaction.
     package struct Outcome {
         package var imported = ImportTransaction.Outcome()
-        /// How many logs have been joined.
+        /// The number of logs that have been joined.
         package var joined = 0
-        /// The log that this store cannot hold, after which none was joined.
+        /// The log that this store cannot hold.
+        ///
+        /// No log after it was joined.
         package var refused: (log: ReadyLog, refusal: Refusal)?
     }
 
-    /// Joins logs in the order given, each of which is next for its author; those of one save together or not at all.
+    /// Joins logs in the given order, in which each is the next of its author.
     ///
-    /// Records that are equal then stay marked, see ``StoreFile/resolve(by:)``.
-    /// What is noted and not sealed is sealed first, so that a write of another connection is never taken for older than the import.
-    /// A log that the store refuses, for a constraint or because no honest writer made it, is undone by itself; without `isolating` it throws
-    /// ``Refusal`` and everything is to be undone. A savepoint a log makes SQLite keep a copy of each page that the log touches, which costs as
-    /// much as all the rest, and refusals are rare.
+    /// The logs of one save are joined together or not at all.
+    ///
+    /// Equal records stay marked; see ``StoreFile/resolve(by:)``. Captured changes are sealed first, so that another
+    /// connection's write never counts as older than the import.
+    ///
+    /// The store may refuse a log because of a constraint, or because no correct writer wrote it. With `isolating`,
+    /// each save has a savepoint, and only the refused one is undone. Without it, ``Refusal`` is thrown and everything
+    /// must be rolled back. A savepoint makes SQLite keep a copy of each page that the save touches, which doubles the
+    /// cost, and refusals are rare.
     package func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
         var outcome = Outcome()
-        // Of all together: which of two records is in the way of the other may be said by the next log.
+        // Relations are resolved once for all logs, because a later log may name the record that blocks an earlier one.
         outcome.imported = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .postpone, db) { transaction in
             var importers: [LogBody.Table: TableImporter] = [:]
             let holes = try Holes(db)
@@ -51,7 +59,7 @@ package struct LogImporter {
             while let first = rest.first {
                 let save = Self.save(at: rest)
                 rest = rest[save.endIndex...]
-                // Numbers are given outside the savepoint: a log that is undone leaves its peers known.
+                // Peers get their numbers outside the savepoint, so that they stay known when a log is undone.
                 for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
                 let before = isolating ? transaction.outcome.notice : ImportNotice()
                 var joining = first
@@ -84,7 +92,7 @@ package struct LogImporter {
         return outcome
     }
 
-    /// The logs that hold the rest of the first one's last save, and that one.
+    /// Returns the first log and the logs that hold the rest of its last save.
     private static func save(at logs: ArraySlice<ReadyLog>) -> ArraySlice<ReadyLog> {
         var end = logs.startIndex + 1
         while end < logs.endIndex, logs[end - 1].log.header.goesOn, logs[end].peer == logs[end - 1].peer,
@@ -93,18 +101,18 @@ package struct LogImporter {
         return logs[logs.startIndex..<end]
     }
 
-    /// Enters a log that has been joined among those that are known.
+    /// Adds a joined log to the store's knowledge.
     private func take(_ ready: ReadyLog, _ peers: PeerTable, _ holes: Holes, _ state: inout StoreState, _ db: Database) throws {
         state.clock = max(state.clock, ready.time)
         try holes.note(ready.log.header, peers)
         try StoreKnowledge.take(
-            ready.name.position, after: ready.log.header.predecessor, of: peers[ready.peer]!, time: ready.time, holes, db)
+            ready.name.position, after: ready.log.header.previous, of: peers[ready.peer]!, time: ready.time, holes, db)
         for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
         try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
             .execute(arguments: [ready.peer.description, ready.name.description])
     }
 
-    /// A log with its changes, which was whole when the import was planned.
+    /// Reads the changes of a log, which was intact when the import was planned.
     private func loaded(_ ready: ReadyLog) throws -> ReadyLog {
         guard ready.isLight, let reader else { return ready }
         do {
@@ -114,7 +122,7 @@ package struct LogImporter {
         }
     }
 
-    /// Reads a large value again, which was whole when the import was planned.
+    /// Reads a large value again, which was intact when the import was planned.
     private func value(_ value: LargeValue, of peers: [PeerIdentifier], _ db: Database) throws -> RecordValue {
         if let values {
             guard let bytes = try values.whole(value, of: peers) else { throw Errno.noSuchFileOrDirectory }
@@ -123,14 +131,14 @@ package struct LogImporter {
         return try LargeValues(limit: 0, db).value(value)
     }
 
-    /// Why a log cannot be held by this store.
+    /// The reason why this store cannot hold a log.
     package struct Refusal: Error {
         package var reason: String
-        /// The record at which it was found.
+        /// The record at which the reason was found.
         package var record: ObjectID?
     }
 
-    /// What the store refuses of what a body does; nil where it takes all.
+    /// Runs a body, and returns the reason if the store refuses its changes.
     private func refusal(_ body: () throws -> Void) throws -> Refusal? {
         do {
             try body()
@@ -142,17 +150,13 @@ package struct LogImporter {
         }
     }
 
-    /// What an error at a record comes to: a refusal that names it, if it is one.
+    /// Adds the record to an error, if the error is a refusal.
     private func named(_ error: any Error, _ table: String, _ key: [RecordValue]) -> any Error {
-        let record = ObjectID(table: table, key: key.map(\.detached))
-        switch error {
-        case let fault as LogFault: return Refusal(reason: fault.description, record: record)
-        case let error as DatabaseError where error.isOfContent: return Refusal(reason: error.schemaRefusal, record: record)
-        default: return error
-        }
+        guard let reason = ImportFault.refusal(error) else { return error }
+        return Refusal(reason: reason, record: ObjectID(table: table, key: key.map(\.detached)))
     }
 
-    /// Joins one log's changes, and nothing of what is known of logs.
+    /// Joins the changes of one log, without changing the store's knowledge.
     package func join(
         _ ready: ReadyLog, _ lives: LifeLimit?, _ importers: inout [LogBody.Table: TableImporter], _ transaction: ImportTransaction
     ) throws {
@@ -175,7 +179,8 @@ package struct LogImporter {
                         importer.removedRows = []
                         if let kind { transaction.outcome.notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
                     } catch {
-                        // A trigger may have rolled back all there was (sqlite.org/lang_createtrigger.html#raise).
+                        // A trigger may have rolled back the whole transaction
+                        // (sqlite.org/lang_createtrigger.html#raise).
                         throw db.isInsideTransaction ? named(error, table.name, change.key) : error
                     }
                 }
@@ -184,7 +189,7 @@ package struct LogImporter {
         }
     }
 
-    /// Where a log's table belongs here; nil for one that no longer syncs.
+    /// Returns the mapping of a log's table, or nil if the table no longer syncs.
     private func mapping(of table: LogBody.Table, in log: ReadyLog) throws -> LogTableMapping? {
         switch LogTableMapping.find(table, isOlder: log.isOlder, among: shapes) {
         case .mapped(let mapping): return mapping
@@ -193,7 +198,7 @@ package struct LogImporter {
         }
     }
 
-    /// Enters which records another peer found to be one.
+    /// Enters same-as facts that another peer found.
     private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ lives: LifeLimit?, _ related: RelatedTables) throws {
         for entry in same {
             if let lives, !lives.allows(max(entry.fact.first.life, entry.fact.second.life), after: 0) { throw LifeLimit.fault }
@@ -204,16 +209,6 @@ package struct LogImporter {
             for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }
         }
     }
-}
-
-extension DatabaseError {
-    /// Whether it is about what was to be written, and not about the file, the disk or another connection: the next attempt would end alike.
-    ///
-    /// An index on an expression and a trigger may fail with any error of their own, such as `json_extract()` of what is no JSON (sqlite.org/rescode.html).
-    var isOfContent: Bool { [.SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(resultCode) }
-
-    /// Why this store cannot hold what another has written.
-    var schemaRefusal: String { "this store's schema refuses it: \(message ?? "a constraint fails")" }
 }
 
 extension ImportNotice {

@@ -1,31 +1,37 @@
 package import StoreFormat
 
-/// What a change that another peer made does to a record here: the merge rules of the design, without a database.
+/// The effect of another peer's change on a record here: the merge rules, without a database.
 ///
-/// The larger life wins whole; within a life each column's larger stamp wins; equal stamps are ordered by value. So the outcome of
-/// any set of changes is the same in whatever order, and however often, they are joined.
+/// The larger life wins as a whole. Within a life, the larger stamp of each column wins. Values with equal stamps are
+/// ordered by value. The result of joining any changes therefore does not depend on their order or repetition.
 package enum RecordJoin: Hashable, Sendable {
-    /// The record here has seen all of it, or something stronger.
+    /// The record here already includes the change, or something that wins over it.
     case superseded
-    /// The change's life is larger, and alive: its columns become the record, every other is NULL with the least stamp.
+    /// The life of the change is larger, and alive.
+    ///
+    /// The record takes its columns; all others are NULL with the least stamp.
     case begins(RecordClock)
-    /// The change's life is larger, and dead.
+    /// The life of the change is larger, and dead.
     case ends(life: Int64)
-    /// Same life: these columns are written, the others stay; none where only the stamps become later.
+    /// The lives are equal.
+    ///
+    /// These columns are written, the others stay. The set is empty if only stamps become later.
     case merges(ColumnSet, RecordClock)
 
     /// Joins a change into a record.
     ///
     /// - Parameters:
-    ///   - life: the change's life.
-    ///   - columns: the columns that the change writes; empty for a death.
-    ///   - stamp: the stamp of all of these.
-    ///   - local: the record's clock here; nil where it has never lived here. A dead record's clock has no columns.
+    ///   - life: the life of the change.
+    ///   - columns: the columns that the change writes. Empty for a death.
+    ///   - stamp: the stamp of these columns.
+    ///   - local: the clock of the record here. Nil if it has never lived here. The clock of a dead record has no
+    ///     columns.
     ///   - rules: the policies and groups of the table's columns.
-    ///   - peers: orders stamps.
-    ///   - values: the change's value of a column and the record's, asked only where the stamps do not decide.
-    /// - Returns: what is to be done to the record.
-    /// - Throws: what `values` throws.
+    ///   - peers: the order of peers, for stamps.
+    ///   - values: returns the values of a column in the change and in the record. It is called only if the stamps do
+    ///     not decide.
+    /// - Returns: the effect on the record.
+    /// - Throws: the error of `values`.
     package static func join<Failure>(
         life: Int64, columns: ColumnSet, stamp: Stamp, into local: RecordClock?, rules: ColumnRules = .plain, peers: PeerTable,
         values: (_ column: Int) throws(Failure) -> (new: RecordValue, old: RecordValue)
@@ -38,12 +44,13 @@ package enum RecordJoin: Hashable, Sendable {
         }
         guard var clock = local, life % 2 == 1 else { return .superseded }
         var winning: ColumnSet = []
-        // Equal values under a policy that compares values: the later stamp stays, so that clocks come to the same everywhere.
+        // Equal values under a policy that compares values. The later stamp stays, so that clocks become equal on all
+        // peers.
         var restamped: ColumnSet = []
         try rules.forEachRegister(of: columns) { register throws(Failure) in
-            // Each save of a group stamps all its columns, so their stamps decide alike, and of two groups with one stamp the first column that
-            // differs decides for all. A writer to which they were no group may have stamped some: then each column has its own last writer, in
-            // whatever order the saves arrive.
+            // Each save of a group stamps all its columns, so their stamps decide alike. For two groups with equal
+            // stamps, the first column that differs decides for all. A writer without this group may have stamped some
+            // columns only. Then each column has its own last writer, in whatever order the saves arrive.
             let isTied =
                 rules.groups.contains(register)
                 && register.numbers.allSatisfy { peers.compare(stamp, clock.stamp(of: $0)) == .equal }

@@ -1,9 +1,11 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Changes of records whose row is not exactly their registers, or cannot be made before others change.
+/// Changes of records whose row does not show exactly their registers, or cannot be written before other rows change.
 extension TableImporter {
-    /// Joins a change into a record that is aside; nil where it is not alive here, and its row shows others.
+    /// Joins a change into an aside record.
+    ///
+    /// `aside` is nil if the record is not alive here and its row shows other records.
     func join(_ change: LogBody.Change, stamp: Stamp, into aside: AsideRecord?, _ table: RelatedTable) throws -> ImportNotice.Kind? {
         let local = try aside?.registers.clock ?? dead(change.key)
         func value(_ column: Int) -> RecordValue { aside!.registers.values[column] }
@@ -28,7 +30,9 @@ extension TableImporter {
         return nil
     }
 
-    /// Takes a record's life from among those that are one with it; the last takes the row along.
+    /// Ends a record's life among united records.
+    ///
+    /// The last of them removes the row.
     private func leave(_ aside: AsideRecord, _ table: RelatedTable) throws {
         try table.removeAside(aside.registers.key)
         try table.markUnresolved(aside.registers.key)
@@ -40,29 +44,31 @@ extension TableImporter {
         removedRows.append(aside.shown)
     }
 
-    /// Keeps a record until it is found out what can be shown.
+    /// Keeps a record aside until it is resolved.
     func park(_ registers: Registers) throws {
         guard let table = related?.table else { return }
         try table.put(AsideRecord(registers: registers, shown: registers.key, state: .pending))
         try table.markUnresolved(registers.key)
     }
 
-    /// Runs a statement; nil where a uniqueness rule of the app stands in its way.
+    /// Runs a statement.
+    ///
+    /// Returns nil if a uniqueness rule of the app forbids it.
     func unlessTaken<Result>(_ body: () throws -> Result) throws -> Result? {
         do {
             return try body()
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE && related != nil {
+        } catch let error as DatabaseError where error.fault == .content(.unique) && related != nil {
             return nil
         }
     }
 
-    /// A record in the life that a change begins.
+    /// Returns the registers of a record in the life that a change begins.
     func registers(beginning change: LogBody.Change, _ clock: RecordClock) -> Registers {
         let values = shape.columns.indices.map { beginning($0, of: change).detached }
         return Registers(key: change.key.map(\.detached), clock: clock, values: values, local: shape.localDefaults)
     }
 
-    /// A record that has its row, with a change merged in; its row goes.
+    /// Removes the row of a record, and returns its registers with a change merged in.
     func merged(_ change: LogBody.Change, _ winning: ColumnSet, _ clock: RecordClock) throws -> Registers {
         let row = try related!.table.row(change.key)!
         var registers = Registers(key: change.key.map(\.detached), clock: clock, values: row.values, local: row.local)

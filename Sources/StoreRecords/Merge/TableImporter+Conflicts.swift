@@ -1,14 +1,14 @@
 internal import StoreFormat
 
-/// What an import's changes take from each other, told to the recorder.
+/// Reports to the recorder which values an import's changes take away.
 extension TableImporter {
-    /// Columns of an arriving change that lose to what is here.
+    /// Reports columns of an arriving change that lose to values here.
     func noteLosing(_ columns: ColumnSet, of change: LogBody.Change, stamp: Stamp, to clock: RecordClock, _ here: (Int) throws -> RecordValue)
         throws
     {
         guard conflicts.isNews(stamp) else { return }
         let lost = try columns.numbers.filter { column in
-            // Two branches of one identifier may have given one stamp to two values.
+            // Two branches of one peer may have given the same stamp to two values.
             guard isListed(column) else { return false }
             return try value(of: column, in: change) != here(column)
         }
@@ -18,7 +18,7 @@ extension TableImporter {
             others: try lost.map { field($0, try here($0)) })
     }
 
-    /// Columns here that an arriving change is about to overwrite.
+    /// Reports columns here that an arriving change is about to overwrite.
     func noteOverwritten(_ columns: ColumnSet, by change: LogBody.Change, stamp: Stamp, clock: RecordClock, _ here: (Int) throws -> RecordValue)
         throws
     {
@@ -34,7 +34,8 @@ extension TableImporter {
         }
     }
 
-    /// A record here that an arriving deletion, or a later life, is about to end, with what its author had not seen.
+    /// Reports the values of a record here that an arriving deletion or later life is about to end, unseen by its
+    /// author.
     func noteEnded(_ change: LogBody.Change, stamp: Stamp, clock: RecordClock, _ here: (Int) throws -> RecordValue)
         throws
     {
@@ -51,14 +52,16 @@ extension TableImporter {
             id(change), .deletion, lost: try fields(lost), written: clock.stamp(of: first), winner: stamp.peer, others: try fields(rest))
     }
 
-    /// An arriving change of a record that has been deleted here, or lives again.
+    /// Reports an arriving change of a record that was deleted here, or has a later life.
     func noteTooLate(_ change: LogBody.Change, stamp: Stamp) throws {
         guard !change.columns.isEmpty, conflicts.isNews(stamp) else { return }
         let lost = change.columns.numbers.map { field($0, value(of: $0, in: change)) }
         try conflicts.record(id(change), .deletion, lost: lost, written: stamp, winner: nil, others: [])
     }
 
-    /// Whether a value of a column that loses is listed: a maximum leaves behind what it is meant to.
+    /// Returns whether a losing value of a column is listed.
+    ///
+    /// A maximum or minimum discards values by design.
     private func isListed(_ column: Int) -> Bool { [.lastWriter, .firstWriter].contains(shape.rules.policy(of: column)) }
 
     private func reason(_ column: Int) -> Conflict.Reason { shape.rules.policy(of: column) == .firstWriter ? .earlierWrite : .laterWrite }

@@ -4,15 +4,19 @@ internal import StoreFormat
 
 /// Joins changes of one table of one log into the store.
 ///
-/// The outcome of each comes from `RecordJoin`; here it is carried out on the row and its clock.
+/// `RecordJoin` decides the outcome of each change. This type applies it to the row and its clock.
 package final class TableImporter {
     let shape: TableShape
     let conflicts: ConflictRecorder
-    /// For each column of the log's list, its number here; nil where it is gone.
+    /// The number here of each column in the log's list.
+    ///
+    /// Nil for a dropped column.
     private let columns: [Int?]
-    /// Whether the log's columns are those here, in the same order.
+    /// Whether the log's columns are the columns here, in this order.
     let isIdentity: Bool
-    /// Orders stamps; it grows with the logs of a batch.
+    /// The order of peers, for stamps.
+    ///
+    /// It grows with the logs of a batch.
     var peers: PeerTable
     private let db: Database
     let clocks: ClockTable
@@ -20,17 +24,21 @@ package final class TableImporter {
     private let insert: RawStatement
     private let delete: RawStatement
     private var updates: [ColumnSet: RawStatement] = [:]
-    /// What a new row begins with in the columns that a change does not name.
+    /// The values of a new row in the columns that a change does not name.
     private let initial: [RecordValue]
     private let onConflict: String
-    /// The table with what is aside of it, and its place; nil where no table relates to another.
+    /// The table with its aside records, and its index.
+    ///
+    /// Nil if no table relates to another.
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
-    /// The clock of a record that is joined whole.
+    /// The clock of a record that is joined as a whole.
     var whole: RecordClock?
-    /// Keys of rows that went with the last record that they showed.
+    /// The keys of rows that were removed with the last record that they showed.
     var removedRows: [[RecordValue]] = []
 
-    /// How far the records in what is joined can have lived; nil for what this device has saved itself.
+    /// The largest possible lives of the joined records.
+    ///
+    /// Nil for saves of this device itself.
     var lives: LifeLimit?
 
     init(_ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database) throws {
@@ -44,7 +52,7 @@ package final class TableImporter {
         self.peers = peers
         self.db = db
         columns = mapping.columns
-        // An author that knows a column and does not name it has left it NULL; one that does not know it has no say.
+        // An author that has a column and does not name it has left it NULL. An author without the column has no say.
         let known = columns.reduce(into: ColumnSet()) { known, column in
             if let column { known.insert(ColumnSet(column: column)) }
         }.subtracting(shape.notNull)
@@ -64,10 +72,11 @@ package final class TableImporter {
         delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
     }
 
-    /// ` OR FAIL`, or nothing where the app has triggers on the table.
+    /// Returns ` OR FAIL`, or nothing if the app has triggers on the table.
     ///
-    /// With ABORT a statement that has triggers keeps a journal of every page it touches; what FAIL leaves behind is undone with its log. But
-    /// a policy of the statement takes the place of those in triggers (sqlite.org/lang_createtrigger.html), and an app's are its own.
+    /// With ABORT, a statement with triggers keeps a journal of every page it touches. Changes that FAIL leaves behind
+    /// are undone with their log. A conflict policy of a statement overrides those in its triggers
+    /// (sqlite.org/lang_createtrigger.html), and the app's triggers must keep theirs.
     static func onConflict(_ table: String, _ db: Database) throws -> String {
         let hasTriggers = try Bool.fetchOne(
             db.cachedStatement(
@@ -78,12 +87,12 @@ package final class TableImporter {
         return hasTriggers ? "" : " OR FAIL"
     }
 
-    /// Joins a record of another store that begins a life here, with all its stamps.
+    /// Joins a record that begins a life here, with all its stamps.
     ///
     /// - Parameters:
-    ///   - change: its life, and what it holds in every column of the log's list.
-    ///   - clock: its stamps.
-    /// - Returns: what that did.
+    ///   - change: the life, and a value for every column in the log's list.
+    ///   - clock: the stamps.
+    /// - Returns: the change to the row.
     /// - Throws: GRDB's errors, and `LogFault`.
     func begin(_ change: inout LogBody.Change, _ clock: RecordClock) throws -> ImportNotice.Kind? {
         whole = isIdentity ? clock : ColumnRenumbering(numbers: columns).renumbered(clock)
@@ -91,16 +100,16 @@ package final class TableImporter {
         return try join(&change, stamp: clock.stamp)
     }
 
-    /// The life that a record is in here, or was in last.
+    /// Returns the present or last life of a record here.
     func life(of key: [RecordValue]) throws -> Int64 {
         if let aside = try related?.table.aside(key) { return aside.registers.clock.life }
         if let place = try place(of: key), try related?.table.isDerived(key) != true { return try clocks.clock(at: place)?.life ?? 1 }
         return try clocks.death(key)
     }
 
-    /// Joins one change, which is put into this store's column numbers first.
+    /// Joins one change, after converting it to this store's column numbers.
     ///
-    /// - Returns: what it did to the record, or nil where it did nothing.
+    /// - Returns: the change to the record, or nil if nothing changed.
     func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
         if !isIdentity { renumber(&change, stamp) }
         if let related, let aside = try related.table.aside(change.key) { return try join(change, stamp: stamp, into: aside, related.table) }
@@ -151,13 +160,13 @@ package final class TableImporter {
         }
     }
 
-    /// A dead record's clock; nil where it has never lived.
+    /// Returns the clock of a dead record, or nil if it has never lived.
     func dead(_ key: [RecordValue]) throws -> RecordClock? {
         let death = try clocks.death(key)
         return death > 0 ? RecordClock(life: death, stamp: .least, columns: []) : nil
     }
 
-    /// What a change does to a record that is here with a clock.
+    /// Decides what a change does to a record with a clock.
     func outcome(
         of change: LogBody.Change, stamp: Stamp, _ local: RecordClock?, value: (Int) throws -> RecordValue
     ) throws -> RecordJoin {
@@ -202,7 +211,7 @@ package final class TableImporter {
             for (index, number) in shape.untypedKeys.enumerated() where find.value(index + 1) != key[number] { throw Self.changedKey }
             return place
         }
-        // A column's affinity may have changed its type: then clock and row would have two keys.
+        // The column's affinity may have changed the type. Then clock and row would have different keys.
         guard shape.keyColumns.indices.allSatisfy({ find.value($0) == key[$0] }) else { throw Self.changedKey }
         return .key(key.map(\.detached))
     }
@@ -215,7 +224,7 @@ package final class TableImporter {
             index += 1
         }
         if stamp == .least, !shape.rules.groups.isEmpty {
-            // Of two groups with the least stamp one stays whole, which has a value in each column.
+            // When two groups have the least stamp, one stays whole, so each column needs a value.
             let present = pairs.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1.column)) }
             for column in shape.rules.completed(present).subtracting(present).numbers where !columns.contains(column) {
                 pairs.append((column, shape.unwritten(column)))
@@ -226,12 +235,12 @@ package final class TableImporter {
         change.values = pairs.map(\.value)
     }
 
-    /// What a column holds in a record that begins with a change.
+    /// Returns the value of a column in a record that begins with a change.
     func beginning(_ column: Int, of change: LogBody.Change) -> RecordValue {
         change.columns.contains(ColumnSet(column: column)) ? value(of: column, in: change) : initial[column]
     }
 
-    /// Whether what somebody has said of a column of the log's list without a stamp is to be told to a record that is here.
+    /// Returns whether an unstamped value of a column in the log's list counts for an existing record.
     func isSaid(_ value: RecordValue, ofListed column: Int) -> Bool { columns[column].map { shape.isSaid(value, of: $0) } ?? false }
 
     func value(of column: Int, in change: LogBody.Change) -> RecordValue {

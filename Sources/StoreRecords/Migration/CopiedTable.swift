@@ -2,9 +2,9 @@ internal import Foundation
 internal import GRDB
 internal import StoreFormat
 
-/// A table that is copied row by row, in the order in which its rows lie.
+/// A table that is copied row by row, in the order in which its rows are stored.
 struct CopiedTable {
-    /// What rows come to: how many, and a hash of them by type and by bytes.
+    /// The digest of rows: their number, and a hash of their types and bytes.
     struct Digest: Equatable {
         var rows = 0
         var hash = ContentHasher()
@@ -15,7 +15,7 @@ struct CopiedTable {
     }
 
     let name: String
-    /// The table's own columns that can be written, after SQLite's number for the row where it has one.
+    /// The table's writable columns, after the rowid if it has one.
     private let columns: [String]
     private let order: [String]
 
@@ -24,13 +24,13 @@ struct CopiedTable {
         let all = try Row.fetchAll(db, sql: "SELECT name, hidden, pk FROM pragma_table_xinfo(?, 'main')", arguments: [name])
         let names = Set(all.map { ($0["name"] as String).lowercased() })
         let own = all.filter { $0["hidden"] == 0 }.map { ($0["name"] as String).quotedIdentifier }
-        // A column may have one of the names by which SQLite knows its number.
+        // A column can have one of the names of the rowid.
         let rowid = try Self.hasRowid(name, db) ? ["rowid", "_rowid_", "oid"].first { !names.contains($0) } : nil
         columns = (rowid.map { [$0] } ?? []) + own
         if let rowid {
             order = [rowid]
         } else {
-            // By bytes, whatever the columns' collations: no two keys are alike then.
+            // The order is by bytes, whatever the columns' collations: then no two keys are equal.
             order = all.filter { $0["pk"] > 0 }.sorted { ($0["pk"] as Int) < $1["pk"] }
                 .map { "\(($0["name"] as String).quotedIdentifier) COLLATE BINARY" }
         }
@@ -60,7 +60,7 @@ struct CopiedTable {
         return try RawStatement("INSERT INTO main.\(name.quotedIdentifier) (\(columns.joined(separator: ", "))) VALUES (\(places))", db)
     }
 
-    /// Goes through rows and keeps count of what they come to.
+    /// Steps through rows and computes their digest.
     struct Cursor {
         let statement: RawStatement
         private(set) var digest = Digest()
@@ -76,7 +76,7 @@ struct CopiedTable {
             return true
         }
 
-        /// Inserts the present row elsewhere; returns its size.
+        /// Inserts the present row elsewhere, and returns its size.
         func insert(by insertion: RawStatement) throws -> Int {
             var size = 0
             for column in 0..<statement.columnCount {

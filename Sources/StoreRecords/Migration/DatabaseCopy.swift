@@ -4,13 +4,14 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Copies a database table by table, into a draft that a process that is killed leaves for the next to go on with.
+/// Copies a database table by table into a draft, with which another process can continue after a kill.
 ///
-/// Rows go in the order in which they lie, a batch at a time, so that what a draft has of a table is its beginning: where that is still the
-/// beginning, by a hash of it, the rest follows; else the table is begun anew. Indexes and triggers come last, then every table is compared.
+/// Rows are copied in their stored order, in batches, so that the draft of a table is always its beginning. If a hash
+/// shows that it still equals the beginning of the table, the remaining rows are appended; otherwise the table is
+/// copied again. Indexes and triggers are created last, and then every table is compared.
 struct DatabaseCopy {
     let draft: FilePath
-    /// Whether tables and triggers of this package are left out.
+    /// Whether the tables and triggers of this package are left out.
     var isStripped = false
 
     private static let bytesPerBatch = 4 << 20
@@ -23,13 +24,13 @@ struct DatabaseCopy {
         var isVirtual: Bool { type == "table" && sql.uppercased().hasPrefix("CREATE VIRTUAL") }
     }
 
-    /// Makes the draft, or goes on with one; it is removed where that fails.
+    /// Creates the draft, or continues one; a failure removes it.
     ///
     /// - Parameters:
-    ///   - source: the database, in a transaction, so that all of it is of one moment.
+    ///   - source: the database, in a transaction, so that the copy is of one moment.
     ///   - progress: called after each batch.
-    /// - Returns: what it came to; the draft is whole, and closed.
-    /// - Throws: `UbiquitousStoreError` where the copy is not what it should be; `CancellationError`; GRDB's errors.
+    /// - Returns: the numbers of copied rows; the draft is complete and closed.
+    /// - Throws: `UbiquitousStoreError` if the copy differs from the source; `CancellationError`; GRDB's errors.
     func make(from source: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
         do {
             if FileManager.default.fileExists(atPath: draft.string), let begun = try? open(for: source) {
@@ -47,7 +48,7 @@ struct DatabaseCopy {
         for suffix in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: draft.string + suffix) }
     }
 
-    /// The objects of a database that are copied, in the order of their making.
+    /// Returns the objects to copy, in the order of their creation.
     private func objects(_ db: Database) throws -> [SchemaObject] {
         try Row.fetchAll(
             db,
@@ -65,18 +66,19 @@ struct DatabaseCopy {
             }
     }
 
-    /// Opens the draft with all tables in it but the virtual.
+    /// Opens the draft, and creates all tables except virtual ones.
     ///
-    /// - Throws: GRDB's errors, also where what is in it does not belong to this source.
+    /// - Throws: GRDB's errors, also if the draft belongs to another source.
     private func open(for source: Database) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
         let queue = try DatabaseQueue(path: draft.string, configuration: configuration)
         let wanted = try objects(source)
         try queue.writeWithoutTransaction { db in
-            // Merged rows may break a CHECK.
+            // Merged rows can break a CHECK.
             try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
-            // A store is in UTF-8, as baselines are: no connection has databases of two encodings (sqlite.org/pragma.html#pragma_encoding).
+            // A store is in UTF-8, like baselines: a connection cannot have databases of two encodings
+            // (sqlite.org/pragma.html#pragma_encoding).
             for pragma in (isStripped ? ["encoding"] : []) + ["page_size", "auto_vacuum"] {
                 let value = try DatabaseValue.fetchOne(source, sql: "PRAGMA main.\(pragma)")
                 try db.execute(sql: "PRAGMA \(pragma) = \(value.flatMap(String.fromDatabaseValue)?.quotedIdentifier ?? value?.description ?? "0")")
@@ -87,7 +89,7 @@ struct DatabaseCopy {
             }
             let names = Set(there.map(\.name))
             try db.inTransaction {
-                // A copy that had come to its end would run them for each row that is still to come.
+                // In a draft that was already complete, the triggers would run for each appended row.
                 for object in there where object.type == "trigger" { try db.execute(sql: "DROP TRIGGER \(object.name.quotedIdentifier)") }
                 for object in wanted where object.type == "table" && !object.isVirtual && !names.contains(object.name) {
                     try db.execute(sql: object.sql)
@@ -113,7 +115,7 @@ struct DatabaseCopy {
                 let expected = try copy(table, from: source, to: db, &result, progress)
                 guard try table.digest(db) == expected else {
                     throw UbiquitousStoreError(
-                        .malformed, "The copy of “\(table.name)” differs from it, by the number of rows or their content: there is no copy.",
+                        .malformed, "The copy of “\(table.name)” differs from it in the number of rows or their content, and is removed.",
                         path: draft)
                 }
                 result.tables[table.name] = expected.rows
@@ -125,7 +127,7 @@ struct DatabaseCopy {
         return result
     }
 
-    /// Copies the rows of a table behind those that are there; returns what all of them come to.
+    /// Copies the remaining rows of a table, and returns the digest of all its rows.
     private func copy(
         _ table: CopiedTable, from source: Database, to db: Database, _ result: inout StoreMigration,
         _ progress: ((StoreMigration) -> Void)?
@@ -169,12 +171,13 @@ struct DatabaseCopy {
         try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?)", arguments: [table])!
     }
 
-    /// Makes what depends on rows: virtual tables, indexes, views, triggers and counters.
+    /// Creates the objects that depend on rows: virtual tables, indexes, views, triggers and counters.
     private func finish(_ db: Database, from source: Database) throws {
         try db.inTransaction {
             let there = try Set(objects(db).map(\.name))
             let rest = try objects(source).filter { !there.contains($0.name) }
-            // What they keep in other tables is there: they are entered, not made, as in a dump by SQLite's shell.
+            // The tables in which virtual tables store their data are already copied, so virtual tables are entered
+            // into the schema and not created, like in a dump by SQLite's shell.
             try db.execute(sql: "PRAGMA writable_schema = ON")
             for object in rest where object.isVirtual {
                 try db.execute(
@@ -202,7 +205,7 @@ struct DatabaseCopy {
         let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(3)")
         guard faults == ["ok"] else {
             throw UbiquitousStoreError(
-                .malformed, "The copy is damaged, for what was copied is: \(faults.joined(separator: "; ")).", path: draft)
+                .malformed, "The copy is damaged, because the source is damaged: \(faults.joined(separator: "; ")).", path: draft)
         }
         Waypoint.copyCompared.pass()
     }

@@ -3,24 +3,28 @@ internal import GRDB
 internal import StoreFormat
 internal import SystemPackage
 
-/// Rows that a uniqueness rule of the app's new schema forbids beside others, in the copy in which a store is migrated.
+/// Rows that duplicate others under a uniqueness rule of the app's new schema, in the copy in which a store is
+/// migrated.
 ///
-/// Where the app declares what the rule means, all but one of each are set aside before the migrations run, as an import sets aside a record in whose way
-/// another row stands. So they are found out about as soon as the store is open: they become one, or show another value.
+/// If the app declares the meaning of the rule, all duplicates but one are set aside before the migrations run, as an
+/// import sets aside a record that another row blocks. They are resolved as soon as the store is open: they become one
+/// record, or show another value.
 struct DuplicateRows {
     private let db: Database
 
+    /// Creates access to the duplicates.
+    ///
     /// - Parameter db: the copy, before its migrations.
     init(_ db: Database) { self.db = db }
 
     /// Sets rows aside.
     ///
-    /// What is noted and not sealed, or still to be taken over, stays as it is: only its row tells what it holds.
+    /// Rows with captured changes, or rows that are not adopted yet, stay, because only the row holds their values.
     ///
     /// - Parameters:
     ///   - tables: the synced tables as they are in the copy.
-    ///   - schema: what the app declares.
-    /// - Returns: how many rows of each table, by its number.
+    ///   - schema: the app's declarations.
+    /// - Returns: the number of rows set aside in each table, by its number.
     /// - Throws: GRDB's errors.
     func setAside(from tables: [KnownTable], by schema: SyncedSchema) throws -> [Int64: Int] {
         try Capture.suspended(db) { try setAsideAll(from: tables, by: schema) }
@@ -59,15 +63,15 @@ struct DuplicateRows {
                     FROM \(table) t WHERE \(terms.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")))
                     WHERE place > 1 AND NOT noted
                     """)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-            // A term that the migrations bring: of that nothing can be said before they have run.
+        } catch let error as DatabaseError where error.fault == .content(.expression) {
+            // The migrations create a column of this term, so duplicates cannot be found before they run.
             return 0
         }
         defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_double") }
         let isDouble = "(\(list(keys.map { "t.\($0)" }))) IN (SELECT \(list(own)) FROM temp.ubiquity_double)"
         let isShown = "(\(list(own.indices.map { "s\($0)" }))) IN (SELECT \(list(own)) FROM temp.ubiquity_double) AND held IS NULL"
         let values = (known.columns + known.localColumns).map { ", t.\($0.quotedIdentifier)" }.joined()
-        // Of a row that is computed the records lie aside already.
+        // The records of a computed row are aside already.
         try db.execute(
             sql: """
                 CREATE TEMP TABLE ubiquity_derived AS SELECT DISTINCT \(list(own.indices.map { "s\($0) AS k\($0)" })) FROM ubiquity_aside_\(number) WHERE \(isShown);
@@ -81,7 +85,7 @@ struct DuplicateRows {
                 WHERE \(isDouble) AND (\(list(keys.map { "t.\($0)" }))) NOT IN (SELECT \(list(own)) FROM temp.ubiquity_derived);
                 DROP TABLE temp.ubiquity_derived;
                 """)
-        // What has no clock is still to be taken over, and stays.
+        // Rows without a clock are not adopted yet, and stay.
         let hasClock =
             hasRowid
             ? "t.rowid IN (SELECT rid FROM ubiquity_clock_\(number))" : "EXISTS (SELECT 1 FROM ubiquity_clock_\(number) c WHERE \(isOfClock))"
@@ -102,18 +106,19 @@ struct DuplicateRows {
 extension DuplicateRows {
     private static let examples = 5
 
-    /// Whether an error says that rows are there which a uniqueness rule forbids beside each other.
-    static func isCause(of error: DatabaseError) -> Bool { error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE }
+    /// Returns whether an error means that rows violate a uniqueness rule.
+    static func isCause(of error: DatabaseError) -> Bool { error.fault == .content(.unique) }
 
-    /// Says which records stand in the way of a migration that makes a uniqueness rule, and what to do.
+    /// Explains which records block a migration that creates a uniqueness rule, and how to fix it.
     ///
     /// - Parameters:
-    ///   - error: what the migration has thrown; it has been undone.
+    ///   - error: the error of the migration, which was rolled back.
     ///   - path: the store file.
     /// - Returns: the error for the app.
     /// - Throws: GRDB's errors.
     func explanation(_ error: DatabaseError, _ path: FilePath) throws -> UbiquitousStoreError {
-        // “UNIQUE constraint failed: person.email”, for an expression “… index 'name'” (sqlite.org/src/file/src/insert.c, sqlite3UniqueConstraint).
+        // The message is “UNIQUE constraint failed: person.email”, or “… index 'name'” for an expression
+        // (sqlite.org/src/file/src/insert.c, sqlite3UniqueConstraint).
         let failed = (error.message ?? "").split(separator: ": ").last.map(String.init) ?? ""
         let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
         let table = tables.filter { failed.hasPrefix($0 + ".") }.max { $0.count < $1.count }
@@ -128,13 +133,13 @@ extension DuplicateRows {
         return UbiquitousStoreError(
             .invalidSchema,
             """
-            \(subject), and there are records with equal values\(named). Declare in \(declared) unique: [[\(rule)]] where they are \
-            one thing, and become one, or exclusive: [[\(rule)]] where both stay, and one shows another value. Either needs no index: leave it out of a migration \
-            that makes the values too. Or make them differ by ordinary saves of the version before. \(path) is as it was.
+            \(subject), and there are records with equal values\(named). Declare in \(declared) unique: [[\(rule)]] if they are \
+            one thing and shall become one record, or exclusive: [[\(rule)]] if both stay and one shows another value. Either needs no index: leave it out of a migration \
+            that also writes the values. Or make the values different by ordinary saves in the previous version of the app. \(path) is unchanged.
             """, path: path, cause: error)
     }
 
-    /// The first records that have equal values, those that have the same together.
+    /// Returns the first records with equal values, grouped by value.
     private func examples(_ table: String, _ columns: [String]) throws -> [String] {
         let keys = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", arguments: [table])
         let terms = columns.map(\.quotedIdentifier).joined(separator: ", ")

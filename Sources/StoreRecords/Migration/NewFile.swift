@@ -3,27 +3,28 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// A file, or a directory of files, that is made beside its place and put there once it is whole; nothing that is there is overwritten.
+/// A file or directory that is created as a draft and moved into place once it is complete; it overwrites nothing.
 ///
-/// A process that is killed leaves the draft, which may be deleted, or the whole file in its place.
+/// A process that is killed leaves the draft, which can be deleted, or the complete file in its place.
 package struct NewFile: Sendable {
     let target: FilePath
-    /// Where it is made.
+    /// The path of the draft, beside the target.
     package let draft: FilePath
     let files: any FileLayer = LinuxFileLayer()
 
-    /// A file to be.
+    /// Creates the value; nothing is written yet.
     ///
     /// - Parameters:
-    ///   - target: its place.
-    ///   - draftSuffix: what the draft's name has behind the file's; one of its own each time, unless given, so that two makers do not write one.
+    ///   - target: the final path.
+    ///   - draftSuffix: the suffix of the draft's name; by default a unique one, so that two writers do not share a
+    ///     draft.
     package init(_ target: FilePath, draftSuffix: String = "-draft-\(UUID().uuidString)") {
-        // A name alone has no directory that could be made durable.
+        // A relative name has no directory that could be synced.
         self.target = PathFacts.absolute(target)
         draft = FilePath(self.target.string + draftSuffix)
     }
 
-    /// Sees that the place is free, before any work is done for it.
+    /// Checks that the target is free, before any work begins.
     package func checkPlace() throws {
         let kind: FileKind?
         do {
@@ -34,9 +35,9 @@ package struct NewFile: Sendable {
         guard kind == nil else { throw isTaken }
     }
 
-    /// Makes the draft durable and puts it in its place; one that cannot go there is removed.
+    /// Makes the draft durable and moves it to the target; if that fails, the draft is removed.
     ///
-    /// - Parameter replacesExisting: whether a database takes the place of what is there.
+    /// - Parameter replacesExisting: whether a database replaces an existing file.
     /// - Throws: `UbiquitousStoreError`.
     package func place(replacesExisting: Bool = false) throws {
         Waypoint.fileDrafted.pass()
@@ -46,13 +47,13 @@ package struct NewFile: Sendable {
                 for name in try files.names(in: draft) { try files.syncFile(draft.appending(name)) }
                 try files.syncDirectory(draft)
                 Waypoint.fileSynced.pass()
-                // rename(2) puts a directory in the place of nothing, or of an empty one.
+                // rename(2) moves a directory only to a free path, or over an empty directory.
                 try files.renameOver(draft, to: target)
             default:
                 try files.syncFile(draft)
                 Waypoint.fileSynced.pass()
                 if replacesExisting {
-                    // Beside another database it would be taken for its own.
+                    // SQLite would apply these files to the new database.
                     for suffix in Self.companions { try files.remove(FilePath(target.string + suffix)) }
                     try files.renameOver(draft, to: target)
                 } else {
@@ -67,35 +68,35 @@ package struct NewFile: Sendable {
         }
     }
 
-    /// Removes the draft, and what SQLite may have left beside it.
+    /// Removes the draft, and SQLite's files beside it.
     package func remove() {
         for suffix in [""] + Self.companions { try? FileManager.default.removeItem(atPath: draft.string + suffix) }
     }
 
-    /// Runs a body that makes the draft, and removes that where the body throws.
+    /// Runs a body that writes the draft, and removes the draft if the body throws.
     ///
-    /// - Parameter body: makes the draft; an `Errno` that it throws is explained.
-    /// - Returns: what the body returns.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled; what else the body throws.
+    /// - Parameter body: writes the draft; an `Errno` that it throws is explained.
+    /// - Returns: the body's result.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled; the body's other errors.
     package func drafting<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch {
             remove()
-            // A statement that was interrupted says so in its own words.
+            // The error of an interrupted statement becomes `CancellationError`.
             try Task.checkCancellation()
             throw error is Errno ? failure(error) : error
         }
     }
 
-    /// What SQLite keeps beside a database.
+    /// The suffixes of SQLite's files beside a database.
     private static let companions = ["-wal", "-shm", "-journal"]
 
     private var isTaken: UbiquitousStoreError {
-        UbiquitousStoreError(.fileSystem, "\(target) is there already: name a place where nothing is.", path: target)
+        UbiquitousStoreError(.fileSystem, "\(target) is there already: name a path where nothing is.", path: target)
     }
 
-    /// Says of an error what could not be written.
+    /// Returns an error that names the file that could not be written.
     func failure(_ error: any Error) -> UbiquitousStoreError {
         UbiquitousStoreError(
             .fileSystem, "\(target) could not be written; check that its directory is there, its owner, mode and free space.", path: target,

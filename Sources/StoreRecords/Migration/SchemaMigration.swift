@@ -3,28 +3,29 @@ internal import GRDB
 internal import StoreFormat
 internal import SystemPackage
 
-/// Takes a store that has content to another version of the app's schema: whole, or not at all.
+/// Migrates a store with content to another version of the app's schema, completely or not at all.
 ///
-/// The app's migrations run on a copy beside the store file, without our triggers and indexes, so that nothing of theirs is noted as an edit. There they
-/// are compared with the store; what cannot be carried is refused, and the store has not been touched. Then our own tables are brought
-/// after in the copy, and its pages take the place of the store's in one transaction of SQLite's (sqlite.org/backup.html).
-/// So wherever the process is killed, the store file is as it was, or it is the new one: the next opening begins again, or has nothing to do but
-/// remove the copy.
+/// The app's migrations run on a copy beside the store file, without this package's triggers and indexes, so that no
+/// migration is captured as an edit. The copy is then compared with the store. Forbidden changes are refused, and the
+/// store has not been touched. Then the package's own tables are upgraded in the copy, and its pages replace those of
+/// the store in one SQLite transaction (sqlite.org/backup.html). Wherever the process is killed, the store file is
+/// therefore unchanged or complete: the next opening starts again, or only removes the copy.
 ///
-/// Meanwhile this connection has the store file for itself, by SQLite's own lock (sqlite.org/pragma.html#pragma_locking_mode): whoever
-/// has it open, of whatever version or program, would lose what it wrote after the copy, and go on with columns that have other numbers now. Where
-/// somebody has it open, that is waited for, and then the migration is refused.
+/// Meanwhile this connection locks the store file exclusively, by SQLite's own lock
+/// (sqlite.org/pragma.html#pragma_locking_mode). Another program with the file open, of any version, would lose its
+/// writes after the copy, and would continue with outdated column numbers. If another program has the file open, the
+/// migration waits for it, and is then refused.
 struct SchemaMigration {
     let path: FilePath
     let schema: SyncedSchema
-    /// What migrations may read beside the store's tables.
+    /// The files that migrations may read beside the store's tables.
     var attached: [AttachedDatabase] = []
-    /// How long to wait for other connections to the file.
+    /// The maximum time to wait for other connections to the file.
     var patience = Duration.seconds(10)
 
-    /// Whether the file is of another version than a schema.
+    /// Returns whether the file has another version than a schema.
     ///
-    /// - Throws: `UbiquitousStoreError` where the schema cannot sync, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if the schema cannot sync, or GRDB's errors.
     static func isNeeded(by schema: SyncedSchema, _ db: Database) throws -> Bool {
         guard try schema.migrator.hasCompletedMigrations(db) else { return true }
         let shapes = try SchemaInspector.shapes(of: schema, in: db)
@@ -33,7 +34,7 @@ struct SchemaMigration {
 
     /// Migrates the store.
     ///
-    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations. The store is as it was, then.
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations. The store is unchanged then.
     func run() throws {
         let (store, exclusion) = try exclusive()
         defer { withExtendedLifetime(exclusion) { try? store.close() } }
@@ -47,7 +48,7 @@ struct SchemaMigration {
         Waypoint.migrateRun.pass()
         try store.writeWithoutTransaction { db in
             try db.execute(sql: "ATTACH DATABASE ? AS migrated", arguments: [draft.string])
-            // Where it throws, the connection is closed.
+            // If this throws, the connection is closed.
             try check(tables, shapes, setAside, db)
             try db.execute(sql: "DETACH DATABASE migrated")
         }
@@ -64,24 +65,25 @@ struct SchemaMigration {
         try migrated.close()
     }
 
-    /// Opens the store file so that nobody else can read or write it.
+    /// Opens the store file exclusively, so that no other program can read or write it.
     private func exclusive() throws -> (DatabaseQueue, StoreUse.Exclusion) {
         var configuration = Configuration()
-        // Before the connection looks at the file: it takes the lock with its first look, and keeps it until it is closed.
+        // The mode is set before the first read. The connection takes the lock with that read, and keeps it until it is
+        // closed.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA main.locking_mode = EXCLUSIVE") }
         let deadline = ContinuousClock.now + patience
         while true {
             do {
                 guard let exclusion = try StoreUse.exclude(path) else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
                 let queue = try DatabaseQueue(path: path.string, configuration: configuration)
-                // With a rollback journal only a write takes it.
+                // With a rollback journal, only a write takes the exclusive lock.
                 try queue.writeWithoutTransaction { db in try db.execute(sql: "BEGIN EXCLUSIVE; COMMIT") }
                 return (queue, exclusion)
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            } catch let error as DatabaseError where error.fault == .connection {
                 guard ContinuousClock.now < deadline else {
                     throw UbiquitousStoreError(
                         .timedOut,
-                        "Another program has \(path) open, and a migration needs it alone: close it there (`fuser \(path)` names the process), then open again. The store is as it was.",
+                        "Another program has \(path) open, but a migration needs exclusive access: close it there (`fuser \(path)` names the process), then open the store again. The store is unchanged.",
                         path: path)
                 }
                 usleep(20_000)
@@ -89,9 +91,12 @@ struct SchemaMigration {
         }
     }
 
-    /// Runs the app's migrations on the copy, and where duplicates are in the way of a uniqueness rule that these make, once more without.
+    /// Runs the app's migrations on the copy.
     ///
-    /// - Returns: the synced tables as they are then, and how many rows of each were set aside, by its number.
+    /// If duplicates block a uniqueness rule that the migrations create, it sets them aside and runs the migrations
+    /// again.
+    ///
+    /// - Returns: the migrated synced tables, and the number of rows set aside in each, by its number.
     private func migrate(_ draft: FilePath, _ tables: [KnownTable], copyingFrom store: DatabaseQueue) throws -> ([TableShape], [Int64: Int]) {
         func withCopy<Result>(_ body: (Database) throws -> Result) throws -> Result {
             var configuration = Self.configuration
@@ -116,7 +121,7 @@ struct SchemaMigration {
 
     private static var configuration: Configuration {
         var configuration = Configuration()
-        // The copy is made anew after a crash.
+        // After a crash, the copy is made again.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = OFF") }
         return configuration
     }
@@ -129,17 +134,19 @@ struct SchemaMigration {
 
     /// Runs the app's migrations on the copy.
     ///
-    /// - Returns: the synced tables as they are then; their columns keep the numbers that they had, where that can be.
+    /// - Returns: the migrated synced tables. Their columns keep their numbers where possible.
     private func migrate(_ draft: FilePath) throws -> [TableShape] {
         var configuration = Self.configuration
-        // With foreign keys on, GRDB refuses a migration where a reference dangles, as another program may have left one: such rows are held.
+        // With foreign keys on, GRDB refuses a migration if a reference dangles, as another program may have left one.
+        // Such rows are held.
         configuration.foreignKeysEnabled = false
-        // What an attached file would be written by a migration that is then refused could not be taken back.
+        // Writes to an attached file could not be rolled back if the migration is refused later.
         let readable = attached.filter { $0.migrator == nil }
         configuration.prepareDatabase { db in for database in readable { try database.attach(to: db, .delete) } }
         let copy = try DatabaseQueue(path: draft.string, configuration: configuration)
         try copy.write { db in
-            // Ours on the app's tables: a column that they name could not be dropped.
+            // This package's triggers and indexes on the app's tables go, because a column that they name could not be
+            // dropped.
             for type in ["trigger", "index"] {
                 let names = try String.fetchAll(
                     db, sql: "SELECT name FROM sqlite_master WHERE type = ? AND name LIKE 'ubiquity\\_%' ESCAPE '\\'", arguments: [type])
@@ -151,7 +158,7 @@ struct SchemaMigration {
             guard try db.tableExists("ubiquity_state") else {
                 throw UbiquitousStoreError(
                     .invalidSchema,
-                    "The app's migrator erases the database where the schema has changed: set eraseDatabaseOnSchemaChange to false for a store. \(path) is as it was.",
+                    "The app's migrator erases the database if the schema has changed: set eraseDatabaseOnSchemaChange to false for a store. \(path) is unchanged.",
                     path: path)
             }
             return try SchemaInspector.shapes(of: schema, in: db)
@@ -171,7 +178,7 @@ struct SchemaMigration {
         guard check.violations.isEmpty else {
             let list = check.violations.map { "  - \($0)" }.joined(separator: "\n")
             throw UbiquitousStoreError(
-                .invalidSchema, "The app's new schema cannot be carried to \(path), which is as it was:\n\(list)", path: path)
+                .invalidSchema, "The app's new schema cannot be applied to \(path), which is unchanged:\n\(list)", path: path)
         }
     }
 }
@@ -179,7 +186,7 @@ struct SchemaMigration {
 extension SchemaMigration {
     private static func draft(of path: FilePath) -> FilePath { FilePath(path.string + "-migration") }
 
-    /// Removes the copy that a process which was killed has left.
+    /// Removes a copy that a killed process has left.
     static func removeDraft(of path: FilePath) {
         for suffix in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: draft(of: path).string + suffix) }
     }

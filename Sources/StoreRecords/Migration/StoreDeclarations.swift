@@ -1,8 +1,8 @@
 internal import GRDB
 
-/// What the app said of its tables when the store was opened last and no column tells: the uniqueness rules, and what is derived.
+/// The app's declarations at the last opening that no column shows: uniqueness rules and derived tables.
 ///
-/// Where it says something else, what the store had made of it is brought up to date, in the transaction of the opening.
+/// If the app's declarations have changed, the opening's transaction updates what the store derived from them.
 enum StoreDeclarations {
     static let statement = """
         CREATE TABLE IF NOT EXISTS ubiquity_declaration (kind TEXT NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (kind, name)) \
@@ -10,9 +10,9 @@ enum StoreDeclarations {
         """
 
     private enum Kind: String {
-        /// How many records may hold the same values: of a synced table.
+        /// How many records of a synced table may hold equal values.
         case uniqueness
-        /// What triggers compute a table from.
+        /// The sources from which triggers compute a table.
         case derived
     }
 
@@ -21,7 +21,7 @@ enum StoreDeclarations {
         var name: String
     }
 
-    /// Whether all is as it was; it only reads.
+    /// Returns whether all declarations are unchanged; it only reads.
     static func areCurrent(_ shapes: [TableShape], _ db: Database) throws -> Bool { try known(db) == current(shapes, db) }
 
     private static func known(_ db: Database) throws -> [Subject: String] {
@@ -51,14 +51,14 @@ enum StoreDeclarations {
         return texts
     }
 
-    /// The derived tables, each once, in lower case.
+    /// Returns the derived tables in lower case, without duplicates.
     private static func derivedTables(_ shapes: [TableShape]) -> [String] { Set(shapes.flatMap(\.derived).map { $0.lowercased() }).sorted() }
 
-    /// Brings up to date what has been declared otherwise, and notes it.
+    /// Applies changed declarations, and stores them.
     ///
     /// - Parameters:
     ///   - shapes: the synced tables, with their numbers.
-    ///   - mayHaveMissed: whether rows have changed of which triggers were not told, as in a migration.
+    ///   - mayHaveMissed: whether rows have changed without triggers, as in a migration.
     ///   - db: in a transaction.
     /// - Throws: GRDB's errors.
     static func apply(_ shapes: [TableShape], mayHaveMissed: Bool, _ db: Database) throws {

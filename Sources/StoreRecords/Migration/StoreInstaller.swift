@@ -1,18 +1,18 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Puts our tables and triggers beside an app's tables, and puts right what somebody has changed there.
+/// Adds the store's own tables and triggers to an app's database, and repairs them.
 enum StoreInstaller {
-    /// The tables with the numbers that they have; nil where there is something to write.
+    /// Returns the tables with their numbers, or nil if the file must be written first.
     ///
     /// It only reads.
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
-    ///   - isReadOnly: whether what the app declares otherwise than it did can wait for who writes.
+    ///   - isReadOnly: whether changed declarations of the app can wait for a connection that writes.
     ///   - db: a connection.
     /// - Returns: the tables, or nil.
-    /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
     static func installed(_ shapes: [TableShape], isReadOnly: Bool = false, _ db: Database) throws -> [TableShape]? {
         var numbered: [TableShape] = []
         for shape in shapes {
@@ -23,14 +23,16 @@ enum StoreInstaller {
         return try isReadOnly || StoreDeclarations.areCurrent(numbered, db) ? numbered : nil
     }
 
-    /// Gives tables the numbers that they had before, makes tables and triggers of ours that are missing, and applies what the app declares.
+    /// Assigns the tables' numbers, creates missing own tables and triggers, and applies the app's declarations.
+    ///
+    /// Known tables keep their numbers.
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
     ///   - isMigrated: whether the app's migrations have just run.
     ///   - db: in a transaction.
     /// - Returns: the tables with their numbers.
-    /// - Throws: `UbiquitousStoreError` where a table is not what it was, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
     static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
         let numbered = try shapes.map { shape in
@@ -52,7 +54,7 @@ enum StoreInstaller {
         return numbered
     }
 
-    /// Notes a table's names, in the order of their numbers.
+    /// Stores a table's names, in the order of their numbers.
     static func enter(_ shape: TableShape, _ db: Database) throws {
         try db.execute(
             sql: "INSERT OR REPLACE INTO ubiquity_table (number, name, key, columns) VALUES (?,?,?,?)",
@@ -62,13 +64,13 @@ enum StoreInstaller {
     private static func keyList(_ shape: TableShape) -> String { shape.keyColumns.joined(separator: "\n") }
     private static func columnList(_ shape: TableShape) -> String { shape.columns.joined(separator: "\n") }
 
-    /// A table with the number that it has; nil where it has none yet.
+    /// Returns a table with its number, or nil if it has none yet.
     private static func known(_ shape: TableShape, _ db: Database) throws -> TableShape? {
         guard let row = try Row.fetchOne(db, sql: "SELECT number, key, columns FROM ubiquity_table WHERE name = ?", arguments: [shape.name]) else {
             return nil
         }
         guard row["key"] == keyList(shape), row["columns"] == columnList(shape) else {
-            // Between the look at the file and this, by another program.
+            // Another program changed it between the first look at the file and this transaction.
             throw UbiquitousStoreError(
                 .unsupported, "The columns of “\(shape.name)” have just been changed by another program: open the store again.")
         }
@@ -77,7 +79,7 @@ enum StoreInstaller {
         return known
     }
 
-    /// Whether the triggers of a table are there as they should be, and no others of ours.
+    /// Returns whether a table has exactly the expected own triggers.
     private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
         let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
         let found = try Set(
@@ -86,9 +88,9 @@ enum StoreInstaller {
         return found == expected
     }
 
-    /// Makes triggers that somebody has dropped or changed anew, and notes the rows that came meanwhile.
+    /// Creates triggers that were dropped or changed, and captures the rows that were inserted without them.
     ///
-    /// What was updated or deleted without a trigger left no trace, and cannot be told from what was always so.
+    /// Updates and deletions without a trigger left no trace, so they cannot be found.
     private static func reinstall(_ shape: TableShape, _ db: Database) throws {
         guard try !hasTriggers(shape, db) else { return }
         try CaptureTriggers(shape).install(db)
@@ -101,7 +103,7 @@ enum StoreInstaller {
                 """)
     }
 
-    /// Whether the greatest rowid is not that of the last clock, though nothing waits to be sealed.
+    /// Returns whether the greatest rowid differs from that of the last clock, although nothing waits for a seal.
     private static func isRenumbered(_ shape: TableShape, _ db: Database) throws -> Bool {
         guard shape.hasRowid, !shape.isRowidKey, try !Adopter.isAdopting(shape.number, db) else { return false }
         return try Bool.fetchOne(
@@ -112,10 +114,11 @@ enum StoreInstaller {
                 """)!
     }
 
-    /// Puts clocks back beside their rows where the rows have been given other numbers.
+    /// Assigns clocks to their rows again after the rows were renumbered.
     ///
-    /// A dump that is read back (and VACUUM, by its documentation) may number the rows of a table anew, from 1 and in their order. So the
-    /// greatest numbers differ where any do, and the order says which clock is whose.
+    /// Loading a dump (and VACUUM, according to its documentation) may renumber the rows of a table, from 1 and in
+    /// their order. The greatest numbers therefore differ if any do, and the order determines which clock belongs to
+    /// which row.
     ///
     /// - Returns: whether rows have other numbers.
     private static func reconcile(_ shape: TableShape, _ db: Database) throws -> Bool {
@@ -123,11 +126,11 @@ enum StoreInstaller {
         let table = shape.name.quotedIdentifier
         let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")!
         guard rows == (try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.clockTable)")!) else {
-            // Where a trigger is missing, that is why.
+            // A missing trigger explains the difference.
             guard try hasTriggers(shape, db) else { return false }
             throw UbiquitousStoreError(
                 .malformed,
-                "The rows of “\(shape.name)” have been changed where no trigger saw it, so that their stamps fit no more. Move the store file aside and open again: it is filled anew from the container."
+                "The rows of “\(shape.name)” have been changed without the triggers, so that their stamps no longer match. Move the store file aside and open again: it is filled again from the container."
             )
         }
         try db.execute(

@@ -2,24 +2,25 @@ internal import Foundation
 internal import GRDB
 internal import StoreFormat
 
-/// Brings our own tables after the app's, in the migrated copy: numbers, names, notes, and what is to be told of new columns.
+/// Upgrades the package's own tables after the app's migrations, in the copy: numbers, names, notes, and new columns to
+/// adopt.
 struct StoreUpgrade {
     private let shapes: [TableShape]
     private let db: Database
 
-    /// An upgrade.
+    /// Creates an upgrade.
     ///
     /// - Parameters:
-    ///   - shapes: the synced tables as they are now.
+    ///   - shapes: the present synced tables.
     ///   - db: the copy, in a transaction.
     init(shapes: [TableShape], _ db: Database) {
         self.shapes = shapes
         self.db = db
     }
 
-    /// Carries everything of ours over.
+    /// Upgrades all of the package's own tables.
     ///
-    /// - Parameter tables: the synced tables as they were.
+    /// - Parameter tables: the former synced tables.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func run(from tables: [KnownTable]) throws {
         for (table, shape) in KnownTable.matched(tables, shapes) {
@@ -33,7 +34,7 @@ struct StoreUpgrade {
         for shape in try StoreInstaller.install(shapes, isMigrated: true, db) { try RelationTables(shape: shape).markOrphans(db) }
     }
 
-    /// Drops what goes with a table that is gone, or whose rows are this device's own from now on.
+    /// Drops the package's own tables for a table that was dropped or has become local.
     private func forget(_ table: KnownTable) throws {
         for name in ["clock", "dead", "capture", "aside", "same", "unresolved"] {
             try db.execute(sql: "DROP TABLE ubiquity_\(name)_\(table.number)")
@@ -58,15 +59,16 @@ struct StoreUpgrade {
         try CaptureTriggers(shape).install(db)
     }
 
-    /// Takes the bits of columns that are gone out of the clocks.
+    /// Removes the bits of dropped columns from the clocks.
     ///
-    /// By functions of this connection's, so that SQLite goes through the table once and holds no more of it than a page.
+    /// It uses functions of this connection, so that SQLite reads the table once, and holds only a page of it at a
+    /// time.
     private func renumberClocks(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
         guard !renumbering.isIdentity else { return }
         try withFunctions(renumbering) {
             try db.execute(sql: "UPDATE \(shape.clockTable) SET columns = ubiquity_mask(columns), others = ubiquity_others(others)")
             try db.execute(sql: "UPDATE \(shape.captureTable) SET columns = ubiquity_mask(columns) WHERE columns IS NOT NULL")
-            // What told of columns that are gone only.
+            // Notes about dropped columns only are deleted.
             try db.execute(
                 sql: "DELETE FROM \(shape.captureTable) WHERE operation = \(CaptureTriggers.Operation.updated.rawValue) AND columns = 0")
         }
@@ -88,10 +90,11 @@ struct StoreUpgrade {
         try body()
     }
 
-    /// Lets what lies aside follow: the registers of records whose row is not exactly these.
+    /// Copies the aside records: the registers of records whose row does not show exactly these.
     ///
-    /// What a migration filled into a row's new column is so in every record that the row shows; one that is not shown has what nobody wrote. References
-    /// and rules may be others now, so that of each has to be found out anew what it shows.
+    /// A value that a migration wrote to a new column of a row counts for every record that the row shows. A record
+    /// that is not shown gets the unwritten value. References and rules may have changed, so every aside record must be
+    /// resolved again.
     private func copyAsides(_ table: KnownTable, to shape: TableShape, _ renumbering: ColumnRenumbering) throws {
         let former = "ubiquity_former_\(shape.number)"
         let relations = RelationTables(shape: shape)
@@ -121,9 +124,10 @@ struct StoreUpgrade {
         try relations.checkStillRelated(among: shapes, db)
     }
 
-    /// Gives the notes that are not sealed yet a place for each column's value from before.
+    /// Copies the unsealed notes to a table with a place for each column's former value.
     ///
-    /// A column that is new held nothing, and what the migration filled in is no edit: where a row comes back under its key, it counts as held before.
+    /// A value that the migration wrote to a new column is not an edit. If a row comes back under its key, the value
+    /// counts as its former value.
     private func copyNotes(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
         let former = "ubiquity_former_\(shape.number)"
         let table = shape.name.quotedIdentifier
@@ -143,7 +147,7 @@ struct StoreUpgrade {
                 """)
     }
 
-    /// Lets lists that people read, and restore from, follow the names.
+    /// Applies new names to the lists that people read and restore from.
     private func rename(_ table: KnownTable, to shape: TableShape) throws {
         try db.execute(sql: "UPDATE ubiquity_broken SET name = ? WHERE name = ?", arguments: [shape.name, table.name])
         let conflicts = try Row.fetchCursor(
@@ -166,7 +170,9 @@ struct StoreUpgrade {
             })
     }
 
-    /// Lists the table where new columns hold values, which no log holds: they go out with the least stamp.
+    /// Lists the table for adoption if new columns hold values, because no log holds these.
+    ///
+    /// They go out with the least stamp.
     private func tellNewColumns(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
         var filled: ColumnSet = []
         for (column, name) in shape.columns.enumerated() where renumbering.former(column) == nil {

@@ -1,30 +1,30 @@
 internal import StoreFormat
 
-/// Records that are one, and what is to be shown of them: nearly always a record alone.
+/// The records that are one, and what is shown for them; nearly always this is a single record.
 final class Entity {
-    /// What is to be shown.
+    /// The outcome of computing the row of an entity.
     enum Outcome: Equatable {
         /// A row with these values.
         case shown([RecordValue])
-        /// Nothing, for a reason.
+        /// No row, with the reason.
         case held(String)
-        /// Nothing, for no record of it is alive.
+        /// No row, because none of its records is alive.
         case dead
     }
 
     let table: Int
-    /// The keys that mean it, of dead records too.
+    /// The keys of all its records, including dead ones.
     let keys: [[RecordValue]]
-    /// The living records, that to which a save of the row is written first.
+    /// The living records; a save of the row is written to the first.
     var members: [Registers]
-    /// The key under which it is shown.
+    /// The key of the row that is shown for it.
     let shownKey: [RecordValue]
-    /// The keys of the rows that show it, or a part of it, so far.
+    /// The keys of the rows that have shown it, or a part of it, so far.
     let formerRows: [[RecordValue]]
-    /// Its columns, each from the record that has the greatest.
+    /// The entity's columns, each with the value of the record whose register is greatest.
     var joined: Registers
     var outcome = Outcome.dead
-    /// What it shows otherwise than it was written, since another record holds that.
+    /// The columns that show another value than was written, because another record holds the written value.
     var moved: [MovedRow] = []
 
     init(
@@ -45,7 +45,7 @@ final class Entity {
     var isPlain: Bool { members.count == 1 && members[0].key == shownKey && outcome == .shown(members[0].values) }
 }
 
-/// A record of one of the synced tables, by the table's place among them.
+/// A record of one of the synced tables, with the table's index.
 struct RecordName: Hashable {
     var table: Int
     var key: [RecordValue]

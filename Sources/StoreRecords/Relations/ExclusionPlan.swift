@@ -1,27 +1,28 @@
 internal import StoreFormat
 
-/// Which of several records keep what only one of them can hold, and in which order the others are given something else: pure.
+/// The decision which records keep a value that only one can hold, and in which order the others get another value.
 ///
-/// Of records that hold the same, that in which it was written last keeps it, and of records that were written at once, that with the smallest key.
+/// Among records that hold equal values, the record that was written last keeps its value. Among records that were
+/// written at once, it is the record with the smallest key. The plan is pure.
 struct ExclusionPlan {
-    /// What a record holds by a rule.
+    /// The values that a record holds by a rule.
     struct Claim {
-        /// The record, as the caller numbers it.
+        /// The number of the entity, which the caller assigns.
         var entity: Int
         var key: [RecordValue]
-        /// When it was written.
+        /// The latest stamp of the values.
         var stamp: Stamp
-        /// What is compared: equal where SQLite takes two records for alike.
+        /// The values to compare; two are equal if SQLite treats them as equal.
         var terms: [RecordValue]
-        /// What of it the column that is moved has no part in.
+        /// The values to compare that do not involve the moved column.
         var scope: [RecordValue]
-        /// What that column holds.
+        /// The value of the moved column.
         var value: RecordValue
     }
 
-    /// The claims that stay, by what they hold.
+    /// The claims that keep their values, by these values.
     private(set) var holders: [[RecordValue]: Claim] = [:]
-    /// The others: those of one scope together, in the order of what they hold.
+    /// The other claims, sorted by scope and then by value.
     private(set) var moved: [Claim] = []
 
     init(_ claims: [Claim], peers: PeerTable) {
@@ -35,7 +36,7 @@ struct ExclusionPlan {
         for claim in claims.sorted(by: precedes) {
             if holders[claim.terms] == nil { holders[claim.terms] = claim } else { moved.append(claim) }
         }
-        // Stable in what has just been sorted.
+        // Equal values keep the order of the sort above.
         moved = moved.enumerated().sorted { one, other in
             if one.element.scope != other.element.scope { return RecordValue.precedes(one.element.scope, other.element.scope) }
             switch one.element.value.compare(other.element.value) {
@@ -47,24 +48,24 @@ struct ExclusionPlan {
     }
 }
 
-/// Finds the next value that nobody holds, and remembers what it has looked at: pure.
+/// Finds the next free value, and remembers the values that it has tested; pure.
 struct FreeValues {
     private struct Place: Hashable {
         var scope: [RecordValue]
         var number: Int64
     }
 
-    /// Numbers that are taken, with one up to which all are.
+    /// For each taken number, a later number up to which all are taken.
     private var taken: [Place: Int64] = [:]
 
-    /// The next value behind one that is taken.
+    /// Returns the next free value after a taken one.
     ///
     /// - Parameters:
-    ///   - value: the value; not NULL.
-    ///   - scope: among which records.
-    ///   - isTaken: whether one of these holds a value.
-    /// - Returns: the value, which is taken from now on.
-    /// - Throws: what the closure throws.
+    ///   - value: the taken value; not NULL.
+    ///   - scope: the scope of the rule, in which values must differ.
+    ///   - isTaken: returns whether a record of the scope holds a value.
+    /// - Returns: the value, which counts as taken from now on.
+    /// - Throws: the closure's errors.
     mutating func next(after value: RecordValue, in scope: [RecordValue], isTaken: (RecordValue) throws -> Bool) rethrows -> RecordValue {
         switch value {
         case .integer(let number): return .integer(try next(after: number, in: scope) { try isTaken(.integer($0)) })
@@ -93,7 +94,7 @@ struct FreeValues {
         }
     }
 
-    /// A value with a number behind it.
+    /// Returns the value with a number appended.
     private func numbered(_ value: RecordValue, _ isTaken: (RecordValue) throws -> Bool) rethrows -> RecordValue {
         var number = 2
         while true {
@@ -101,7 +102,7 @@ struct FreeValues {
             switch value {
             case .text(let bytes): candidate = .text(bytes + Array(" \(number)".utf8))
             case .blob(let bytes): candidate = .blob(bytes + Array("\(number)".utf8))
-            // Where whole numbers lie farther apart than one, the next real that there is.
+            // Where the distance between reals exceeds one, the candidate is the next larger real.
             case .real(let bits):
                 let real = (2..<number).reduce(Double(bitPattern: bits).nextUp) { real, _ in real.nextUp }
                 candidate = .real(real.bitPattern)
@@ -114,8 +115,9 @@ struct FreeValues {
 }
 
 extension RecordValue {
-    /// The value as one that is equal to all that SQLite takes for equal to it: numbers by value, text by a collation
-    /// (sqlite.org/datatype3.html#collating_sequences).
+    /// Returns the value in a form that is equal for all values that SQLite treats as equal.
+    ///
+    /// Numbers compare by value, and text by the collation (sqlite.org/datatype3.html#collating_sequences).
     func collated(_ collation: String) -> RecordValue {
         switch self {
         case .real(let bits):
@@ -124,7 +126,7 @@ extension RecordValue {
         case .text(let bytes):
             switch collation.uppercased() {
             case "NOCASE":
-                // It compares no further than to a NUL, and then the lengths.
+                // NOCASE compares up to the first NUL, and then compares the lengths.
                 let text = bytes.prefix { $0 != 0 }.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }
                 return .text(ArraySlice(text + Array(repeating: 0, count: bytes.count - text.count)))
             case "RTRIM": return .text(ArraySlice(Array(bytes.reversed().drop { $0 == 0x20 }.reversed())))
@@ -134,7 +136,7 @@ extension RecordValue {
         }
     }
 
-    /// The value as a column with an affinity stores it; nil where it would store another, or NULL.
+    /// Returns the value if a column with the affinity stores it unchanged, and nil if not, or for NULL.
     func stored(as affinity: ColumnAffinity) -> RecordValue? {
         switch (self, affinity) {
         case (.null, _): return nil

@@ -1,7 +1,9 @@
 internal import GRDB
 internal import StoreFormat
 
-/// A rule by which two records of a table may not hold the same, in one transaction: what records hold by it, and which rows hold that.
+/// A rule by which no two records of a table hold equal values, for one transaction.
+///
+/// It computes the values that a record holds by the rule, and finds the rows that hold given values.
 final class ExclusiveRule {
     let exclusion: TableShape.Unique.Exclusion
     private let unique: TableShape.Unique
@@ -10,6 +12,8 @@ final class ExclusiveRule {
     private var evaluation: RawStatement?
     private var holding: RawStatement?
 
+    /// Creates a rule for a transaction.
+    ///
     /// - Parameters:
     ///   - unique: the rule.
     ///   - shape: its table.
@@ -19,10 +23,10 @@ final class ExclusiveRule {
         (self.exclusion, self.unique, self.shape, self.db) = (exclusion, unique, shape, db)
     }
 
-    /// The column that is moved.
+    /// The column whose value is moved.
     var moved: String { shape.columns[exclusion.column] }
 
-    /// What a record holds, in the order of the terms; nil where it cannot be in another's way.
+    /// Returns the values that a record holds, in the order of the terms, or nil if they cannot collide.
     func terms(_ key: [RecordValue], _ values: [RecordValue]) throws -> [RecordValue]? {
         let places = unique.terms.compactMap(\.place)
         guard places.count == unique.terms.count, unique.condition == nil else { return try evaluated(key + values) }
@@ -46,7 +50,7 @@ final class ExclusiveRule {
         defer { evaluation.reset() }
         do {
             guard try evaluation.step() else { return nil }
-        } catch let error as DatabaseError where error.isOfContent {
+        } catch let error as DatabaseError where error.fault.isContent {
             // The index cannot be computed: the schema refuses the row itself.
             return nil
         }
@@ -54,10 +58,10 @@ final class ExclusiveRule {
         return terms.contains(.null) ? nil : terms
     }
 
-    /// What is equal where SQLite takes what two records hold for alike.
+    /// Returns the terms in a form that is equal where SQLite treats them as equal.
     func collated(_ terms: [RecordValue]) -> [RecordValue] { zip(terms, unique.terms).map { $0.collated($1.collation) } }
 
-    /// What of it the moved column has no part in.
+    /// Returns the collated terms that do not involve the moved column.
     func scope(_ terms: [RecordValue]) -> [RecordValue] { fixed.map { terms[$0].collated(unique.terms[$0].collation) } }
 
     private var fixed: [Int] {
@@ -68,7 +72,7 @@ final class ExclusiveRule {
         }
     }
 
-    /// The latest stamp of what a record holds.
+    /// Returns the latest stamp among the columns of the rule.
     func stamp(of clock: RecordClock, _ peers: PeerTable) -> Stamp {
         var columns = ColumnSet(column: exclusion.column)
         for case .value(let number) in unique.terms.compactMap(\.place) { columns.insert(ColumnSet(column: number)) }
@@ -83,7 +87,7 @@ final class ExclusiveRule {
         return (equal + [unique.condition.map { "(\($0))" } ?? "1"]).joined(separator: " AND ")
     }
 
-    /// The keys of the rows that hold something now.
+    /// Returns the keys of the rows that currently hold the terms.
     func holders(of terms: [RecordValue]) throws -> [[RecordValue]] {
         if holding == nil {
             let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
@@ -98,7 +102,7 @@ final class ExclusiveRule {
         return keys
     }
 
-    /// The rows that hold something with the same scope, and what the moved column holds in each.
+    /// Returns the rows that hold terms of an equal scope, with the value of the moved column in each.
     func rows(with terms: [RecordValue]) throws -> [(key: [RecordValue], value: RecordValue)] {
         let columns = (shape.keyColumns + [moved]).map(\.quotedIdentifier).joined(separator: ", ")
         let statement = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedIdentifier) WHERE \(condition(fixed))", db)

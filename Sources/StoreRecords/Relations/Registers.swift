@@ -1,12 +1,12 @@
 package import StoreFormat
 
-/// A living record as it was written: the truth from which rows are computed (DESIGN §5).
+/// A living record as it was written: the source from which rows are computed.
 package struct Registers: Hashable, Sendable {
     package var key: [RecordValue]
     package var clock: RecordClock
-    /// The values of the columns that sync.
+    /// The values of the synced columns.
     package var values: [RecordValue]
-    /// The values of the columns that stay on the device.
+    /// The values of the excluded columns.
     package var local: [RecordValue]
 
     package init(key: [RecordValue], clock: RecordClock, values: [RecordValue], local: [RecordValue] = []) {
@@ -18,12 +18,12 @@ package struct Registers: Hashable, Sendable {
 }
 
 extension Registers {
-    /// Takes over each register of another record in which that has the greater.
+    /// Takes each register of another record that is greater than this record's own.
     ///
     /// - Parameters:
-    ///   - other: a record that is one with this.
+    ///   - other: a record that is one with this record.
     ///   - rules: the table's policies and groups.
-    ///   - peers: orders stamps.
+    ///   - peers: the table that orders stamps.
     package mutating func join(_ other: Registers, rules: ColumnRules, peers: PeerTable) {
         let all = values.indices.reduce(into: ColumnSet()) { $0.insert(ColumnSet(column: $1)) }
         rules.forEachRegister(of: all) { register in
@@ -46,21 +46,21 @@ extension Registers {
     }
 }
 
-/// A record whose row is not exactly its registers, and what is shown of it.
+/// A record whose row is not exactly its registers, and its state.
 package struct AsideRecord {
     var registers: Registers
-    /// The key under which it is shown, alone or with others that are one with it.
+    /// The key under which the record is shown, alone or with others that are one with it.
     package var shown: [RecordValue]
     package var state: State
 
     package enum State: Equatable {
         case shown
-        /// It is not shown, for a reason.
+        /// The record is held, for a reason.
         case held(String)
-        /// It has changed, and what is to be shown has not been found yet; no row is its.
+        /// The record has changed, and it is not yet determined what it shows; it has no row.
         case pending
 
-        /// As it is stored: nothing where it is shown.
+        /// The stored form of the state; nil if the record is shown.
         var text: String? {
             switch self {
             case .shown: nil
@@ -78,3 +78,4 @@ package struct AsideRecord {
         }
     }
 }
+

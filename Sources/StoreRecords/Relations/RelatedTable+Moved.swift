@@ -1,20 +1,20 @@
 internal import GRDB
 internal import StoreFormat
 
-/// A row that shows another value than was written, since another record holds that.
+/// A row that shows another value than was written, because another record holds the written value.
 struct MovedRow: Hashable {
     /// The key of the row.
     var key: [RecordValue]
     /// The number of the column that shows another value.
     var column: Int
-    /// What was written.
+    /// The value that was written.
     var written: RecordValue
-    /// The key of the row that holds it.
+    /// The key of the row that holds the written value.
     var holder: [RecordValue]
 }
 
 extension RelatedTable {
-    /// The rows that show another value than was written.
+    /// Returns the rows that show another value than was written.
     func movedRows() throws -> [MovedRow] {
         guard hasMoved else { return [] }
         let rows = try RawStatement("SELECT * FROM \(shape.movedTable)", db)
@@ -28,7 +28,7 @@ extension RelatedTable {
         return found
     }
 
-    /// Replaces some of these by others.
+    /// Replaces some of these rows by others.
     func setMoved(_ before: Set<MovedRow>, _ after: Set<MovedRow>) throws {
         let places = Array(repeating: "?", count: 2 * shape.keyColumns.count + 2).joined(separator: ",")
         let condition = shape.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
@@ -46,7 +46,7 @@ extension RelatedTable {
         }
     }
 
-    /// Says of all rows that show another value that they have to be looked at.
+    /// Marks all rows that show another value, so that they are resolved again.
     func markMoved() throws {
         guard hasMoved else { return }
         try db.execute(sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.movedTable)")

@@ -1,21 +1,21 @@
 package import GRDB
 package import StoreFormat
 
-/// A synced table with what is kept aside of it, in one transaction: reads and writes by key, and nothing decided.
+/// A synced table and its records kept aside, in one transaction; it reads and writes by key, and decides nothing.
 package final class RelatedTable {
     let shape: TableShape
     package let clocks: ClockTable
     let db: Database
     private let names: RelationTables
-    /// Whether anything is aside; may be true for longer than it is.
+    /// Whether any records are kept aside; it can stay true after the last one is gone.
     private(set) var hasAsides: Bool
-    /// Whether any records are known to be one.
+    /// Whether same-as facts exist.
     private(set) var hasFacts: Bool
-    /// Whether rows show another value than was written, since another record holds that; may be true for longer than it is.
+    /// Whether rows show another value than was written; it can stay true after the last such row is gone.
     var hasMoved: Bool
-    /// What the rules look at by which two records may not hold the same, and are not one.
+    /// The columns that the exclusive rules read.
     private(set) lazy var exclusiveColumns = shape.exclusiveColumns
-    /// These rules.
+    /// The exclusive rules.
     private(set) lazy var exclusives = shape.exclusives.compactMap { ExclusiveRule($0, shape, db) }
 
     package init(_ shape: TableShape, _ db: Database) throws {
@@ -28,7 +28,7 @@ package final class RelatedTable {
         hasMoved = try !shape.exclusives.isEmpty && Self.isFilled(shape.movedTable, db)
     }
 
-    /// The statements in use, so that none is put together twice.
+    /// The prepared statements, so that each is built once.
     private enum Query: Hashable {
         case mark, aside, asidesUnder, put, drop, row, hasRow, remove, insert, update(ColumnSet), neighbours, enter
     }
@@ -58,7 +58,7 @@ package final class RelatedTable {
         for (offset, value) in key.enumerated() { statement.bind(index + offset, value) }
     }
 
-    /// Says that a record has to be looked at once all is written.
+    /// Marks a record, so that it is resolved once everything is written.
     func markUnresolved(_ key: [RecordValue]) throws {
         let mark = try statement(
             .mark, "INSERT OR IGNORE INTO \(shape.unresolvedTable) VALUES (\(Self.places(shape.keyColumns.count)))")
@@ -66,7 +66,7 @@ package final class RelatedTable {
         try mark.run()
     }
 
-    /// Takes some records off the list of those to be looked at.
+    /// Returns some marked records, and removes their marks.
     func takeUnresolved(_ limit: Int) throws -> [[RecordValue]] {
         let statement = try RawStatement("SELECT * FROM \(shape.unresolvedTable) LIMIT \(limit)", db)
         let keys = try self.keys(statement)
@@ -86,7 +86,7 @@ package final class RelatedTable {
     }
 }
 
-// MARK: What is aside
+// MARK: Records kept aside
 
 extension RelatedTable {
     func aside(_ key: [RecordValue]) throws -> AsideRecord? {
@@ -97,7 +97,7 @@ extension RelatedTable {
         return try statement.step() ? record(statement) : nil
     }
 
-    /// The records that are one under a key, shown or held; none of those that are pending.
+    /// Returns the records aside that are shown or held under a key, without pending ones.
     func asides(under key: [RecordValue]) throws -> [AsideRecord] {
         guard hasAsides else { return [] }
         let statement = try statement(.asidesUnder, "SELECT * FROM \(shape.asideTable) WHERE \(Self.condition("s", shape))")
@@ -108,7 +108,7 @@ extension RelatedTable {
         return records.filter { $0.state != .pending }
     }
 
-    /// Whether the row with a key shows other records than the one of that key, or that one otherwise than it was written.
+    /// Returns whether the row with a key shows anything else than the registers of the record with that key.
     func isDerived(_ key: [RecordValue]) throws -> Bool { try asides(under: key).contains { $0.state == .shown } }
 
     private func record(_ row: RawStatement) throws -> AsideRecord {
@@ -155,7 +155,7 @@ extension RelatedTable {
 // MARK: Rows
 
 extension RelatedTable {
-    /// An app's row.
+    /// A row in the app's table.
     package struct Row {
         package var place: Place
         package var values: [RecordValue]
@@ -186,16 +186,16 @@ extension RelatedTable {
         return try find.step()
     }
 
-    /// Whether no trigger has rolled back all there was (sqlite.org/lang_createtrigger.html#raise).
+    /// Whether the transaction is still open: a trigger can roll it back (sqlite.org/lang_createtrigger.html#raise).
     var isInsideTransaction: Bool { db.isInsideTransaction }
 
-    /// What there is of a key.
+    /// The stored state of a key.
     package struct Found {
-        /// Where the record is alive.
+        /// The record's registers, if it is alive.
         package var registers: Registers?
-        /// Where it is aside.
+        /// The record, if it is kept aside.
         package var aside: AsideRecord?
-        /// The life that it is in, or was in last; 0 where it never lived.
+        /// The record's current or last life; 0 if it never lived.
         var life: Int64
     }
 
@@ -208,7 +208,7 @@ extension RelatedTable {
         return Found(registers: nil, aside: nil, life: max(0, try clocks.death(key) - 1))
     }
 
-    /// Takes a row away, with its clock.
+    /// Removes a row and its clock.
     func removeRow(_ row: Row) throws {
         let statement = try statement(.remove, "DELETE FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)")
         row.place.bind(to: statement)
@@ -216,9 +216,9 @@ extension RelatedTable {
         _ = try clocks.take(row.place)
     }
 
-    /// Makes a row; where another stands in its way by a uniqueness rule, returns the key of that.
+    /// Inserts a row, or returns the key of the row that collides with it by a uniqueness rule.
     ///
-    /// SQLite tells which row it is, whatever the rule: the upsert does nothing to it (sqlite.org/lang_upsert.html).
+    /// SQLite tells which row that is for any rule: the upsert changes nothing in it (sqlite.org/lang_upsert.html).
     func insertRow(_ registers: Registers, clock: RecordClock) throws -> [RecordValue]? {
         let statement = try statement(.insert, insertion)
         bind(registers.key + registers.values + registers.local, to: statement)
@@ -241,7 +241,9 @@ extension RelatedTable {
             """
     }
 
-    /// Writes columns of a row; false where a rule of the schema forbids it: whether a new row with these values is taken is then to be seen.
+    /// Writes columns of a row, and returns false if a rule of the schema forbids it.
+    ///
+    /// The caller then tests whether the schema accepts a new row with these values.
     func update(_ row: Row, to values: [RecordValue], _ columns: ColumnSet) throws -> Bool {
         guard !columns.isEmpty else { return true }
         func sets() -> String { columns.numbers.map { "\(shape.columns[$0].quotedIdentifier) = ?" }.joined(separator: ", ") }
@@ -255,24 +257,24 @@ extension RelatedTable {
         do {
             try statement.run()
             return true
-        } catch let error as DatabaseError where error.isOfContent && db.isInsideTransaction {
+        } catch let error as DatabaseError where error.fault.isContent && db.isInsideTransaction {
             return false
         }
     }
 
-    /// The CHECK that a row would break; nil where it breaks none.
+    /// Returns the CHECK that a row would break, or nil if it breaks none.
     func fault(_ key: [RecordValue], _ values: [RecordValue]) throws -> String? {
         guard let inspector = try CheckInspector(shape, db) else { return nil }
-        // Imports have them off.
+        // Imports turn the checks off.
         try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
         defer { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
         return try inspector.reason(key + values)
     }
 
-    /// Another row that a rule which SQLite does not enforce takes for the same; nil where none is.
+    /// Returns another row that is equal by a rule without an index in SQLite, or nil if none is.
     func partner(of key: [RecordValue]) throws -> [RecordValue]? { try twin(of: key, exclusively: false) }
 
-    /// Whether another row, by a rule which SQLite does not enforce, holds what only one may hold.
+    /// Returns whether another row holds an equal value by an exclusive rule without an index in SQLite.
     func hasRival(_ key: [RecordValue]) throws -> Bool { try twin(of: key, exclusively: true) != nil }
 
     private func twin(of key: [RecordValue], exclusively: Bool) throws -> [RecordValue]? {
@@ -296,24 +298,24 @@ extension RelatedTable {
 extension RelatedTable {
     private static let keysPerQuery = 100
 
-    /// The rows whose reference is one of some keys, by their own keys.
+    /// Returns the keys of the rows that refer to any of the keys.
     func rows(referringTo keys: [[RecordValue]], by foreignKey: ForeignKey) throws -> [[RecordValue]] {
         try select(
             shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", "), from: shape.name.quotedIdentifier, names.columns(of: foreignKey), keys)
     }
 
-    /// The records aside whose own reference is one of some keys.
+    /// Returns the keys of the records aside whose own reference is one of the keys.
     func asides(referringTo keys: [[RecordValue]], by foreignKey: ForeignKey) throws -> [[RecordValue]] {
         guard hasAsides else { return [] }
         return try select(shape.ownKeyColumns, from: shape.asideTable, names.ownColumns(of: foreignKey), keys)
     }
 
-    /// The records that are aside.
+    /// Returns the keys of the records that are kept aside.
     func asides() throws -> [[RecordValue]] {
         try hasAsides ? keys(RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)", db)) : []
     }
 
-    /// The records that are not shown.
+    /// Returns the keys of the held records.
     func held() throws -> [[RecordValue]] {
         try hasAsides ? keys(RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable) WHERE held > ''", db)) : []
     }
@@ -331,7 +333,7 @@ extension RelatedTable {
         return found
     }
 
-    /// The records that are one with another by a fact.
+    /// Returns the records that are one with a record by a fact.
     func neighbours(of node: RecordNode) throws -> [RecordNode] {
         guard hasFacts else { return [] }
         let statement = try statement(
@@ -346,7 +348,7 @@ extension RelatedTable {
         return nodes
     }
 
-    /// Enters that two records are one; false where that was known.
+    /// Stores a same-as fact, and returns false if it was known.
     func enter(_ fact: SameAs, since: Double) throws -> Bool {
         hasFacts = true
         let count = 2 * shape.keyColumns.count + 3

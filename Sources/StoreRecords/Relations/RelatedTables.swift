@@ -1,19 +1,22 @@
 package import GRDB
 internal import StoreFormat
 
-/// The synced tables and what is kept aside of them, in one transaction.
+/// The synced tables and their records kept aside, in one transaction.
 ///
-/// What is saved or imported is written as if it were alone; here is marked of which records it has to be found out what they show.
+/// Saves and imports write each record as if it had no relations, and this type marks the records to resolve
+/// afterwards.
 package final class RelatedTables {
     let shapes: [TableShape]
-    /// For each table, the references to it.
+    /// The references to each table.
     let references: [[(child: Int, key: ForeignKey)]]
-    /// The same, and the references to records whose keys refer to it: what these mean depends on it too, also where there is no such record.
+    /// The references to each table, and those to records whose keys refer to it.
+    ///
+    /// The meaning of the latter depends on the table too, even if the record between them does not exist.
     let mentions: [[(child: Int, key: ForeignKey)]]
     private var opened: [RelatedTable?]
     private let db: Database
 
-    /// The tables of a store; nil where none relates to another and no records can be one.
+    /// Creates the tables of a store; nil if they have no relations and no records can be one.
     package init?(_ shapes: [TableShape], _ db: Database) {
         guard shapes.contains(where: \.isRelated) else { return nil }
         self.shapes = shapes
@@ -34,7 +37,7 @@ package final class RelatedTables {
                 index += 1
                 guard outer.isInKey else { continue }
                 for (grandchild, inner) in references[child] {
-                    // What of a reference to the child is the child's own reference.
+                    // The columns of the outer reference that belong to the child's own reference.
                     let columns = outer.columns.map { column in
                         guard case .key(let place) = column else { return column }
                         return inner.columns[place]
@@ -58,12 +61,12 @@ package final class RelatedTables {
         }
     }
 
-    /// How many records are not shown.
+    /// Returns the number of held records.
     package static func heldCount(_ shapes: [TableShape], _ db: Database) throws -> Int {
         try shapes.filter(\.isRelated).reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.asideTable) WHERE held > ''")! }
     }
 
-    /// Whether records are marked.
+    /// Returns whether any records are marked.
     package static func hasUnresolved(_ shapes: [TableShape], _ db: Database) throws -> Bool {
         guard shapes.contains(where: \.isRelated) else { return false }
         return try shapes.contains { shape in
@@ -75,7 +78,7 @@ package final class RelatedTables {
 }
 
 extension RelatedTables {
-    /// Marks a record whose row came to be, if it may have to be shown otherwise, or others for it.
+    /// Marks a record with a new row, if it or other records may now show something else.
     func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
         if try needsParent(index, node.key, among: nil, value: value) || table.partner(of: node.key) != nil
@@ -85,10 +88,10 @@ extension RelatedTables {
         }
     }
 
-    /// Marks a record some of whose columns were written, if it may have to be shown otherwise.
+    /// Marks a record after a write to some of its columns, if it may now show something else.
     func noteWritten(_ index: Int, _ key: [RecordValue], _ columns: ColumnSet, value: (Int) throws -> RecordValue) throws {
         let table = try self[index]
-        // What it held until now may be another's again.
+        // Another record may get back a value that this record held until now.
         let isExclusive = !table.exclusiveColumns.isDisjoint(with: columns)
         if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil
             || isExclusive && (table.hasMoved || table.hasRival(key))
@@ -97,16 +100,16 @@ extension RelatedTables {
         }
     }
 
-    /// Marks a record that ended, if others may have to be shown otherwise for it.
+    /// Marks a record that ended, if other records may now show something else.
     func noteEnded(_ index: Int, _ node: RecordNode) throws {
         let table = try self[index]
         if try shapes[index].isParent || !table.neighbours(of: node).isEmpty || table.hasMoved { try table.markUnresolved(node.key) }
     }
 
-    /// Whether records may wait for a parent in a table.
+    /// Returns whether records may wait for a parent in a table.
     private func isAwaited(_ index: Int) throws -> Bool { try mentions[index].contains { try self[$0.child].hasAsides } }
 
-    /// Whether a record refers to one that has no row.
+    /// Returns whether a record refers to a record without a row.
     private func needsParent(_ index: Int, _ key: [RecordValue], among columns: ColumnSet?, value: (Int) throws -> RecordValue) throws -> Bool {
         for reference in shapes[index].foreignKeys {
             if let columns, reference.valueColumns.isDisjoint(with: columns) { continue }

@@ -2,62 +2,64 @@ public import Foundation
 public import GRDB
 public import StoreFormat
 
-/// A record that is alive and not shown, for what it refers to is not shown.
+/// A held record: it is alive but not shown, because a record that it refers to is not shown.
 ///
-/// Nothing of it is lost: it is back when that is.
+/// Nothing of it is lost: it is shown again as soon as that record is.
 public struct HeldRecord: Sendable, Hashable {
-    /// The record.
+    /// The record that the values belong to.
     public var record: ObjectID
-    /// What is missing, in words.
+    /// The reason why it is held.
     public var reason: String
-    /// What it holds, but for NULLs.
+    /// Its values, without NULLs.
     public var values: [Conflict.Field]
 }
 
-/// Records that are one, since a uniqueness rule says so or since what they are named by is one.
+/// Records that are one, by a uniqueness rule or because their keys refer to records that are one.
 public struct DuplicateRecords: Sendable, Hashable {
-    /// One of them, as its author wrote it.
+    /// One of the records, as its author wrote it.
     public struct Member: Sendable, Hashable {
         /// Its name.
         public var record: ObjectID
-        /// What it holds, but for NULLs.
+        /// Its values, without NULLs.
         public var values: [Conflict.Field]
     }
 
     /// The record that is shown for all of them.
     public var record: ObjectID
-    /// All of them, in the order of their keys.
+    /// All of them, sorted by key.
     public var members: [Member]
-    /// When this device learned it; nil where no rule says it, but the names of others.
+    /// The time at which this device learned it; nil if it follows from references and not from a rule.
     public var since: Date?
 }
 
-/// A record that shows another value in a column than was written, since another record holds that, and an exclusive rule lets only one hold it.
+/// A record that shows another value in a column than was written.
+///
+/// Another record holds the written value, and an exclusive rule lets only one record hold it.
 public struct MovedRecord: Sendable, Hashable {
-    /// The record.
+    /// The record that the values belong to.
     public var record: ObjectID
     /// The column.
     public var column: String
-    /// What was written; it is shown again as soon as nobody else holds it.
+    /// The value that was written; it is shown again as soon as no other record holds it.
     public var written: RecordValue
-    /// What is shown instead.
+    /// The value that is shown instead.
     public var shown: RecordValue
-    /// The record that holds what was written.
+    /// The record that holds the written value.
     public var holder: ObjectID
 }
 
-/// What a store file keeps aside of its tables: what is held, what became one, and what shows another value.
+/// Lists the records that a store file keeps aside: held records, records that became one, and moved values.
 ///
-/// It works on any connection to the file, such as a tool's beside the running app.
+/// It works on any connection to the file, such as that of a tool beside the running app.
 public struct RelationListing {
     private let db: Database
 
-    /// The lists of a store file.
+    /// Creates the listing of a store file.
     ///
     /// - Parameter db: a connection to the file.
     public init(_ db: Database) { self.db = db }
 
-    /// The records that are held, by table and key.
+    /// Returns the held records, sorted by table and key.
     ///
     /// - Returns: the records.
     /// - Throws: GRDB's errors.
@@ -67,9 +69,9 @@ public struct RelationListing {
         }
     }
 
-    /// The records that are one with others, by table and the key that is shown.
+    /// Returns the records that are one with others, sorted by table and shown key.
     ///
-    /// - Returns: each class of two and more.
+    /// - Returns: each class of two or more records.
     /// - Throws: GRDB's errors.
     public func duplicates() throws -> [DuplicateRecords] {
         try tables().flatMap { table in
@@ -92,9 +94,9 @@ public struct RelationListing {
         }
     }
 
-    /// The rows that show another value than was written, since another record holds that, by table and key.
+    /// Returns the rows that show another value than was written, sorted by table and key.
     ///
-    /// - Returns: one for each column that shows another value.
+    /// - Returns: one element for each column that shows another value.
     /// - Throws: GRDB's errors.
     public func moved() throws -> [MovedRecord] { try tables().flatMap { try $0.moved(db) } }
 
@@ -137,7 +139,7 @@ private struct Listed {
         return found
     }
 
-    /// The rows that show another value than was written.
+    /// Returns the rows that show another value than was written.
     func moved(_ db: Database) throws -> [MovedRecord] {
         let table = "ubiquity_moved_\(number)"
         guard try db.tableExists(table), try db.tableExists(name) else { return [] }
@@ -154,7 +156,7 @@ private struct Listed {
             let row = try RawStatement("SELECT \(column.quotedIdentifier) FROM \(name.quotedIdentifier) WHERE \(condition)", db)
             defer { row.reset() }
             for (index, value) in id(0).key.enumerated() { row.bind(index + 1, value) }
-            // It may have been deleted by a save that has just been made.
+            // A save that was just made may have deleted it.
             guard try row.step() else { continue }
             found.append(
                 MovedRecord(
@@ -163,7 +165,7 @@ private struct Listed {
         return found
     }
 
-    /// When a record was first found to be one with another.
+    /// Returns the time at which a record was first found to be one with another.
     func since(_ key: [RecordValue], _ db: Database) throws -> Date? {
         let condition = keyColumns.indices.map { "a\($0) = ?" }.joined(separator: " AND ")
         let statement = try RawStatement("SELECT min(since) FROM ubiquity_same_\(number) WHERE \(condition)", db)

@@ -1,13 +1,14 @@
 internal import GRDB
 internal import StoreFormat
 
-/// The statements that make our tables for a synced table's relations, and the indexes of rules that have none.
+/// The statements that create the relation tables of a synced table, and the indexes of rules without an index.
 ///
-/// - `ubiquity_aside_n`: the registers of the living records whose row is not exactly these; `s0`… is the key under which each is shown,
-///   `held` why it is not.
-/// - `ubiquity_same_n`: the pairs of records that are one, each both ways round.
-/// - `ubiquity_unresolved_n`: records of which has to be found out what is to be shown.
-/// - `ubiquity_moved_n`: the rows that show another value in a column than was written, since another record holds that.
+/// - `ubiquity_aside_n`: the registers of living records whose row differs from them; `s0`… is the key under which each
+///   record is shown, and `held` is the reason why it is not.
+/// - `ubiquity_same_n`: the pairs of records that are one, each in both directions.
+/// - `ubiquity_unresolved_n`: the records whose row must be resolved.
+/// - `ubiquity_moved_n`: the rows that show another value in a column than was written, because another record holds
+///   it.
 package struct RelationTables {
     package let shape: TableShape
 
@@ -47,7 +48,7 @@ package struct RelationTables {
         return statements
     }
 
-    /// Goes over to uniqueness rules that the app declares otherwise than it did: by them it has to be found out anew what records show.
+    /// Applies changed declarations of uniqueness rules, and marks the records that may show something else by them.
     func applyRules(_ db: Database) throws {
         let indexes = try String.fetchAll(
             db, sql: "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'ubiquity\\_unique\\_\(shape.number)\\_%' ESCAPE '\\'")
@@ -55,17 +56,17 @@ package struct RelationTables {
         for statement in statements { try db.execute(sql: statement) }
         try db.execute(sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
         try markDuplicates(db)
-        // What is moved lies aside.
+        // A moved row is kept aside, so the statement above has marked it.
         if shape.exclusives.isEmpty { try db.execute(sql: "DROP TABLE IF EXISTS \(shape.movedTable)") }
     }
 
-    /// Marks the rows that a rule without an index forbids beside each other.
+    /// Marks the rows that collide by a rule without an index.
     func markDuplicates(_ db: Database) throws {
         let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         let table = shape.name.quotedIdentifier
         for unique in shape.uniques where !unique.isEnforced {
             let terms = unique.terms.map(\.sql).joined(separator: ", ")
-            // A group of NULLs is found too, and IN takes none for equal.
+            // The subquery also finds groups of NULLs, which IN does not treat as equal.
             try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO \(shape.unresolvedTable)
@@ -74,12 +75,12 @@ package struct RelationTables {
         }
     }
 
-    /// Marks the rows whose references dangle, since a rule is new or another program wrote them.
+    /// Marks the rows whose references dangle, because a rule is new or another program wrote the rows.
     func markOrphans(_ db: Database) throws {
         guard !shape.foreignKeys.isEmpty else { return }
         let table = shape.name.quotedIdentifier
         let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
-        // A row of a table without rowids has no number there.
+        // The check returns no rowid for a table without rowids.
         let which = shape.hasRowid ? "rowid IN (SELECT rowid FROM found)" : "EXISTS (SELECT 1 FROM found)"
         try db.execute(
             sql: """
@@ -88,7 +89,7 @@ package struct RelationTables {
                 """, arguments: [shape.name])
     }
 
-    /// Refuses a schema without any relations, where something is aside by those that it had.
+    /// Throws for a schema without relations if records are still kept aside.
     func checkStillRelated(among shapes: [TableShape], _ db: Database) throws {
         guard !shapes.contains(where: \.isRelated) else { return }
         let isAside = try Bool.fetchOne(
@@ -96,11 +97,11 @@ package struct RelationTables {
         guard isAside else { return }
         throw UbiquitousStoreError(
             .invalidSchema,
-            "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys, of which the new schema has none: keep one, or declare one with `unique:`. The store is as it was."
+            "Records of “\(shape.name)” have become one, or are not shown, by uniqueness rules and foreign keys. The new schema has none of these: keep one of them, or declare one with `unique:`. The store is as it was."
         )
     }
 
-    /// The columns of a reference in the table of what is aside.
+    /// Returns the columns of a reference in the table of records aside.
     func ownColumns(of key: ForeignKey) -> [String] {
         key.columns.map { column in
             switch column {
@@ -110,7 +111,7 @@ package struct RelationTables {
         }
     }
 
-    /// The columns of a reference in the app's table.
+    /// Returns the columns of a reference in the app's table.
     func columns(of key: ForeignKey) -> [String] {
         key.columns.map { column in
             switch column {
@@ -120,6 +121,6 @@ package struct RelationTables {
         }
     }
 
-    /// `a0, a1`: as many columns as the key has.
+    /// Returns `a0, a1`: as many columns as the key has.
     package func list(_ letter: String) -> String { shape.keyColumns.indices.map { "\(letter)\($0)" }.joined(separator: ", ") }
 }

@@ -1,13 +1,13 @@
 internal import GRDB
 internal import StoreFormat
 
-// MARK: What only one record can hold
+// MARK: Values that only one record can hold
 
 extension Resolver {
-    /// Lets, of entities that hold what only one of them can hold, all but one show another value.
+    /// Makes all but one of the entities that hold an exclusive value show another value.
     ///
-    /// What each holds by a rule is compared as it was written: a column that is moved is compared by no other rule. So what is shown is a function
-    /// of the registers of all, whatever was shown before.
+    /// Each rule compares the values as they were written; no other rule compares a column that is moved. The rows are
+    /// therefore a function of all registers, whatever was shown before.
     func exclude() throws {
         formerlyMoved = [:]
         guard shapes.contains(where: { !$0.exclusives.isEmpty }) else { return }
@@ -17,9 +17,10 @@ extension Resolver {
         }
     }
 
-    /// Finds every entity whose row may change with those of this round: those that show another value, and those that hold what one of the round holds.
+    /// Finds every entity whose row may change with those of this round.
     ///
-    /// Of the others each shows what was written, and nobody else of the round holds that.
+    /// These are the entities that show another value, and those that hold a value that one of the round holds. Each
+    /// other entity shows what was written, and no entity of the round holds that.
     private func gatherRivals() throws {
         var count = 0
         while count < entities.count {
@@ -49,7 +50,7 @@ extension Resolver {
     /// Finds the entity that a row shows.
     private func composeShown(_ key: [RecordValue], in table: Int) throws {
         guard byKey[RecordName(table: table, key: key)] == nil else { return }
-        // A row may have a key that none of its records has.
+        // A row can have a key that none of its records has.
         try composeLate(RecordName(table: table, key: tables[table].asides(under: key).first?.registers.key ?? key))
     }
 
@@ -71,7 +72,7 @@ extension Resolver {
         for claim in plan.moved {
             let entity = entities[claim.entity]
             guard case .shown(var values) = entity.outcome, let holder = plan.holders[claim.terms] else { continue }
-            /// What the entity holds with another value in the column.
+            /// Returns the terms that the entity holds with another value in the column.
             func terms(_ value: RecordValue) throws -> [RecordValue]? {
                 values[rule.exclusion.column] = value
                 return try rule.terms(entity.shownKey, values)
@@ -107,7 +108,7 @@ extension Resolver {
         }
     }
 
-    /// What the moved column holds in all records of a scope, in order, each value once.
+    /// Returns the values of the moved column in all records of a scope, sorted and without duplicates.
     private func held(
         _ rule: ExclusiveRule, _ table: Int, _ claims: [ExclusionPlan.Claim], like terms: [RecordValue]
     ) throws -> [RecordValue] {
@@ -115,7 +116,7 @@ extension Resolver {
         return Set(claims.map(\.value) + others).sorted { $0.compare($1) == .less }
     }
 
-    /// What the app chooses, as the column stores it; nil where that is nothing.
+    /// Returns the value that the app chooses, if the column stores it unchanged, or nil.
     private func chosen(_ rule: ExclusiveRule, _ entity: Entity, _ values: [RecordValue], _ taken: [RecordValue]) throws -> RecordValue? {
         let shape = shapes[entity.table]
         guard let choice = choices[shape.name]?[rule.moved.lowercased()], case .shown(let values) = entity.outcome else { return nil }
@@ -124,11 +125,11 @@ extension Resolver {
         return choice(record, taken.map(\.databaseValue)).flatMap { RecordValue($0.databaseValue).stored(as: rule.exclusion.affinity) }
     }
 
-    /// Notes which rows show another value than was written.
+    /// Stores the rows that show another value than was written.
     func putMoved() throws {
         for (table, before) in formerlyMoved {
             let shown = entities.lazy.filter { $0.table == table && $0.isShown }.flatMap(\.moved)
-            // What is held may have to be shown as soon as another holds something else.
+            // A held record may have to be shown as soon as another record holds something else.
             let held = before.filter { row in
                 guard let index = byKey[RecordName(table: table, key: row.key)], case .held = entities[index].outcome else { return false }
                 return true
@@ -138,7 +139,7 @@ extension Resolver {
         }
     }
 
-    /// Whether an entity's row is in the way of another by a rule which does not make them one.
+    /// Returns whether an entity's row collides with another by an exclusive rule.
     func isExcluded(_ entity: Entity, by partner: [RecordValue]) throws -> Bool {
         guard case .shown(let values) = entity.outcome else { return false }
         return try tables[entity.table].exclusives.contains { rule in

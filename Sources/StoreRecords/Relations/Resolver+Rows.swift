@@ -1,17 +1,19 @@
 internal import GRDB
 internal import StoreFormat
 
-// MARK: What is shown
+// MARK: Computing rows
 
 extension Resolver {
-    /// Looks again at what was held for a parent that may be shown now: held entities that could be shown together are shown.
+    /// Evaluates again the entities that were held for a parent that may be shown now.
+    ///
+    /// Held entities that can only be shown together are shown.
     func recall() throws {
         var index = 0
         while index < entities.count {
             let entity = entities[index]
             index += 1
             let isBegun = entity.keys.contains { marked.contains(RecordName(table: entity.table, key: $0)) }
-            // One whose parents have become one is shown under another key than before.
+            // An entity whose parents became one is shown under another key than before.
             guard !entity.members.isEmpty, isBegun || !entity.formerRows.contains(entity.shownKey) else { continue }
             for (child, key) in tables.mentions[entity.table] {
                 var waiting = try asides(of: child, referringTo: entity.keys, by: key)
@@ -21,12 +23,13 @@ extension Resolver {
         }
     }
 
-    /// Finds an entity while rows are being found out; whom that concerns comes in a later round.
+    /// Finds an entity during evaluation; the records that depend on it are resolved in a later round.
     func composeLate(_ name: RecordName) throws {
         for referring in try compose(name) { try tables[referring.table].markUnresolved(referring.key) }
     }
 
-    /// Finds out what each entity shows: all that is alive at first, then without what lacks a parent, until nothing more goes.
+    /// Evaluates each entity: first as if all that are alive were shown, then repeatedly without those that lack a
+    /// parent.
     func evaluate() throws {
         while !unevaluated.isEmpty {
             var gone: [Int] = []
@@ -76,16 +79,16 @@ extension Resolver {
                 return
             }
         }
-        // One column may stand in two references.
+        // One column can be part of two references.
         for reference in shape.foreignKeys {
             guard let wanted = reference.reference(key: entity.shownKey, values: values) else { continue }
             if try shown(RecordName(table: reference.parent, key: wanted), for: index) == wanted { continue }
             entity.outcome = .held(reason(reference, wanted))
             return
         }
-        // NULL or a default in place of a reference is shown only where the schema takes it.
+        // A NULL or default that replaces a reference is shown only if the schema accepts it.
         if isStandIn, let fault = try tables[entity.table].fault(entity.shownKey, values) {
-            entity.outcome = .held("\(fault), without what it refers to")
+            entity.outcome = .held("\(fault), with NULL or a default in place of its reference")
             return
         }
         if let reason = refused[RecordName(table: entity.table, key: entity.shownKey)]?[values] {
@@ -99,7 +102,7 @@ extension Resolver {
         "\(ObjectID(table: shapes[reference.parent].name, key: wanted)) is not there"
     }
 
-    /// The key under which a record is shown; nil where it is not.
+    /// Returns the key under which a record is shown, or nil if it is not shown.
     private func shown(_ name: RecordName, for dependent: Int) throws -> [RecordValue]? {
         dependents[name, default: []].insert(dependent)
         if byKey[name] == nil {
@@ -119,17 +122,17 @@ extension Resolver {
         return entity.isShown ? entity.shownKey : nil
     }
 
-    /// The entities that have looked for an entity, under any of its keys and before it was composed too.
+    /// Returns the entities that have looked up an entity under any of its keys, even before it was composed.
     private func dependents(of entity: Entity) -> Set<Int> {
         let keys = entity.keys.contains(entity.shownKey) ? entity.keys : entity.keys + [entity.shownKey]
         return keys.reduce(into: []) { $0.formUnion(dependents[RecordName(table: entity.table, key: $1)] ?? []) }
     }
 }
 
-// MARK: Showing it
+// MARK: Writing rows
 
 extension Resolver {
-    /// Writes what was found out.
+    /// Writes the rows of the evaluated entities.
     ///
     /// - Returns: the records that turned out to be one.
     /// - Throws: GRDB's errors.
@@ -140,20 +143,20 @@ extension Resolver {
         var colliding: [Entity] = []
         for entity in entities { if try !showRow(of: entity) { colliding.append(entity) } }
         var united: [RecordName] = []
-        // In the way may have stood a row that has changed since.
+        // The colliding row may have changed since.
         for entity in colliding {
             guard let partner = try insertRow(of: entity) else { continue }
-            // A key that its column stores otherwise leads to the row in its way.
+            // A key that its column stores in another form leads back to the colliding row.
             guard try tables[entity.table].row(entity.shownKey) == nil else { throw isInItsOwnWay(partner, entity) }
             if try isExcluded(entity, by: partner) {
-                try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) holds what it shows")
+                try hold(entity, "\(ObjectID(table: shapes[entity.table].name, key: partner)) holds the value that it shows")
                 continue
             }
             guard unites else {
                 _ = try registers(of: partner, equalTo: entity)
                 postponed.formUnion(entity.members.map { RecordName(table: entity.table, key: $0.key) })
                 let other = ObjectID(table: shapes[entity.table].name, key: partner)
-                try hold(entity, "\(other) is equal to it so far, and not all that is here has been read")
+                try hold(entity, "\(other) is equal to it so far, but not everything here has been read yet")
                 continue
             }
             for member in entity.members {
@@ -168,14 +171,14 @@ extension Resolver {
         return united
     }
 
-    /// Says that an entity and the one that a row shows are one.
+    /// Makes an entity one with the entity that a row shows.
     private func unite(_ entity: Entity, _ partner: [RecordValue]) throws -> [RecordName] {
         let (first, other) = (entity.members[0], try registers(of: partner, equalTo: entity))
         return try unite(
             entity.table, RecordNode(key: first.key, life: first.clock.life), RecordNode(key: other.key, life: other.clock.life))
     }
 
-    /// The registers of the record that a row shows which is equal to an entity.
+    /// Returns the registers of the record that a row shows and that is equal to an entity.
     private func registers(of partner: [RecordValue], equalTo entity: Entity) throws -> Registers {
         let table = try tables[entity.table]
         let other = try table.asides(under: partner).first?.registers ?? table.find(partner).registers
@@ -198,7 +201,7 @@ extension Resolver {
         let table = try tables[entity.table]
         for key in entity.formerRows where !entity.isShown || key != entity.shownKey {
             guard let row = try table.row(key) else { continue }
-            // What stays on the device goes with the record that the row was written to.
+            // The excluded columns follow the record to which the row was written.
             if !entity.members.contains(where: { $0.key == key }), !entity.members.isEmpty {
                 entity.members[0].local = row.local
                 entity.joined.local = row.local
@@ -220,7 +223,7 @@ extension Resolver {
         }
     }
 
-    /// Brings an entity's row up to date; false where another row stands in its way.
+    /// Updates an entity's row; returns false if another row collides with it.
     private func showRow(of entity: Entity) throws -> Bool {
         guard case .shown(let values) = entity.outcome else { return true }
         let table = try tables[entity.table]
@@ -237,7 +240,7 @@ extension Resolver {
         return true
     }
 
-    /// Makes an entity's row; returns the key of the row that stands in its way.
+    /// Inserts an entity's row, or returns the key of the row that collides with it.
     private func insertRow(of entity: Entity) throws -> [RecordValue]? {
         guard case .shown(let values) = entity.outcome else { return nil }
         let table = try tables[entity.table]
@@ -246,30 +249,30 @@ extension Resolver {
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
             note(.insert, entity.table, entity.shownKey)
-        } catch let error as DatabaseError where error.isOfContent && table.isInsideTransaction {
-            // A row that this schema does not take at all.
+        } catch let error as DatabaseError where error.fault.isContent && table.isInsideTransaction {
+            // This schema does not accept the row at all.
             try hold(entity, error.message ?? "the schema refuses it")
         }
         return nil
     }
 
-    /// Shows an entity no longer whose row this store does not take, and looks again at what depends on it.
+    /// Holds an entity whose row this store does not accept, and marks the records that depend on it.
     private func hold(_ entity: Entity, _ reason: String) throws {
         guard case .shown(let values) = entity.outcome else { return }
         let name = RecordName(table: entity.table, key: entity.shownKey)
         refused[name, default: [:]][values] = reason
-        // Of what is moved it is known only by what was written, until somebody else no longer holds that.
+        // Until another record releases a moved value, the refused row is known only by the written value.
         var written = values
         for row in entity.moved { written[row.column] = row.written }
         refused[name, default: [:]][written] = reason
         entity.outcome = .held(reason)
         try putAside(entity)
         for referring in try referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
-        // Their rows may be written after it, and with a default in place of what they were written with.
+        // Their rows may be written later, with a default in place of the written reference.
         for dependent in dependents(of: entity) where entities[dependent] !== entity {
             for member in entities[dependent].members { try tables[entities[dependent].table].markUnresolved(member.key) }
         }
-        // What it held may be another's.
+        // Another record may get the value that the entity held.
         try tables[entity.table].markMoved()
     }
 }

@@ -1,16 +1,21 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Finds out what is to be shown of records that relate to others, and shows it, in the transaction that it is called in.
+/// Computes the rows of records that relate to others, and writes them, in the caller's transaction.
 ///
-/// The rows are a function of the registers and the same-as facts (DESIGN §5):
-/// records that are one by a fact, or by keys that refer to records that are one, make one entity, which is shown under its smallest living
-/// key with its columns joined by stamp; a reference to a record that is shown under another key is shown as that; and an entity whose parent
-/// is not shown shows NULL or the default instead, or is held; and where two hold what only one can hold, one of them shows another value. Of entities that refer to each other in a circle all are shown: of all ways to
-/// hold some that leave no reference dangling it is the one that holds the fewest.
+/// The rows are a function of the registers and the same-as facts:
 ///
-/// It computes only what may have changed: the records that are marked, those that are one with them, and those that refer to these. Foreign
-/// keys must be off in the connection, for no order of single rows need be valid.
+/// - Records that are one by a fact, or because their keys refer to records that are one, make one entity. It is shown
+///   under its smallest living key, with its columns joined by stamp.
+/// - A reference to a record that is shown under another key is shown with that key.
+/// - An entity whose parent is not shown shows NULL or the default instead, or is held.
+/// - If two entities hold a value that only one can hold, one of them shows another value.
+///
+/// Entities that refer to each other in a circle are all shown: of all choices of held entities that leave no reference
+/// dangling, the smallest applies.
+///
+/// The resolver computes only what may have changed: the marked records, those that are one with them, and those that
+/// refer to these. Foreign keys must be off in the connection, because single rows need not have a valid order.
 final class Resolver {
     let tables: RelatedTables
     let shapes: [TableShape]
@@ -19,34 +24,36 @@ final class Resolver {
     let choices: [String: [String: SyncedTable.Exclusive.Choice]]
     let now: Double
     private let order: [Int]
-    /// For each table, the references to it.
+    /// The references to each table.
     let references: [[(child: Int, key: ForeignKey)]]
 
     var entities: [Entity] = []
-    /// Which entity a key means.
+    /// The index of the entity of each key.
     var byKey: [RecordName: Int] = [:]
-    /// For each record that entities have looked for as their parent, those entities.
+    /// The entities that have looked up each record as their parent.
     var dependents: [RecordName: Set<Int>] = [:]
-    /// Entities whose row is still to be found out.
+    /// The indexes of entities whose row is not computed yet.
     var unevaluated: [Int] = []
-    /// The records of this round that something has happened to.
+    /// The marked records of this round.
     private(set) var marked: Set<RecordName> = []
-    /// What the transaction has shown and no longer shows.
+    /// The notice about the rows that the transaction has changed.
     var notice: ImportNotice
-    /// The facts that were found, and what elections set: for a log.
+    /// The facts that were found, for a log; below, the columns that elections set.
     private(set) var facts: [(table: Int, fact: SameAs)] = []
     var elected: [(table: Int, registers: Registers, columns: ColumnSet)] = []
-    /// Rows that the schema has refused, with the reason: an entity that refers to itself, in whichever way, is looked at again once it is not shown.
+    /// The rows that the schema has refused, with the reason.
+    ///
+    /// An entity that refers to itself, directly or not, is evaluated again after it is held.
     var refused: [RecordName: [[RecordValue]: String]] = [:]
     /// By table, the rows that showed another value than was written before the round.
     var formerlyMoved: [Int: Set<MovedRow>] = [:]
-    /// Records for which an election is to be held.
+    /// The records for which an election runs.
     var contested: Set<RecordName> = []
-    /// Gives elections their stamp.
+    /// The stamp of elections.
     private let stamp: Stamp
-    /// Whether records that are found to be equal become one; else they are looked at again by the next resolver.
+    /// Whether records that are found to be equal become one; if not, the next resolver examines them again.
     let unites: Bool
-    /// Records that have been found to be equal, where they do not become one yet.
+    /// The records that are equal to others but do not become one yet.
     var postponed: Set<RecordName> = []
 
     init(
@@ -66,14 +73,15 @@ final class Resolver {
         references = tables.references
     }
 
-    /// How many records are looked at together.
+    /// The number of records in a batch.
     private static let batch = 5000
 
-    /// Resolves the records that are marked; those that are postponed are marked afterwards.
+    /// Resolves the marked records, and marks the postponed ones afterwards.
     ///
-    /// - Parameter batches: how many full batches are resolved at most: the facts that are found stay in memory until the transaction ends.
+    /// - Parameter batches: the maximum number of full batches; the facts found stay in memory until the transaction
+    ///   ends.
     /// - Returns: whether no record is marked any more.
-    /// - Throws: GRDB's errors, and what an election throws.
+    /// - Throws: GRDB's errors, and errors of an election.
     func resolve(batches: Int = .max) throws -> Bool {
         let isDone = try resolveMarked(batches)
         for name in postponed { try tables[name.table].markUnresolved(name.key) }
@@ -89,13 +97,13 @@ final class Resolver {
             }
             guard !marked.isEmpty else { return true }
             if marked.count >= Self.batch { batches -= 1 }
-            // Each round makes fewer entities of them.
+            // Each round leaves fewer entities.
             while !marked.isEmpty { marked = try resolve(marked) }
         }
         return false
     }
 
-    /// One round; returns the records that have been found to be one, for the next.
+    /// Runs one round, and returns the records that were found to be one, for the next round.
     private func resolve(_ marked: [RecordName]) throws -> [RecordName] {
         (entities, byKey, dependents, unevaluated) = ([], [:], [:], [])
         self.marked = Set(marked)
@@ -113,7 +121,7 @@ final class Resolver {
         return try show()
     }
 
-    /// Enters that two records are one, and lets the app choose.
+    /// Stores a same-as fact about two records, and lists them for an election.
     func unite(_ table: Int, _ one: RecordNode, _ other: RecordNode) throws -> [RecordName] {
         let fact = SameAs(one, other)
         if try tables[table].enter(fact, since: now) { facts.append((table, fact)) }
@@ -123,13 +131,13 @@ final class Resolver {
     }
 }
 
-// MARK: Which records are one
+// MARK: Finding entities
 
 extension Resolver {
-    /// Finds the entity that a key means.
+    /// Finds the entity of a key.
     ///
-    /// - Parameter name: a record, alive or not.
-    /// - Returns: records that refer to it and may have to be shown otherwise for what it is made of.
+    /// - Parameter name: a record, alive or dead.
+    /// - Returns: the records that refer to the entity and may now show something else.
     /// - Throws: GRDB's errors.
     func compose(_ name: RecordName) throws -> [RecordName] {
         guard byKey[name] == nil else { return [] }
@@ -149,7 +157,7 @@ extension Resolver {
         while let node = open.popLast() {
             guard seen.insert(node).inserted else { continue }
             open += try table.neighbours(of: node)
-            // A life that has passed still says who is one with whom.
+            // The facts of an ended life still connect other records.
             let record = try find(node.key)
             guard record.life == node.life else { continue }
             keys.append(node.key)
@@ -173,7 +181,7 @@ extension Resolver {
             let before = found[member.key]?.aside
             if before?.shown ?? member.key != shown || before?.state == .pending { isNewlyComposed = true }
         }
-        // One that died may have been alone until now, or with one that has gone on to another life since.
+        // A dead record may have been alone until now, or one with a record that has since begun another life.
         let living = Set(members.map(\.key))
         if keys.contains(where: { !living.contains($0) && marked.contains(RecordName(table: name.table, key: $0)) }) { isNewlyComposed = true }
         var joined = members.first ?? Registers(key: shown, clock: RecordClock(life: 0, stamp: .least, columns: []), values: [])
@@ -189,7 +197,7 @@ extension Resolver {
         return try isNewlyComposed && (keys.count > 1 || mayMeanAnother(name.table)) ? referring(to: entity) : []
     }
 
-    /// The records that refer to an entity, by any of its keys, or to one whose key refers to it.
+    /// Returns the records that refer to an entity by any of its keys, or to a record whose key refers to it.
     func referring(to entity: Entity) throws -> [RecordName] {
         try tables.mentions[entity.table].flatMap { child, key in
             let table = try tables[child]
@@ -199,15 +207,17 @@ extension Resolver {
         }
     }
 
-    /// The records aside that refer to one of some keys, by what they were written with or by what those that are one with them were.
+    /// Returns the records aside that refer to any of the keys, by their own values or by those of records one with
+    /// them.
     ///
-    /// A reference of several columns that is joined of several records may be none of theirs.
+    /// A reference of several columns that is joined from several records can differ from the reference of each of
+    /// them.
     func asides(of child: Int, referringTo keys: [[RecordValue]], by reference: ForeignKey) throws -> [[RecordValue]] {
         guard reference.columns.count > 1, try mayMeanAnother(child) else { return try tables[child].asides(referringTo: keys, by: reference) }
         return try tables[child].asides()
     }
 
-    /// The key under which a record would be shown if it were alone: references in it are those that are shown.
+    /// Returns the key under which a record would be shown alone, with its references as they are shown.
     func shownKey(of key: [RecordValue], in table: Int) throws -> [RecordValue] {
         var shown = key
         for reference in shapes[table].foreignKeys where reference.isInKey {
@@ -217,7 +227,7 @@ extension Resolver {
         return shown
     }
 
-    /// Other keys that mean the same as one, since they refer to records that are one.
+    /// Returns other keys that are equivalent to a key, because they refer to records that are one.
     private func alike(_ key: [RecordValue], in table: Int) throws -> [[RecordValue]] {
         var keys = [key]
         for reference in shapes[table].foreignKeys where reference.isInKey {
@@ -234,7 +244,7 @@ extension Resolver {
         return keys.filter { $0 != key }
     }
 
-    /// What a key of a parent means: the key under which that is shown, and all its keys.
+    /// Returns the key under which the entity of a parent's key is shown, and all its keys.
     private func meaning(of name: RecordName) throws -> (shownKey: [RecordValue], keys: [[RecordValue]]) {
         if byKey[name] == nil {
             guard try mayMeanAnother(name.table) else { return (name.key, [name.key]) }
@@ -244,7 +254,7 @@ extension Resolver {
         return (entity.members.isEmpty ? name.key : entity.shownKey, entity.keys.isEmpty ? [name.key] : entity.keys)
     }
 
-    /// Whether keys of a table may mean other records than those that they name.
+    /// Returns whether keys of a table can mean other records than those that they name.
     func mayMeanAnother(_ table: Int) throws -> Bool {
         let own = try tables[table]
         return try own.hasAsides || own.hasFacts || shapes[table].foreignKeys.contains { try $0.isInKey && mayMeanAnother($0.parent) }
@@ -263,22 +273,23 @@ extension Resolver {
         var values: [Int: RecordValue] = [:]
         for (name, value) in try election(rows) {
             guard let column = shape.columns.firstIndex(of: name) else {
-                throw UbiquitousStoreError(.invalidSchema, "The election of “\(shape.name)” sets “\(name)”, which is no column of it that syncs.")
+                throw UbiquitousStoreError(.invalidSchema, "The election of “\(shape.name)” sets “\(name)”, which is not a synced column of it.")
             }
             columns.insert(ColumnSet(column: column))
             values[column] = RecordValue(value.databaseValue)
         }
         guard !columns.isEmpty else { return }
-        // What is written with them as one value.
+        // The other columns of a group are written with them, as one value.
         for column in shape.rules.completed(columns).subtracting(columns).numbers { values[column] = entity.joined.values[column] }
         columns = shape.rules.completed(columns)
-        // All elections of a round have one stamp: what an earlier one set, of fewer records, must not stand beside this.
+        // All elections of a round share one stamp. A column that an earlier election set, for fewer records, must be
+        // replaced.
         let before = entity.members.indices.filter { index in columns.numbers.contains { entity.members[index].clock.stamp(of: $0) == stamp } }
         for index in before.isEmpty ? [0] : before {
             for column in columns.numbers { entity.members[index].values[column] = values[column]! }
             entity.members[index].clock.set(columns, to: stamp)
             var written = columns
-            // Seldom, and then all that was elected is looked through.
+            // This is rare, so a search through all elected columns is acceptable.
             if !before.isEmpty {
                 let key = entity.members[index].key
                 elected.removeAll { earlier in

@@ -1,25 +1,25 @@
 internal import GRDB
 
-/// A trigger of the app's schema, as its text says.
+/// A trigger of the app, from its text.
 struct AppTrigger {
     enum Event: String { case insert, update, delete }
 
     var name: String
-    /// The table on which it stands, in lower case.
+    /// The table that the trigger belongs to, in lower case.
     var table: String
     var event: Event
-    /// Whether it asks `ubiquity_import`, so that it can pass over what an import writes.
+    /// Whether it reads `ubiquity_import`, so that it can skip the writes of an import.
     var isGuarded: Bool
     /// The tables that its statements write, in lower case.
     var written: Set<String> = []
-    /// What its calls of RAISE do, in lower case.
+    /// The actions of its RAISE calls, in lower case.
     var raised: Set<String> = []
-    /// What stands behind the name of its table.
+    /// The text after the name of its table.
     var rest: Substring
-    /// The statement that makes it.
+    /// The statement that creates it.
     var sql: String
 
-    /// Every trigger of a database that is not ours, those made first before the others.
+    /// Returns the triggers of a database without those of this package, in the order of their creation.
     static func all(_ db: Database) throws -> [AppTrigger] {
         try Row.fetchAll(
             db,
@@ -28,7 +28,7 @@ struct AppTrigger {
         ).compactMap { AppTrigger(name: $0["name"], table: $0["tbl_name"], sql: $0["sql"]) }
     }
 
-    /// Takes a statement apart; nil where it makes no trigger.
+    /// Parses a statement; nil if it does not create a trigger.
     init?(name: String, table: String, sql: String) {
         (self.name, self.table, self.sql) = (name, table.lowercased(), sql)
         isGuarded = sql.lowercased().contains("ubiquity_import")
@@ -44,7 +44,7 @@ struct AppTrigger {
             let on = tokens[3..<begin].firstIndex(where: { $0.isWord("on") }), on + 1 < begin
         else { return nil }
         self.event = event
-        // The table may stand behind the name of its database.
+        // The table's name can follow the name of its database.
         rest = sql[ends[tokens[on + 2] == .symbol(".") ? on + 3 : on + 1]...]
         readBody(tokens[(begin + 1)...])
     }

@@ -1,9 +1,9 @@
 package import GRDB
 package import StoreFormat
 
-/// The lives and stamps of one table's records: of the living by place, of the dead by key.
+/// The lives and stamps of one table's records, by place for living records and by key for dead ones.
 ///
-/// A rowid costs a third of what the record's own key would: rows and clocks grow at the same end.
+/// A rowid takes a third of the space of the record's own key, because rows and clocks grow at the same end.
 package struct ClockTable {
     private let keyCount: Int
     private let placeCount: Int
@@ -70,14 +70,14 @@ package struct ClockTable {
         return clock
     }
 
-    /// The life at which a key died, 0 for none.
+    /// Returns the life at which a key died, or 0 if it did not.
     package func death(_ key: [RecordValue]) throws -> Int64 {
         bind(key, to: dead)
         defer { dead.reset() }
         return try dead.step() ? dead.integer(0) : 0
     }
 
-    /// Takes a key from among the dead; returns the life at which it died, 0 for none.
+    /// Removes a key from the dead ones, and returns the life at which it died, or 0 if it did not.
     func revive(_ key: [RecordValue]) throws -> Int64 {
         let life = try death(key)
         if life > 0 {

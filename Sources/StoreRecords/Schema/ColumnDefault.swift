@@ -1,8 +1,8 @@
-/// The DEFAULT of a column, as `pragma_table_xinfo` gives it.
+/// The DEFAULT of a column, in the form of `pragma_table_xinfo`.
 enum ColumnDefault {
-    /// Whether a default may be another value on each device: it calls a function, or is a time.
+    /// Returns whether a default can differ between devices: it calls a function, or is a time.
     ///
-    /// SQLite has taken off the parentheses that an expression stands in.
+    /// SQLite has removed the parentheses around an expression.
     static func varies(_ expression: String?) -> Bool {
         guard let expression else { return false }
         var plain = ""

@@ -1,21 +1,25 @@
 package import StoreFormat
 
-/// The numbers that a table's columns had, and those that they have: pure.
+/// The mapping of a table's former column numbers to its present ones.
 package struct ColumnRenumbering: Hashable, Sendable {
-    /// For each former number the number now; nil for a column that is gone.
+    /// The present number for each former number.
+    ///
+    /// Nil for a dropped column.
     package let numbers: [Int?]
 
     package init(numbers: [Int?]) { self.numbers = numbers }
 
-    /// Whether every column has the number that it had; there may be new ones behind them.
+    /// Whether every column keeps its number.
+    ///
+    /// New columns may follow.
     package var isIdentity: Bool { numbers.enumerated().allSatisfy { $0 == $1 } }
 
     private func number(_ former: Int) -> Int? { former < numbers.count ? numbers[former] : nil }
 
-    /// The former number of a column; nil for a new one.
+    /// Returns the former number of a column, or nil for a new one.
     package func former(_ column: Int) -> Int? { numbers.firstIndex(of: column) }
 
-    /// A set of columns, without those that are gone.
+    /// Returns a set of columns with present numbers, without dropped columns.
     package func renumbered(_ columns: ColumnSet) -> ColumnSet {
         var present: ColumnSet = []
         for column in columns.numbers {
@@ -24,7 +28,7 @@ package struct ColumnRenumbering: Hashable, Sendable {
         return present
     }
 
-    /// A record's clock, without the stamps of columns that are gone.
+    /// Returns a record's clock with present numbers, without the stamps of dropped columns.
     package func renumbered(_ clock: RecordClock) -> RecordClock {
         var present = clock
         present.columns = renumbered(clock.columns)

@@ -1,12 +1,13 @@
 internal import StoreFormat
 
-/// Reads the rules that a table declares, and lists what is wrong with them.
+/// Reads the rules that a table declares, and lists their faults.
 struct ColumnRulesReader {
     let table: SyncedTable
     let keyColumns: [String]
-    /// The columns that sync, in order.
+    /// The synced columns, in order.
     let columns: [String]
-    /// Columns that are there and not to be synced, with whether a row can be inserted without them.
+    /// The existing columns that are declared as excluded; each with whether a row can be inserted without a value for
+    /// it.
     let excluded: [String: Bool]
     private(set) var violations: [String] = []
 

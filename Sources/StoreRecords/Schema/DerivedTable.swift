@@ -1,18 +1,18 @@
 internal import GRDB
 internal import GRDBSQLite
 
-/// A table that triggers of the app compute from synced tables, on each device by itself.
+/// A table that triggers of the app compute from synced tables, separately on each device.
 ///
-/// Imports run the triggers. Where these may have missed something it is filled again: emptied, and then each row of the synced tables goes through their INSERT
-/// triggers, in a table that looks the same.
+/// Imports run the triggers. If these may have missed a change, the table is emptied, and each row of the synced tables
+/// goes through their INSERT triggers, in a table with equal columns.
 struct DerivedTable {
     private enum Kind {
         case ordinary
-        /// A virtual table that holds what it is given, as FTS5 does by itself.
+        /// A virtual table that stores what is written to it, such as a plain FTS5 table.
         case virtual
-        /// An FTS5 table without content of its own: external content, or none.
+        /// An FTS5 table without its own content: external content, or contentless.
         case fts5WithoutContent
-        /// An FTS3 or FTS4 table without content of its own.
+        /// An FTS3 or FTS4 table without its own content.
         case fts4WithoutContent
     }
 
@@ -21,7 +21,7 @@ struct DerivedTable {
     private let db: Database
     private static let mirror = "ubiquity_mirror"
 
-    /// A table by its name; nil where there is none.
+    /// Finds a table by its name; nil if there is none.
     init?(_ name: String, _ db: Database) throws {
         self.db = db
         self.name = name
@@ -32,14 +32,14 @@ struct DerivedTable {
         kind = Self.kind(sql)
     }
 
-    /// Whether a name is that of a virtual table, such as an index for full-text search.
+    /// Returns whether a name is that of a virtual table, such as an index for full-text search.
     static func isIndex(_ name: String, _ db: Database) throws -> Bool { try DerivedTable(name, db)?.isVirtual ?? false }
 
     var isVirtual: Bool { kind != .ordinary }
 
-    /// Why it cannot be filled again; nil where it can.
+    /// The reason why the table cannot be filled again; nil if it can.
     var obstacle: String? {
-        kind == .fts4WithoutContent ? "is an FTS3 or FTS4 table without content of its own, which cannot be filled again: use FTS5." : nil
+        kind == .fts4WithoutContent ? "is an FTS3 or FTS4 table without its own content, which cannot be filled again: use FTS5." : nil
     }
 
     private static func kind(_ sql: String) -> Kind {
@@ -63,7 +63,7 @@ struct DerivedTable {
         }
     }
 
-    /// Takes everything out.
+    /// Removes all rows.
     private func empty() throws {
         let table = name.quotedIdentifier
         guard kind != .fts5WithoutContent else {
@@ -71,13 +71,13 @@ struct DerivedTable {
         }
         do {
             try db.execute(sql: "DELETE FROM main.\(table)")
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && kind == .virtual {
-            // It takes a row out by what it finds in its index, which is what is wrong.
+        } catch let error as DatabaseError where error.fault.isDamage && kind == .virtual {
+            // Removing a row relies on the table's index, which is damaged here.
             try db.execute(sql: "INSERT INTO main.\(table) (\(table)) VALUES ('rebuild'); DELETE FROM main.\(table)")
         }
     }
 
-    /// Fills it again, in a transaction.
+    /// Fills the table again, in a transaction.
     ///
     /// - Parameter shapes: the synced tables.
     /// - Throws: GRDB's errors.
@@ -101,7 +101,7 @@ struct DerivedTable {
         let names = (shape.hasRowid && !shape.isRowidKey ? ["rowid"] : []) + columns.map(\.name.quotedIdentifier)
         let list = names.joined(separator: ", ")
         try db.execute(sql: "CREATE TEMP TABLE \(Self.mirror) (\(definitions.joined(separator: ", ")))")
-        // Their triggers go with the table.
+        // Dropping the table also drops its triggers.
         defer { try? db.execute(sql: "DROP TABLE temp.\(Self.mirror)") }
         for (number, trigger) in triggers.enumerated() {
             try db.execute(sql: "CREATE TEMP TRIGGER ubiquity_mirrored_\(number) AFTER INSERT ON \(Self.mirror) \(trigger.rest)")

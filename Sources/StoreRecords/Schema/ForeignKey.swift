@@ -1,8 +1,8 @@
 package import StoreFormat
 
-/// A reference of a synced table to another's primary key, and what a record shows while its parent does not.
+/// A reference of a synced table to another's primary key, and what a record shows while its parent is not shown.
 package struct ForeignKey: Sendable, Hashable {
-    /// Where a column of a reference stands in its table.
+    /// The position of a referring column in its table.
     package enum Column: Sendable, Hashable {
         /// In the primary key, at a place.
         case key(Int)
@@ -10,21 +10,21 @@ package struct ForeignKey: Sendable, Hashable {
         case value(Int)
     }
 
-    /// What a record shows whose parent is not shown (DESIGN §5).
+    /// The row of a record whose parent is not shown.
     package enum Orphan: Sendable, Hashable {
         /// NULL in place of the reference.
         case null
-        /// The columns' defaults in place of the reference, where such a parent is shown.
+        /// The columns' defaults in place of the reference, if the parent that they name is shown.
         case standard([RecordValue])
-        /// Nothing: the record is held until its parent is there.
+        /// No row: the record is held until its parent is shown.
         case held
     }
 
     /// The columns that refer, in the order of the parent's key.
     package var columns: [Column]
-    /// The table that they refer to, by its place among the synced tables.
+    /// The index of the parent table among the synced tables.
     package var parent: Int
-    /// What is shown in its place.
+    /// The row of a record without its parent.
     package var orphan: Orphan
 
     package init(columns: [Column], parent: Int, orphan: Orphan) {
@@ -33,12 +33,12 @@ package struct ForeignKey: Sendable, Hashable {
         self.orphan = orphan
     }
 
-    /// Whether the reference is a part of its record's name.
+    /// Whether the reference is a part of the primary key.
     package var isInKey: Bool {
         columns.allSatisfy { if case .key = $0 { true } else { false } }
     }
 
-    /// The value of the reference in a record; nil where one of its columns is NULL, so that it refers to nothing.
+    /// Returns the reference of a record, or nil if one of its columns is NULL, so that it refers to nothing.
     package func reference(key: [RecordValue], values: [RecordValue]) -> [RecordValue]? {
         var reference: [RecordValue] = []
         for column in columns {
@@ -53,17 +53,17 @@ package struct ForeignKey: Sendable, Hashable {
         return reference
     }
 
-    /// Puts another reference into a record's values.
+    /// Replaces the reference in a record's values.
     package func set(_ reference: [RecordValue], in values: inout [RecordValue]) {
         for (column, value) in zip(columns, reference) { if case .value(let number) = column { values[number] = value } }
     }
 
-    /// Puts another reference into a record's key.
+    /// Replaces the reference in a record's key.
     package func set(_ reference: [RecordValue], inKey key: inout [RecordValue]) {
         for (column, value) in zip(columns, reference) { if case .key(let place) = column { key[place] = value } }
     }
 
-    /// The columns that are not in the key.
+    /// The referring columns that are not in the key.
     package var valueColumns: ColumnSet {
         columns.reduce(into: []) { if case .value(let number) = $1 { $0.insert(ColumnSet(column: number)) } }
     }

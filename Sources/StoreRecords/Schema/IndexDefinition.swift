@@ -1,11 +1,11 @@
-/// The terms and the condition of a CREATE INDEX statement, as they stand there.
+/// The terms and the condition of a CREATE INDEX statement, as written.
 ///
-/// SQLite's pragmas name an index's columns, and keep its expressions to themselves.
+/// SQLite's pragmas name an index's columns, but do not report its expressions.
 struct IndexDefinition: Equatable {
     var terms: [String] = []
     var condition: String?
 
-    /// Takes a statement apart; nil where it has no list of terms.
+    /// Parses a statement; nil if it has no list of terms.
     init?(_ sql: String) {
         var depth = 0
         var term = ""
@@ -48,7 +48,7 @@ struct IndexDefinition: Equatable {
         String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
     }
 
-    /// A term without its direction.
+    /// Returns a term without its direction.
     private static func undirected(_ term: String) -> String {
         let text = trimmed(term)
         for direction in [" ASC", " DESC"] where text.uppercased().hasSuffix(direction) { return trimmed(String(text.dropLast(direction.count))) }

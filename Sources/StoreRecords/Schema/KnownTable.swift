@@ -1,16 +1,16 @@
 package import GRDB
 
-/// A synced table as the store file last had it: the names that go with the numbers in clocks and notes.
+/// A synced table as the store file last had it, with the names of the numbers in clocks and captured changes.
 package struct KnownTable {
     var number: Int64
     package var name: String
     package var keyColumns: [String]
-    /// In the order of their numbers.
+    /// The columns, in the order of their numbers.
     package var columns: [String]
-    /// Columns that stay on the device, as long as the table has the name that it had.
+    /// The excluded columns, as long as the table keeps its name.
     var localColumns: [String]
 
-    /// All of them; none where the file is no store yet.
+    /// Returns all known tables; none if the file is not a store yet.
     package static func all(_ db: Database) throws -> [KnownTable] {
         guard try db.tableExists("ubiquity_table") else { return [] }
         return try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY number").map { row in
@@ -24,7 +24,7 @@ package struct KnownTable {
 
     private static func lines(_ text: String) -> [String] { text.isEmpty ? [] : text.split(separator: "\n").map(String.init) }
 
-    /// Each with the table that it is now; nil where it is gone, or no longer synced.
+    /// Pairs each table with its present shape; nil if it is gone, or no longer synced.
     static func matched(_ tables: [KnownTable], _ shapes: [TableShape]) -> [(table: KnownTable, shape: TableShape?)] {
         var taken: Set<String> = []
         var shapeOf: [Int64: TableShape] = [:]
@@ -38,10 +38,10 @@ package struct KnownTable {
         return tables.map { ($0, shapeOf[$0.number]) }
     }
 
-    /// Whether a table is exactly as it was.
+    /// Returns whether a table is unchanged.
     func isCurrent(_ shape: TableShape) -> Bool { name == shape.name && keyColumns == shape.keyColumns && columns == shape.columns }
 
-    /// What names are at the numbers that columns had, now.
+    /// Returns the present numbers of the columns.
     func renumbering(to shape: TableShape) -> ColumnRenumbering {
         var taken: Set<Int> = []
         return ColumnRenumbering(

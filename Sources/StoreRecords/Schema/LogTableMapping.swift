@@ -1,31 +1,36 @@
 package import StoreFormat
 
-/// Where what a log says of one table belongs here: the table, and for each of the log's columns its number.
+/// The mapping of a log's table to a table of this store, and of the log's columns to column numbers.
 ///
-/// A log is of its author's schema. What it names and is unknown here is new, where the author's schema is newer than this app's, and the log waits; it
-/// is gone, where the author's is older, and the log is applied without it.
+/// A log uses its author's schema. It may name a table or column that is unknown here. If the author's schema is newer
+/// than this app's, that is new, and the log waits. If the author's schema is older, that has been dropped, and the log
+/// is applied without it.
 package struct LogTableMapping {
-    /// The table here, whatever the log calls it.
+    /// The table in this store, whatever name the log uses.
     let shape: TableShape
-    /// For each column of the log's list its number here; nil for one that is gone.
+    /// The number here of each column in the log's list.
+    ///
+    /// Nil for a dropped column.
     let columns: [Int?]
 
-    /// What becomes of a log's table.
+    /// The result of mapping a log's table.
     package enum Outcome {
         case mapped(LogTableMapping)
-        /// It no longer syncs: its changes are passed over.
+        /// The table no longer syncs.
+        ///
+        /// Its changes are skipped.
         case gone
-        /// It cannot be applied yet, for this reason.
+        /// The table cannot be mapped yet, for this reason.
         case unknown(String)
     }
 
-    /// Finds the place of a log's table.
+    /// Finds the mapping of a log's table.
     ///
     /// - Parameters:
     ///   - table: the table as the log's author had it.
-    ///   - isOlder: whether the author's schema is one that this store has left behind.
-    ///   - shapes: the tables here.
-    /// - Returns: where it belongs.
+    ///   - isOlder: whether this store has left the author's schema behind.
+    ///   - shapes: the tables of this store.
+    /// - Returns: the mapping, or why there is none.
     package static func find(_ table: LogBody.Table, isOlder: Bool, among shapes: [TableShape]) -> Outcome {
         guard let shape = shapes.first(where: { $0.name == table.name }) ?? shapes.first(where: { $0.formerNames.contains(table.name) }) else {
             return isOlder ? .gone : .unknown("it names the table “\(table.name)”, which is unknown here")
@@ -40,12 +45,12 @@ package struct LogTableMapping {
         return .mapped(LogTableMapping(shape: shape, columns: columns))
     }
 
-    /// Whether a schema is one that a store has left behind.
+    /// Returns whether a store has left a schema behind.
     ///
     /// - Parameters:
-    ///   - schema: an author's last migration, empty before the first.
-    ///   - migrations: those of the store, in order.
-    /// - Returns: false too for a schema that is not known here, which is a newer one.
+    ///   - schema: an author's last migration. It is empty before the first.
+    ///   - migrations: the migrations of the store, in order.
+    /// - Returns: whether the schema is older. It is false also for an unknown schema, which is newer.
     package static func isOlder(_ schema: String, than migrations: [String]) -> Bool {
         guard let last = migrations.last, schema != last else { return false }
         return schema.isEmpty || migrations.contains(schema)
@@ -53,21 +58,22 @@ package struct LogTableMapping {
 }
 
 extension TableShape {
-    /// What a column shows as long as no log has named a value: its default.
+    /// Returns the value of a column while no log has named one: its default.
     func unwritten(_ column: Int) -> RecordValue { assumed.indices.contains(column) ? assumed[column] : .null }
 
-    /// Whether an insert says something by a value: a NULL does where an insert without the column would have given it another value.
+    /// Returns whether an insertion writes a value: a NULL counts if the column's default is another value.
     func isSaid(_ value: RecordValue, of column: Int) -> Bool { value != .null || unwritten(column) != .null }
 
-    /// The values between which a merge decides.
+    /// Returns the values that a merge compares.
     ///
-    /// A default with the least stamp is nobody's: it stands in records whose author's schema does not know the column. It yields to any value that
-    /// a log names, a NULL too. So the value is the same whether the record was there before the log that names it, or came after.
+    /// A default with the least stamp is an unwritten value, in a record whose author's schema does not have the
+    /// column. It yields to any value that a log names, also to NULL. The result therefore does not depend on whether
+    /// the record or the log that names the value came first.
     func weighed(_ new: RecordValue, _ old: RecordValue, of column: Int, stamp: Stamp, against local: Stamp?) -> (new: RecordValue, old: RecordValue)
     {
         let value = unwritten(column)
         guard value != .null else { return (new, old) }
-        // NULL loses under every policy, so what the default yields to must be another value.
+        // NULL loses under every policy, so the value that replaces the default must not be NULL.
         switch (stamp == .least && new == value, local == .least && old == value) {
         case (true, false): return (.null, old == .null ? .integer(0) : old)
         case (false, true): return (new == .null ? .integer(0) : new, .null)

@@ -1,22 +1,28 @@
 package import StoreFormat
 
-/// Which of several values of one column stays, within one life of a record (DESIGN §5).
+/// The rule that decides which of several values of one column stays, within one life of a record.
 ///
-/// All devices must declare the same; a policy is part of the app's schema, like a column's type.
+/// All devices must declare one policy for a column. It is part of the app's schema, like a column's type.
 public enum MergePolicy: Sendable, Hashable, CaseIterable {
     /// The value that was written last.
     case lastWriter
-    /// The value that was written first; later writes, local ones too, change nothing.
+    /// The value that was written first.
+    ///
+    /// Later writes, including local ones, change nothing.
     case firstWriter
-    /// The greatest value, whenever it was written; NULL is below all.
+    /// The greatest value, whenever it was written.
+    ///
+    /// NULL is below all other values.
     case maximum
-    /// The least value, whenever it was written; any value stays before NULL.
+    /// The least value, whenever it was written.
+    ///
+    /// Any value wins over NULL.
     case minimum
 }
 
-/// How a table's columns are merged: the policies, and which columns are one register.
+/// The rules for merging a table's columns: the policies, and the groups.
 package struct ColumnRules: Hashable, Sendable {
-    /// Columns with another policy than the last writer's.
+    /// The policies of columns that do not use the last writer's value.
     package var policies: [Int: MergePolicy]
     /// Columns that are written and merged as one value.
     package var groups: [ColumnSet]
@@ -26,24 +32,24 @@ package struct ColumnRules: Hashable, Sendable {
         self.groups = groups
     }
 
-    /// Every column is a register of its own, and the last writer wins.
+    /// Rules where every column is a register of its own, and the last writer wins.
     package static let plain = ColumnRules()
 
     package func policy(of column: Int) -> MergePolicy { policies.isEmpty ? .lastWriter : policies[column] ?? .lastWriter }
 
-    /// Makes columns one group, with the groups that have some of them.
+    /// Makes columns one group, together with the groups that contain any of them.
     package mutating func group(_ columns: ColumnSet) {
         let group = completed(columns)
         groups.removeAll { !$0.isDisjoint(with: group) }
         groups.append(group)
     }
 
-    /// The columns, with all others of their groups.
+    /// Returns the columns, with all others of their groups.
     package func completed(_ columns: ColumnSet) -> ColumnSet {
         groups.reduce(columns) { $0.isDisjoint(with: $1) ? $0 : $0.union($1) }
     }
 
-    /// Calls the body with each register that has some of the columns, and with these.
+    /// Calls the body for each register that contains some of the columns, with these columns.
     package func forEachRegister<Failure>(of columns: ColumnSet, _ body: (ColumnSet) throws(Failure) -> Void) throws(Failure) {
         var rest = columns
         for group in groups {
@@ -57,15 +63,18 @@ package struct ColumnRules: Hashable, Sendable {
 }
 
 extension MergePolicy {
-    /// Orders a new value against the one that is there: the greater stays.
+    /// Orders a new value against the present one.
+    ///
+    /// The greater value stays.
     ///
     /// - Parameters:
     ///   - new: the stamp of the new value.
-    ///   - old: the stamp of the value that is there.
-    ///   - peers: orders stamps.
-    ///   - values: the two values, asked only where the stamps do not decide.
-    /// - Returns: equal only where the values are equal and the policy looks at values, or the stamps are equal too.
-    /// - Throws: what `values` throws.
+    ///   - old: the stamp of the present value.
+    ///   - peers: the order of peers, for stamps.
+    ///   - values: returns the two values. It is called only if the stamps do not decide.
+    /// - Returns: the order. It is equal only if the values are equal, and the policy compares values or the stamps are
+    ///   equal too.
+    /// - Throws: the error of `values`.
     func order<Failure>(
         _ new: Stamp, against old: Stamp, peers: PeerTable, values: () throws(Failure) -> (new: RecordValue, old: RecordValue)
     ) throws(Failure) -> Ordering {

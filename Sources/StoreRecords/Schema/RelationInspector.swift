@@ -1,7 +1,7 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Reads how the synced tables relate, and lists what in that cannot sync, with the remedy.
+/// Reads the relations of the synced tables, and lists those that cannot sync, with the remedy.
 struct RelationInspector {
     let db: Database
     let tables: [SyncedTable]
@@ -12,7 +12,7 @@ struct RelationInspector {
         self.db = db
     }
 
-    /// Reads the foreign keys into the shapes, and says which tables are parents.
+    /// Reads the foreign keys into the shapes, and marks the parent tables.
     mutating func relate(_ shapes: inout [TableShape]) throws {
         let names = try String.fetchAll(
             db,
@@ -33,7 +33,7 @@ struct RelationInspector {
                     shapes[parent].isParent = true
                 default:
                     let declared = tables.map { $0.name.lowercased() }
-                    // What is wrong with a declared table has been said.
+                    // Another violation already names the fault of a declared table.
                     if declared.contains(name.lowercased()), declared.contains(parentName.lowercased()) { continue }
                     violations.append(
                         "Table “\(name)” has a foreign key to “\(parentName)”, and only one of them is synced: declare both as SyncedTable, or drop the constraint and keep the column."
@@ -46,7 +46,7 @@ struct RelationInspector {
         for shape in shapes { checkMoved(shape) }
     }
 
-    /// A reference that an exclusive rule moved would refer to something else.
+    /// Rejects an exclusive rule that moves a reference, which would then refer to another record.
     private mutating func checkMoved(_ shape: TableShape) {
         for exclusion in shape.uniques.compactMap(\.exclusion)
         where shape.foreignKeys.contains(where: { $0.columns.contains(.value(exclusion.column)) }) {
@@ -56,7 +56,7 @@ struct RelationInspector {
         }
     }
 
-    /// The columns of a reference are one value: merged one by one they would name a parent that nobody chose.
+    /// Groups the columns of each reference: merged separately they could name a parent that no device chose.
     private mutating func groupReferences(of shape: inout TableShape) {
         for key in shape.foreignKeys where key.valueColumns.count > 1 {
             shape.rules.group(key.valueColumns)
@@ -65,7 +65,7 @@ struct RelationInspector {
             guard kinds.count > 1 || !kinds.isDisjoint(with: [.maximum, .minimum]) else { continue }
             let list = group.numbers.map { shape.columns[$0] }.joined(separator: ", ")
             violations.append(
-                "The columns (\(list)) of “\(shape.name)” are one value, for a foreign key refers by several of them, and mix policies, or compare values: all are the last writer's, or all the first's."
+                "The columns (\(list)) of “\(shape.name)” are one value, for a foreign key refers by several of them, and mix policies, or compare values: use the last writer's policy for all, or the first writer's."
             )
         }
     }
@@ -117,7 +117,7 @@ struct RelationInspector {
         }
     }
 
-    /// How SQLite compares a column's values; see sqlite.org/datatype3.html#determination_of_column_affinity.
+    /// Returns how SQLite compares a column's values; see sqlite.org/datatype3.html#determination_of_column_affinity.
     private func affinity(of column: String, in table: String) throws -> String {
         let type =
             try String.fetchOne(
@@ -128,7 +128,8 @@ struct RelationInspector {
         return "NUMERIC"
     }
 
-    /// Names that depend on each other in a circle have no beginning.
+    /// Rejects primary keys that refer to each other in a circle, because no record of these tables could be named
+    /// first.
     private mutating func checkKeyCycles(_ shapes: [TableShape]) {
         let ordered = RelationOrder(shapes).tables
         let rest = shapes.indices.filter { !ordered.contains($0) }.map { "“\(shapes[$0].name)”" }.joined(separator: ", ")
@@ -136,11 +137,11 @@ struct RelationInspector {
     }
 }
 
-/// The synced tables, each after those that its primary key refers to.
+/// The synced tables, each after the tables that its primary key refers to.
 struct RelationOrder {
     private(set) var tables: [Int] = []
 
-    /// Tables that refer to each other by their keys in a circle are left out.
+    /// Sorts the tables, without those whose keys refer to each other in a circle.
     init(_ shapes: [TableShape]) {
         var rest = Array(shapes.indices)
         func isReady(_ index: Int) -> Bool { shapes[index].foreignKeys.allSatisfy { !$0.isInKey || tables.contains($0.parent) } }

@@ -1,19 +1,19 @@
-/// A token of a statement that SQLite has taken, without comments and white space.
+/// A token of a statement that SQLite has accepted, without comments and white space.
 enum SQLToken: Equatable {
-    /// A word that stands without quotes: a keyword, or a name.
+    /// A word without quotes: a keyword, or a name.
     case word(Substring)
-    /// A name in quotes, without them.
+    /// A quoted name, without the quotes.
     case name(String)
     /// A string, without its quotes.
     case string(String)
-    /// Anything else, one character each: an operator, a parenthesis, a digit.
+    /// Any other single character: an operator, a parenthesis, a digit.
     case symbol(Character)
 
-    /// Takes a statement apart.
+    /// Splits a statement into tokens.
     ///
     /// - Parameters:
     ///   - sql: a statement, or a part of one.
-    ///   - body: called with each token and where it ends.
+    ///   - body: called with each token and its end.
     static func forEach(in sql: some StringProtocol, _ body: (SQLToken, String.Index) -> Void) {
         var rest = Substring(sql)
         while let first = rest.first {
@@ -31,7 +31,7 @@ enum SQLToken: Equatable {
                         text.append(character)
                         continue
                     }
-                    // A doubled quote is one that belongs to the text; a bracket cannot be doubled.
+                    // A doubled quote stands for one quote in the text; a bracket cannot be doubled.
                     guard closing != "]", rest.first == closing else { break }
                     text.append(rest.removeFirst())
                 }
@@ -47,20 +47,21 @@ enum SQLToken: Equatable {
         }
     }
 
-    /// The tokens of a statement.
+    /// Returns the tokens of a statement.
     static func all(in sql: some StringProtocol) -> [SQLToken] {
         var tokens: [SQLToken] = []
         forEach(in: sql) { token, _ in tokens.append(token) }
         return tokens
     }
 
-    /// Letters, the underscore, the dollar sign and everything beyond ASCII (sqlite.org/tokenreq.html).
+    /// Returns whether a character is part of a word: letters, the underscore, the dollar sign and everything beyond
+    /// ASCII (sqlite.org/tokenreq.html).
     private static func isOfWord(_ character: Character) -> Bool { character.isLetter || character == "_" || character == "$" || !character.isASCII }
 
-    /// Whether it is a keyword.
+    /// Returns whether the token is a keyword.
     func isWord(_ word: String) -> Bool { if case .word(let own) = self { own.lowercased() == word } else { false } }
 
-    /// The name that it is where a name must stand, in lower case; SQLite takes a string there too.
+    /// The token as a name in lower case, where a name is expected; SQLite accepts a string there too.
     var identifier: String? {
         switch self {
         case .word(let word): word.lowercased()

@@ -1,8 +1,8 @@
 internal import GRDB
 
-/// What tables and columns were called, and which numbers the columns had.
+/// The former names of tables and columns, and the numbers of the columns.
 extension SchemaInspector {
-    /// Each former name of a column and its name now; a name that is in use, or stands for two columns, is a violation.
+    /// Maps former names of columns to present ones; a name that is in use, or stands for two columns, is a violation.
     mutating func formerColumns(of table: SyncedTable, columns: [String], key: [String]) -> [String: String] {
         var present: [String: String] = [:]
         for (name, formerNames) in table.formerColumns.sorted(by: { $0.key < $1.key }) {
@@ -13,18 +13,20 @@ extension SchemaInspector {
             for former in formerNames {
                 if (columns + key).contains(former) {
                     violations.append(
-                        "Column “\(former)” of “\(table.name)” is there, and is declared as a former name of “\(name)”: a name is never used again for another column; rename one."
+                        "Column “\(former)” of “\(table.name)” is there, and is declared as a former name of “\(name)”: a name cannot be reused for another column; rename one."
                     )
                 } else if let other = present.updateValue(name, forKey: former) {
                     violations.append(
-                        "“\(former)” is declared as a former name of two columns of “\(table.name)”, “\(other)” and “\(name)”: take it from one.")
+                        "“\(former)” is declared as a former name of two columns of “\(table.name)”, “\(other)” and “\(name)”: remove one.")
                 }
             }
         }
         return present
     }
 
-    /// The columns in the order of their numbers: those that were there before keep theirs or move up, new ones follow.
+    /// Returns the columns in the order of their numbers.
+    ///
+    /// Columns that existed before keep their numbers or move up, and new ones follow.
     func numbered(_ columns: [String], of table: SyncedTable, _ formerColumns: [String: String]) -> [String] {
         guard let before = known.first(where: { $0.name == table.name }) ?? known.first(where: { table.formerNames.contains($0.name) }) else {
             return columns
@@ -37,24 +39,27 @@ extension SchemaInspector {
         return numbered
     }
 
-    /// A former name of a table that is declared, or that two have had, would say of no log where it belongs.
+    /// Rejects a former name that is declared as a table or belongs to two tables, because logs with it would be
+    /// ambiguous.
     mutating func checkFormerNames(_ tables: [SyncedTable]) {
         var owners: [String: String] = [:]
         for table in tables {
             for former in table.formerNames {
                 if tables.contains(where: { $0.name == former }) {
                     violations.append(
-                        "Table “\(former)” is declared, and as a former name of “\(table.name)”: a name is never used again for another table; rename one."
+                        "Table “\(former)” is declared, and as a former name of “\(table.name)”: a name cannot be reused for another table; rename one."
                     )
                 } else if let other = owners.updateValue(table.name, forKey: former) {
-                    violations.append("“\(former)” is declared as a former name of two tables, “\(other)” and “\(table.name)”: take it from one.")
+                    violations.append("“\(former)” is declared as a former name of two tables, “\(other)” and “\(table.name)”: remove one.")
                 }
             }
         }
     }
 }
 
-/// What SQLite makes of a column's declared type (sqlite.org/datatype3.html#determination_of_column_affinity).
+/// The affinity that SQLite derives from a column's declared type.
+///
+/// See sqlite.org/datatype3.html#determination_of_column_affinity.
 enum ColumnAffinity: String, Sendable {
     case integer = "INTEGER"
     case text = "TEXT"
@@ -73,19 +78,19 @@ enum ColumnAffinity: String, Sendable {
             { .real } else { .numeric }
     }
 
-    /// SQL for a value as a column of this affinity stores it; see sqlite.org/datatype3.html#type_affinity.
+    /// Returns SQL for a value as a column of this affinity stores it; see sqlite.org/datatype3.html#type_affinity.
     ///
-    /// - Parameter value: a column's name or a literal; it stands in the SQL several times.
+    /// - Parameter value: a column's name or a literal; the SQL contains it several times.
     /// - Returns: an expression.
     func stored(_ value: String) -> String {
-        // A comparison with a number converts a text only where it reads as a number from end to end.
+        // A comparison with a number converts a text only if all of it reads as a number.
         let number = "typeof(\(value)) = 'text' AND CAST(\(value) AS NUMERIC) = \(value)"
         switch self {
         case .blob: return value
         case .text: return "CASE WHEN typeof(\(value)) IN ('integer', 'real') THEN CAST(\(value) AS TEXT) ELSE \(value) END"
         case .real: return "CASE WHEN typeof(\(value)) = 'integer' OR \(number) THEN CAST(\(value) AS REAL) ELSE \(value) END"
         case .integer, .numeric:
-            // Not the ends of the range: a real number is no longer exact there.
+            // The ends of the range are excluded, because a real is not exact there.
             let whole = "CAST(\(value) AS INTEGER) = \(value) AND CAST(\(value) AS INTEGER) NOT IN (-9223372036854775807 - 1, 9223372036854775807)"
             return """
                 CASE WHEN \(number) THEN CAST(\(value) AS NUMERIC) WHEN typeof(\(value)) = 'real' AND \(whole) THEN CAST(\(value) AS INTEGER) \

@@ -2,11 +2,13 @@ internal import Foundation
 internal import GRDB
 
 extension SchemaInspector {
-    /// An app's trigger that writes a synced table would write again what an import brings from the device where it ran.
+    /// Rejects app triggers that write a synced table during imports: they would repeat writes of the originating
+    /// device.
     mutating func checkTriggers(_ triggers: [AppTrigger], writing tables: [String]) {
         for trigger in triggers where !trigger.isGuarded {
             if let table = tables.first(where: { $0.lowercased() == trigger.table }) {
-                // What another device has written and this one passes over would be lost in silence; what it may not delete it could never show otherwise.
+                // If a trigger skips a row of an import, another device's write is silently lost. If it prevents a
+                // deletion, the import cannot replace a row.
                 let isHindering = trigger.event == .delete ? !trigger.raised.isEmpty : !trigger.raised.isDisjoint(with: ["ignore", "rollback"])
                 if isHindering {
                     violations.append(
@@ -22,7 +24,7 @@ extension SchemaInspector {
         }
     }
 
-    /// What triggers compute from a synced table has to follow imports, or it goes stale.
+    /// Rejects a guard on a trigger that computes a derived table, which has to follow imports to stay current.
     mutating func checkDerived(_ tables: [SyncedTable], _ triggers: [AppTrigger]) throws {
         let declared = Set(tables.flatMap(\.derived).map { $0.lowercased() })
         for trigger in triggers where trigger.isGuarded {
@@ -31,7 +33,7 @@ extension SchemaInspector {
                 guard try declared.contains(name) || DerivedTable.isIndex(name, db) else { continue }
                 let declaration = declared.contains(name) ? "" : ", and declare derived: [\"\(name)\"] in SyncedTable(\"\(table.name)\")"
                 violations.append(
-                    "Trigger “\(trigger.name)” keeps “\(name)” and passes over what imports write (ubiquity_import), so that “\(name)” goes stale: take the guard out of it, for a trigger that writes no synced table needs none\(declaration). It is brought up to date once, then."
+                    "Trigger “\(trigger.name)” keeps “\(name)” and skips the writes of imports (ubiquity_import), so that “\(name)” goes stale: take the guard out of it, because a trigger that writes no synced table needs none\(declaration). The table is then filled again once."
                 )
             }
         }
@@ -43,7 +45,7 @@ extension SchemaInspector {
     ) throws {
         let what = "“\(name)”, which is declared as derived from “\(table.name)”,"
         if tables.contains(where: { $0.name.lowercased() == name.lowercased() }) || name.lowercased().hasPrefix("ubiquity_") {
-            violations.append("\(what) syncs by itself: take it from one of the declarations.")
+            violations.append("\(what) syncs by itself: remove one of the declarations.")
             return
         }
         guard let derived = try DerivedTable(name, db) else {
@@ -57,13 +59,13 @@ extension SchemaInspector {
         if !missing.isEmpty {
             let events = missing.map { $0.rawValue.uppercased() }.joined(separator: ", ")
             violations.append(
-                "\(what) is kept by no trigger of “\(table.name)” for \(events): make one in the migrator, so that it follows what changes there.")
+                "\(what) is kept by no trigger of “\(table.name)” for \(events): make one in the migrator, so that it follows that table.")
         }
         for trigger in own where trigger.event == .insert {
             let others = trigger.written.subtracting(declared).sorted().joined(separator: ", ")
             if !others.isEmpty {
                 violations.append(
-                    "Trigger “\(trigger.name)” keeps the derived “\(name)” and writes \(others) too, which would be written again where “\(name)” is filled anew: make that a trigger of its own."
+                    "Trigger “\(trigger.name)” keeps the derived “\(name)” and writes \(others) too, which would be written again whenever “\(name)” is filled again: move that to a separate trigger."
                 )
             }
         }

@@ -3,11 +3,11 @@ package import GRDB
 internal import GRDBSQLite
 internal import StoreFormat
 
-/// Reads the synced tables' shapes from a database, and lists everything in them that cannot sync, with the remedy.
+/// Reads the synced tables' shapes from a database, and lists everything that cannot sync, with the remedy.
 package struct SchemaInspector {
     let db: Database
     var violations: [String] = []
-    /// The tables as they were when the store was opened last: their columns keep the numbers that they had.
+    /// The tables at the last opening; their columns keep their numbers.
     let known: [KnownTable]
 
     init(_ db: Database) throws {
@@ -15,7 +15,8 @@ package struct SchemaInspector {
         known = try KnownTable.all(db)
     }
 
-    /// The shapes of the declared tables, numbered from 1 in their order, and that of the metadata, which every store has.
+    /// Returns the shapes of the declared tables, numbered from 1 in their order, and that of the metadata in every
+    /// store.
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     package static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
@@ -63,7 +64,7 @@ package struct SchemaInspector {
             return nil
         }
         if name.lowercased().hasPrefix("ubiquity_") {
-            violations.append("Table “\(name)” begins with “ubiquity_”, which is kept for the store's own tables: rename it.")
+            violations.append("Table “\(name)” begins with “ubiquity_”, which is reserved for the store's own tables: rename it.")
         }
         let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedIdentifier)")) != nil
         var key: [(place: Int, name: String)] = []
@@ -144,7 +145,7 @@ package struct SchemaInspector {
         return shape
     }
 
-    /// The value that a column holds by its default, as the column stores it.
+    /// Returns the default of a column, as the column stores it.
     private func standard(_ expression: String?, type: String, isStrict: Bool) throws -> RecordValue {
         guard let expression else { return .null }
         let affinity = isStrict && type.uppercased() == "ANY" ? .blob : ColumnAffinity(type)
@@ -153,7 +154,7 @@ package struct SchemaInspector {
         return try statement.step() ? statement.value(0).detached : .null
     }
 
-    /// Whether a table has a key of its own, which names its rows on other devices too.
+    /// Returns whether a table has its own key, which names its rows on other devices too.
     private mutating func isNamed(_ key: [String], isRowidKey: Bool, _ table: SyncedTable) -> Bool {
         if key.isEmpty {
             violations.append("Table “\(table.name)” has no primary key, so that its rows have no name on other devices: give it a UUID key.")
@@ -168,7 +169,7 @@ package struct SchemaInspector {
         return true
     }
 
-    /// A rowid alias has no index of its own (sqlite.org/lang_createtable.html#rowid).
+    /// Returns whether a key is a rowid alias, which has no index (sqlite.org/lang_createtable.html#rowid).
     private func isRowidAlias(_ key: [String], of name: String) throws -> Bool {
         try key.count == 1 && !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])!
     }
@@ -189,7 +190,7 @@ package struct SchemaInspector {
         if collation.uppercased() != "BINARY", !violations.contains(violation) { violations.append(violation) }
     }
 
-    /// An index of the key with another collation would take two keys for one.
+    /// Rejects an index of the key with another collation, because it would treat two keys as equal.
     private mutating func checkKeyIndex(of name: String) throws {
         for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?) WHERE origin = 'pk'", arguments: [name]) {
             let indexName: String = index["name"]

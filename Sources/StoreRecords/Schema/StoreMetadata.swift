@@ -1,17 +1,18 @@
 public import GRDB
 internal import StoreFormat
 
-/// A small table of keys and values that every store has and syncs, for what an app notes about its store as a whole.
+/// A small synced table of keys and values in every store, for an app's notes about its store as a whole.
 ///
 /// ```swift
 /// try await store.write { db in try StoreMetadata(db).set("2026-02", for: "words.edition") }
 /// let edition = try await store.read { db in try StoreMetadata(db).value(String.self, for: "words.edition") }
 /// ```
 ///
-/// It is merged as any synced table: of two values written for one key, the later stays, and so it is where one of them is nil. What is written with
-/// records in one save arrives with them. A ``PlainCopy`` does not hold it. A store may have nothing else: `SyncedSchema()` declares no table.
+/// It is merged like any synced table: of two values for one key, the later one wins, even if it is nil. Values that
+/// one save writes together with records arrive together with them. A ``PlainCopy`` does not contain the table. A store
+/// need not have any other table: `SyncedSchema()` declares none.
 public struct StoreMetadata {
-    /// The table's name, which observations and import notices give.
+    /// The table's name, as observations and import notices use it.
     public static let table = "ubiquity_metadata"
 
     static let statement = "CREATE TABLE IF NOT EXISTS \(table) (key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID"
@@ -21,44 +22,44 @@ public struct StoreMetadata {
         shape.writesNulls = true
         return shape
     }()
-    /// What our own keys begin with.
+    /// The prefix of the store's own keys.
     static let ownPrefix = "ubiquity."
 
     private let db: Database
 
-    /// The metadata in a store file.
+    /// Opens the metadata of a store file.
     ///
-    /// - Parameter db: a connection to the file; setting needs a transaction.
+    /// - Parameter db: a connection to the file; ``set(_:for:)`` needs a transaction.
     public init(_ db: Database) { self.db = db }
 
-    /// What stands under a key.
+    /// Returns the value of a key.
     ///
     /// - Parameters:
-    ///   - type: what it is read as.
+    ///   - type: the type of the value.
     ///   - key: the key.
-    /// - Returns: the value; nil where there is none.
-    /// - Throws: GRDB's errors, also where the value is no such type.
+    /// - Returns: the value; nil if there is none.
+    /// - Throws: GRDB's errors, also if the value cannot be converted to the type.
     public func value<Value: DatabaseValueConvertible>(_ type: Value.Type = Value.self, for key: String) throws -> Value? {
         try Value.fetchOne(db, sql: "SELECT value FROM \(Self.table) WHERE key = ? AND value IS NOT NULL", arguments: [key])
     }
 
-    /// Puts a value under a key.
+    /// Sets the value of a key.
     ///
     /// - Parameters:
-    ///   - value: the value; nil takes the key out, unless another device writes it later. The row stays, with NULL: a deleted row would beat every write
-    ///     made meanwhile, a later one too.
-    ///   - key: any text that does not begin with `ubiquity.`, which is kept for this package.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` for such a key; GRDB's errors.
+    ///   - value: the value; nil removes the key, unless another device sets it later. The row stays, with NULL: a
+    ///     deleted row would win over every concurrent write, even over a later one.
+    ///   - key: any text that does not begin with `ubiquity.`, which is reserved for this package.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` for a reserved key; GRDB's errors.
     public func set(_ value: (any DatabaseValueConvertible)?, for key: String) throws {
         guard !key.hasPrefix(Self.ownPrefix) else {
-            throw UbiquitousStoreError(.unsupported, "The metadata key “\(key)” begins with “\(Self.ownPrefix)”, which is kept: take another.")
+            throw UbiquitousStoreError(.unsupported, "The metadata key “\(key)” begins with “\(Self.ownPrefix)”, which is reserved: take another.")
         }
         try db.execute(
             sql: "INSERT INTO \(Self.table) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             arguments: [key, value?.databaseValue ?? .null])
     }
 
-    /// The app's keys, in the order of their bytes.
+    /// The app's keys, sorted by their bytes.
     public var keys: [String] {
         get throws {
             try String.fetchAll(

@@ -1,6 +1,6 @@
 public import GRDB
 
-/// What a store's tables are: the app's own migrator, and which of its tables sync.
+/// The tables of a store: the app's own migrator, and the declarations of the tables that sync.
 ///
 /// ```swift
 /// SyncedSchema(migrator: migrator) {
@@ -9,18 +9,18 @@ public import GRDB
 /// }
 /// ```
 public struct SyncedSchema: Sendable {
-    /// The app's migrator; the store runs it.
+    /// The app's migrator, which the store runs.
     public let migrator: DatabaseMigrator
-    /// The tables that sync.
+    /// The synced tables.
     ///
-    /// Others stay in this store file.
+    /// Other tables stay in this store file.
     public let tables: [SyncedTable]
 
     /// Declares a schema.
     ///
     /// - Parameters:
-    ///   - migrator: makes the tables. The store runs it when it opens; do not run it yourself.
-    ///   - tables: the tables that sync; none for a store of ``StoreMetadata`` and local tables alone.
+    ///   - migrator: creates the tables. The store runs it when it opens; do not run it yourself.
+    ///   - tables: the synced tables; none for a store with only ``StoreMetadata`` and local tables.
     public init(migrator: DatabaseMigrator = DatabaseMigrator(), @TablesBuilder tables: () -> [SyncedTable] = { [] }) {
         self.migrator = migrator
         self.tables = tables()
@@ -29,11 +29,11 @@ public struct SyncedSchema: Sendable {
     /// Collects the tables of a schema.
     @resultBuilder
     public enum TablesBuilder {
-        /// The tables in order.
+        /// Combines tables, in order.
         public static func buildBlock(_ tables: [SyncedTable]...) -> [SyncedTable] { tables.flatMap { $0 } }
-        /// One table.
+        /// Takes one table.
         public static func buildExpression(_ table: SyncedTable) -> [SyncedTable] { [table] }
-        /// Tables that are listed elsewhere.
+        /// Takes an array of tables.
         public static func buildExpression(_ tables: [SyncedTable]) -> [SyncedTable] { tables }
     }
 }

@@ -1,58 +1,61 @@
 public import GRDB
 
 extension SyncedTable {
-    /// Columns that no two records hold alike at once, although the records are two things, such as the places in a list.
+    /// Columns in which no two records hold equal values at once, although the records are two things.
     ///
-    /// Where devices that did not know of each other have written the same values into two records, both stay. The record in which they were written last shows
-    /// them, and the other shows another value in one column. What was written stays known: as soon as nobody else holds it, it is shown again.
+    /// The places in a list are an example. If devices without knowledge of each other write equal values into two
+    /// records, both records stay. The record in which the values were written last shows them, and the other shows
+    /// another value in one column. The written value is kept: as soon as no other record holds it, it is shown again.
     ///
     /// ```swift
     /// SyncedTable("song", exclusive: [["list", "position"]])
     /// SyncedTable("song", exclusive: [.init(["list", "position"], to: .nextFree)])
     /// ```
     public struct Exclusive: Sendable, ExpressibleByArrayLiteral {
-        /// Chooses what a record shows in place of a value that another one holds.
+        /// Chooses what a record shows in place of a value that another record holds.
         ///
-        /// It must be pure: each device asks it by itself, inside a transaction and off the main thread, and all must come to the same. So it looks at nothing
-        /// but what it is given: what the record holds, by column, and in `taken` what the column holds in the other records that it may not be equal to, in the order of
-        /// the values. It returns the value; where that is taken after all, or is not of the column's type, or nil, NULL is shown, and where the column takes none, the
-        /// next free value.
+        /// It must be pure: each device calls it inside a transaction and off the main thread, and all devices must get
+        /// equal results. It may therefore use only its arguments: the record's values, by column, and in `taken`,
+        /// sorted, the column's values in the other records, which it may not equal. It returns the value. If that is
+        /// taken, or not of the column's type, or nil, NULL is shown; if the column does not allow NULL, the next free
+        /// value is shown.
         public typealias Choice = @Sendable (_ record: Row, _ taken: [DatabaseValue]) -> (any DatabaseValueConvertible)?
 
-        /// What a record shows in place of a value that another one holds.
+        /// The kind of value that a record shows in place of a value that another record holds.
         public enum Move: Sendable {
-            /// NULL; the column must take it.
+            /// NULL, which the column must allow.
             case null
-            /// The next value that is free: after a number the next greater whole one, behind text and blobs a number.
+            /// The next free value: the next greater whole number after a number; text and blobs get a number appended.
             case nextFree
-            /// What the app chooses.
+            /// A value that the app chooses.
             case chosen(Choice)
         }
 
-        /// The columns that are not alike together; a term of an index that is an expression stands here as it stands there.
+        /// The columns that must differ together; an expression of an index is written as in the index.
         public let columns: [String]
         /// The column that shows another value.
         public let moved: String
-        /// Which value it shows.
+        /// The kind of value that it shows.
         public let move: Move
 
         /// Declares a rule.
         ///
         /// - Parameters:
-        ///   - columns: the columns that are not alike together. They need no index; one that there is has these columns, in any order.
-        ///   - moved: the column that shows another value; the last one, where none is named.
-        ///   - move: which value it shows.
+        ///   - columns: the columns that must differ together. They need no index; an existing one has these columns,
+        ///     in any order.
+        ///   - moved: the column that shows another value; by default the last one.
+        ///   - move: the kind of value that it shows.
         public init(_ columns: [String], moving moved: String? = nil, to move: Move = .null) {
             self.columns = columns
             self.moved = moved ?? columns.last ?? ""
             self.move = move
         }
 
-        /// Declares a rule by which the last column shows NULL.
+        /// Declares a rule whose last column shows NULL.
         public init(arrayLiteral columns: String...) { self.init(columns) }
     }
 
-    /// What the app chooses, by the column that is moved.
+    /// The app's choices, by the column that is moved.
     package var choices: [String: Exclusive.Choice] {
         exclusive.reduce(into: [:]) { if case .chosen(let choice) = $1.move { $0[$1.moved.lowercased()] = choice } }
     }

@@ -1,18 +1,19 @@
 internal import GRDB
 package import StoreFormat
 
-/// A synced table as the database has it, and the numbers that stand for its columns in stamps and logs.
+/// A synced table as the database has it, and the numbers of its columns in stamps and logs.
 package struct TableShape: Sendable, Hashable {
-    /// A uniqueness rule beside the primary key: an index of the app's, or one that it declares for merging alone.
+    /// A uniqueness rule beside the primary key: an index of the app, or one declared only for merging.
     package struct Unique: Sendable, Hashable {
         /// A term of the rule: a column, or an expression over the table's columns.
         package struct Term: Sendable, Hashable {
             package var sql: String
             package var collation: String
             package var isColumn: Bool
-            /// As an app names it.
+            /// The name in the app's declarations.
             package var name: String
-            /// Where the column stands among those that sync; nil for an expression, and for a column that does not.
+            /// The column's position among the synced columns; nil for an expression, and for a column that does not
+            /// sync.
             package var place: ForeignKey.Column?
 
             package init(sql: String, collation: String = "BINARY", isColumn: Bool = true, name: String? = nil) {
@@ -23,7 +24,7 @@ package struct TableShape: Sendable, Hashable {
             }
         }
 
-        /// What is shown where two records hold the same, and are not one.
+        /// The rule for two records that hold equal values but are not one.
         package struct Exclusion: Sendable, Hashable {
             package enum Move: String, Sendable { case null, nextFree, chosen }
 
@@ -31,16 +32,16 @@ package struct TableShape: Sendable, Hashable {
             package var column: Int
             package var move: Move
             var affinity: ColumnAffinity
-            /// Whether the column takes NULL.
+            /// Whether the column allows NULL.
             package var takesNull: Bool
         }
 
         package var terms: [Term]
         /// The condition of a partial index.
         package var condition: String?
-        /// Whether SQLite itself enforces it.
+        /// Whether SQLite itself enforces the rule.
         package var isEnforced: Bool
-        /// Where two records that hold the same stay two; nil where they are one.
+        /// The rule for records with equal values that stay separate; nil if they become one.
         package var exclusion: Exclusion?
 
         package init(terms: [Term], condition: String? = nil, isEnforced: Bool = true) {
@@ -49,53 +50,55 @@ package struct TableShape: Sendable, Hashable {
             self.isEnforced = isEnforced
         }
 
-        /// What it says, as text.
+        /// The rule as text.
         var declaration: String {
             let moved = exclusion.map { "\($0.column) \($0.move)" } ?? ""
             return (["\(isEnforced)", moved] + terms.map { "\($0.sql) \($0.collation)" } + [condition ?? ""]).joined(separator: "\t")
         }
     }
 
-    /// The table's number in this store file; it names the tables of ours that go with it.
+    /// The table's number in this store file; the names of its own tables contain it.
     package var number: Int64
     package var name: String
     /// The columns of the primary key, in its order.
     package var keyColumns: [String]
-    /// The other columns that sync; their places are their numbers.
+    /// The other synced columns; their indexes are their numbers.
     package var columns: [String]
-    /// The names that the table had before.
+    /// The former names of the table.
     package var formerNames: [String] = []
-    /// Former names of columns, those of the key included, and their names now.
+    /// The present names of former columns, including those of the key.
     package var formerColumns: [String: String] = [:]
-    /// How they are merged.
+    /// The rules by which columns merge.
     package var rules: ColumnRules
-    /// Whether SQLite gives its rows a number; a WITHOUT ROWID table has only their keys.
+    /// Whether its rows have rowids; a WITHOUT ROWID table has only keys.
     package var hasRowid: Bool
-    /// Whether that number is the key.
+    /// Whether the rowid is the key.
     package var isRowidKey: Bool
-    /// The rules by which two records are one (DESIGN §5).
+    /// The uniqueness rules.
     package var uniques: [Unique]
     /// The references to other synced tables.
     package var foreignKeys: [ForeignKey] = []
     /// Whether another synced table, or this one, refers to it.
     package var isParent = false
-    /// Whether a NULL at an insert is a value that somebody wrote, rather than nobody's.
+    /// Whether a NULL in an insert is a written value, rather than no value.
     package var writesNulls = false
-    /// Columns that stay on the device.
+    /// The excluded columns.
     package var localColumns: [String] = []
-    /// What an insert gives the other columns that it does not name.
+    /// The values that an insert gives other columns that it does not name.
     package var defaults: [RecordValue] = []
-    /// The same of the columns that stay on the device.
+    /// The values that an insert gives excluded columns that it does not name.
     package var localDefaults: [RecordValue] = []
-    /// What records show in the other columns that the schema of their author does not know: the default, where every device has the same.
+    /// The values of other columns in records whose author's schema lacks them: the default, if all devices have an
+    /// equal one.
     package var assumed: [RecordValue] = []
-    /// The other columns without a type: only they keep -0.0 apart from 0.0, which SQL takes for equal.
+    /// The other columns without a type: only they distinguish -0.0 from 0.0, which SQL treats as equal.
     package var untyped: ColumnSet = []
-    /// The places in the key of columns that keep 1 apart from 1.0, which SQL takes for one key.
+    /// The places in the key of columns that distinguish 1 from 1.0, which SQL treats as one key.
     package var untypedKeys: [Int] = []
-    /// The defaults, as expressions, of all columns that may not be NULL: what REPLACE puts in the place of one (sqlite.org/lang_conflict.html).
+    /// The defaults, as expressions, of all NOT NULL columns: REPLACE puts them in place of NULL
+    /// (sqlite.org/lang_conflict.html).
     package var substitutes: [String: String] = [:]
-    /// The other columns that may not be NULL.
+    /// The other columns that are NOT NULL.
     package var notNull: ColumnSet = []
     /// The tables that the app's triggers compute from it.
     package var derived: [String] = []
@@ -114,17 +117,17 @@ package struct TableShape: Sendable, Hashable {
         self.uniques = uniques
     }
 
-    /// Whether what it shows may be another thing than its records' registers.
+    /// Whether its rows can differ from its records' registers.
     package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty }
 
-    /// The rules by which two records may not hold the same, and are not one.
+    /// The rules by which two records cannot hold equal values but are not one.
     var exclusives: [Unique] { uniques.filter { $0.exclusion != nil } }
 
-    /// The columns by which it shows what such a rule lets a record show.
+    /// The columns that the exclusive rules read or move.
     var exclusiveColumns: ColumnSet {
         exclusives.reduce(into: []) { columns, rule in
             for term in rule.terms {
-                // Nobody but SQLite can tell what an expression or a condition looks at.
+                // Only SQLite knows which columns an expression or a condition reads.
                 guard let place = term.place, rule.condition == nil else {
                     columns = allColumns
                     return
@@ -143,44 +146,44 @@ package struct TableShape: Sendable, Hashable {
     package var deadTable: String { "ubiquity_dead_\(number)" }
     package var captureTable: String { "ubiquity_capture_\(number)" }
 
-    /// Every column that syncs.
+    /// Every synced column.
     var allColumns: ColumnSet { ColumnSet(first: columns.count) }
 
-    /// The number of a column by a name that it has or had; nil where there is none.
+    /// Returns the number of a column by its present or a former name, or nil if there is none.
     func number(of column: String) -> Int? { columns.firstIndex(of: column) ?? formerColumns[column].flatMap { columns.firstIndex(of: $0) } }
 
-    /// The names of a key's columns, where the log or the store file may have former ones.
+    /// Returns the present names of key columns, which a log or the store file may call by former names.
     func presentKey(_ columns: [String]) -> [String] { columns.map { keyColumns.contains($0) ? $0 : formerColumns[$0] ?? $0 } }
 
     package var logTable: LogBody.Table { LogBody.Table(name: name, keyColumns: keyColumns, columns: columns) }
 
-    /// `"k0" = ? AND "k1" = ?` and the like, with a placeholder of the caller's for each key column.
+    /// Returns a condition such as `"k0" = ? AND "k1" = ?`, with the caller's placeholder for each key column.
     func keyCondition(_ placeholder: (Int, String) -> String) -> String {
         keyColumns.enumerated().map { "\($1.quotedIdentifier) = \(placeholder($0, $1))" }.joined(separator: " AND ")
     }
 
-    /// `k0, k1`: the key's columns in our own tables.
+    /// The key's columns in the store's own tables: `k0, k1`.
     package var ownKeyColumns: String { keyColumns.indices.map { "k\($0)" }.joined(separator: ", ") }
 
-    /// `v0, v1`: the other columns in the table of notes, where they hold values from before.
+    /// The other columns in the capture table, where they hold earlier values: `v0, v1`.
     package var ownValueColumns: String { columns.indices.map { "v\($0)" }.joined(separator: ", ") }
 
     /// A condition on the table for one place: its rowid, or its key.
     var placeCondition: String { hasRowid ? "rowid = ?" : keyCondition { _, _ in "?" } }
 
-    /// The columns of a place in our own tables.
+    /// The columns of a place in the store's own tables.
     var ownPlaceColumns: String { hasRowid ? "rid" : ownKeyColumns }
 
-    /// The same condition on our own tables.
+    /// A condition on the store's own tables for one place.
     var ownPlaceCondition: String { hasRowid ? "rid = ?" : keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ") }
 }
 
-/// Where a row is: SQLite's number for it, or the key of a WITHOUT ROWID table.
+/// The position of a row: its rowid, or the key in a WITHOUT ROWID table.
 package enum Place: Hashable, Sendable {
     case rowid(Int64)
     case key([RecordValue])
 
-    /// Binds it to a statement from a place on, and returns the next.
+    /// Binds the place to a statement from an index on, and returns the next index.
     @discardableResult
     func bind(to statement: RawStatement, from index: Int = 1) -> Int {
         switch self {

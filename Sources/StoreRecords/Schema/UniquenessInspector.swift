@@ -1,7 +1,7 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Reads the uniqueness rules of a table: its UNIQUE constraints and indexes, with what the app says of each, and those that it declares beside them.
+/// Reads the uniqueness rules of a table: its UNIQUE constraints and indexes, and the app's declarations.
 struct UniquenessInspector {
     private let db: Database
     private let table: SyncedTable
@@ -15,7 +15,7 @@ struct UniquenessInspector {
         self.db = db
     }
 
-    /// The rules; ``violations`` says what is wrong with them.
+    /// Returns the rules; ``violations`` lists their faults.
     mutating func rules() throws -> [TableShape.Unique] {
         var found: [Set<String>] = []
         for index in try Row.fetchAll(db, sql: "SELECT * FROM pragma_index_list(?)", arguments: [table.name])
@@ -43,7 +43,7 @@ struct UniquenessInspector {
         return uniques
     }
 
-    /// A name or an expression without what does not tell it from another.
+    /// Returns a name or an expression in a form that is equal for equal declarations.
     private static func plain(_ text: String) -> String { String(text.lowercased().filter { !$0.isWhitespace }) }
 
     private static func list(_ names: [String]) -> String { names.joined(separator: ", ") }
@@ -58,7 +58,7 @@ struct UniquenessInspector {
             """
     }
 
-    /// Whether no two records can ever be alike by a rule, for it has the whole key in it.
+    /// Returns whether a rule contains the whole key, so that no two records can have equal values.
     private func isOfKey(_ unique: TableShape.Unique) -> Bool {
         shape.keyColumns.indices.allSatisfy { place in unique.terms.contains { $0.place == .key(place) && $0.collation.uppercased() == "BINARY" } }
     }
@@ -72,7 +72,7 @@ struct UniquenessInspector {
             if let column: String = term["name"] {
                 if table.excluded.contains(column) {
                     violations.append(
-                        "Column “\(column)” of “\(table.name)” is excluded and UNIQUE: what stays on the device cannot make two records one.")
+                        "Column “\(column)” of “\(table.name)” is excluded and UNIQUE: an excluded column cannot make two records one.")
                 }
                 unique.terms.append(self.term(column, collation: term["coll"]))
             } else if let definition, place < definition.terms.count {
@@ -93,7 +93,7 @@ struct UniquenessInspector {
         return term
     }
 
-    /// Adds a rule that has no index.
+    /// Adds a rule without an index.
     private mutating func declare(_ columns: [String], _ exclusion: TableShape.Unique.Exclusion?) {
         if columns.isEmpty { violations.append("A uniqueness rule of “\(table.name)” names no column.") }
         let terms = columns.map { term($0) }
@@ -105,7 +105,10 @@ struct UniquenessInspector {
         uniques.append(unique)
     }
 
-    /// A constraint that replaces by itself would take rows from an import where the app's triggers decide how a statement fails.
+    /// Rejects conflict clauses of constraints.
+    ///
+    /// A constraint with REPLACE would delete rows during an import if an app trigger determines the conflict
+    /// algorithm.
     private mutating func checkConflictClauses() throws {
         let sql = try String.fetchOne(db, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table.name]) ?? ""
         if sql.uppercased().split(whereSeparator: \.isWhitespace).joined(separator: " ").contains("ON CONFLICT") {
@@ -118,7 +121,7 @@ struct UniquenessInspector {
 // MARK: Exclusive rules
 
 extension UniquenessInspector {
-    /// Which column is moved, and to what; nil where that cannot be, which has been said.
+    /// Returns the column that is moved and its replacement, or nil after adding a violation.
     private mutating func exclusion(_ rule: SyncedTable.Exclusive) -> TableShape.Unique.Exclusion? {
         let what = "The column “\(rule.moved)” that the exclusive rule (\(Self.list(rule.columns))) of “\(table.name)” moves"
         guard let column = shape.columns.firstIndex(where: { $0.lowercased() == rule.moved.lowercased() }) else {
@@ -140,14 +143,14 @@ extension UniquenessInspector {
 
     private func affinity(of column: String) -> ColumnAffinity {
         let type = try? String.fetchOne(db, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?", arguments: [table.name, column])
-        return ColumnAffinity((type ?? nil) ?? "")
+        return ColumnAffinity(type ?? "")
     }
 
     private func mentions(_ sql: String, _ column: String) -> Bool {
         SQLToken.all(in: sql).contains { $0.identifier == column.lowercased() }
     }
 
-    /// What a record shows must depend on this rule alone, and be the same on each device.
+    /// Checks that the rows depend on this rule alone, and are equal on each device.
     private mutating func checkExclusive(_ unique: TableShape.Unique, _ number: Int) {
         guard let exclusion = unique.exclusion else { return }
         let moved = shape.columns[exclusion.column]
@@ -170,7 +173,7 @@ extension UniquenessInspector {
         let record = (shape.keyColumns + shape.columns).map { "NULL AS \($0.quotedIdentifier)" }.joined(separator: ", ")
         for part in unique.terms.filter({ $0.place == nil }).map(\.sql) + [unique.condition].compactMap({ $0 })
         where (try? db.makeStatement(sql: "SELECT \(part) FROM (SELECT \(record))")) == nil {
-            violations.append("\(what) looks at “\(part)”, which is computed, or stays on the device: compare columns that sync.")
+            violations.append("\(what) reads “\(part)”, which is computed, or stays on the device: compare columns that sync.")
         }
     }
 }

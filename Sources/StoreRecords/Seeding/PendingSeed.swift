@@ -1,18 +1,18 @@
 package import GRDB
 internal import StoreFormat
 
-/// How far a seeding has come: a row of `ubiquity_seed`, which is there only while one is under way.
+/// The progress of a seeding: a row of `ubiquity_seed`, which exists only while the seeding is incomplete.
 package struct PendingSeed: Sendable {
     let token: String
-    /// What tells a source from another, so that a changed one is begun anew; nil for one that is always begun anew.
+    /// The identity of the source, so that a changed source starts over; nil for a source that always starts over.
     let source: String?
-    /// How many records of the source have been taken in or passed over.
+    /// The number of records of the source that were inserted or skipped.
     package var position = 0
     package var seeding = Seeding()
-    /// The epoch in which it began: its records go with that.
+    /// The epoch in which the seeding began; its records are removed together with that epoch.
     var epoch: Int64 = 1
 
-    /// Where a seeding is to go on; nil where it is complete, here or on another device.
+    /// Returns the point at which a seeding continues, or nil if it is complete, here or on another device.
     package static func read(_ token: String, source: String?, _ db: Database) throws -> PendingSeed? {
         guard try !isComplete(token, db) else { return nil }
         var pending = PendingSeed(token: token, source: source)
@@ -26,7 +26,7 @@ package struct PendingSeed: Sendable {
         return pending
     }
 
-    /// Notes it with what has been taken in.
+    /// Stores the progress, in the transaction of the batch.
     func save(_ db: Database) throws {
         try db.execute(
             sql: """
@@ -38,19 +38,19 @@ package struct PendingSeed: Sendable {
             arguments: [token, source, position, seeding.seeded, seeding.skipped])
     }
 
-    /// Forgets it, for it is complete.
+    /// Removes the row of a complete seeding.
     func remove(_ db: Database) throws {
         guard try db.tableExists("ubiquity_seed") else { return }
         try db.execute(sql: "DELETE FROM ubiquity_seed WHERE token = ?", arguments: [token])
         if try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_seed") == 0 { try db.execute(sql: "DROP TABLE ubiquity_seed") }
     }
 
-    /// Whether a token is among the metadata.
+    /// Returns whether the metadata contain a token.
     package static func isComplete(_ token: String, _ db: Database) throws -> Bool {
         try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(StoreMetadata.table) WHERE key = ?)", arguments: [key(token)])!
     }
 
-    /// What stands in the metadata once it is complete.
+    /// The metadata row of a complete seeding.
     var mark: SeedBatch.Row {
         SeedBatch.Row(table: StoreMetadata.table, columns: ["key", "value"], values: [.text(Self.key(token)), .integer(1)])
     }

@@ -3,40 +3,40 @@ internal import GRDB
 internal import StoreFormat
 internal import SystemPackage
 
-/// Reads a seed file by the batch, table after table, in the order in which rows lie.
+/// Reads a seed file in batches, table after table, in the order in which the rows are stored.
 package struct SeedReader: Sendable {
     private struct Table: Sendable {
         let name: String
         let columns: [String]
-        /// What its rows lie in the order of.
+        /// The columns that order the rows.
         let order: [String]
         let rows: Int
     }
 
-    /// Tells the file from another, as far as its size and time do.
+    /// The identity of the file, from its size and time.
     package let identity: String
     private let file: SeedFile
     private let queue: DatabaseQueue
     private let tables: [Table]
     private var place: (table: Int, last: [RecordValue]?, position: Int)?
 
-    /// How many records it has.
+    /// The number of records.
     package var total: Int { tables.reduce(0) { $0 + $1.rows } }
 
-    /// Opens a file and sees that it fits.
+    /// Opens a file and checks that it fits the store.
     ///
     /// - Parameters:
     ///   - file: the file.
     ///   - shapes: the store's synced tables.
     ///   - columns: all columns of each.
     ///   - migrations: the migrations of the app that the store has.
-    /// - Throws: `UbiquitousStoreError` with all that does not fit.
+    /// - Throws: `UbiquitousStoreError` with everything that does not fit.
     package init(_ file: SeedFile, shapes: [TableShape], columns: [String: Set<String>], migrations: [String]) throws {
         self.file = file
-        // A connection makes a file that is not there only where it may write; this says it better.
+        // A read-only connection reports a missing file less clearly.
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path.string),
             let size = attributes[.size] as? Int, let time = attributes[.modificationDate] as? Date
-        else { throw UbiquitousStoreError(.fileSystem, "There is no seed at \(file.path), or it cannot be looked at.", path: file.path) }
+        else { throw UbiquitousStoreError(.fileSystem, "There is no seed at \(file.path), or its attributes cannot be read.", path: file.path) }
         identity = "\(size) \(time.timeIntervalSince1970)"
         queue = try file.open()
         tables = try file.explaining { [queue] in
@@ -56,9 +56,9 @@ package struct SeedReader: Sendable {
 
     package func close() throws { try queue.close() }
 
-    /// The records from a place on, which is mostly where the last batch ended.
+    /// Reads the records from a position on, which is usually the end of the last batch.
     package mutating func batch(at position: Int) throws -> SeedBatch {
-        let start = place.map { $0.position == position ? $0 : nil } ?? nil
+        let start = place.flatMap { $0.position == position ? $0 : nil }
         var (table, last, _) = try start ?? (file.explaining { [queue] in try queue.unsafeRead { db in try find(position, db) } })
         var batch = SeedBatch()
         try file.explaining { [queue] in
@@ -74,7 +74,7 @@ package struct SeedReader: Sendable {
         return batch
     }
 
-    /// The table in which a record is, and the place of the one before it.
+    /// Finds the table of a record, and the order values of the row before it.
     private func find(_ position: Int, _ db: Database) throws -> (table: Int, last: [RecordValue]?, position: Int) {
         var left = position
         for (index, table) in tables.enumerated() {
@@ -92,7 +92,7 @@ package struct SeedReader: Sendable {
         return (tables.count, nil, position)
     }
 
-    /// Reads rows of a table into a batch; returns the place of the last.
+    /// Reads rows of a table into a batch, and returns the order values of the last row.
     private func fill(_ batch: inout SeedBatch, from table: Table, after last: [RecordValue]?, _ db: Database) throws -> [RecordValue]? {
         let list = table.order.joined(separator: ", ")
         let after = last == nil ? "" : "WHERE (\(list)) > (\(table.order.map { _ in "?" }.joined(separator: ", ")))"
@@ -111,7 +111,7 @@ package struct SeedReader: Sendable {
     }
 }
 
-/// Sees whether a seed file fits a store, and lists what does not.
+/// Checks whether a seed file fits a store, and lists the faults.
 struct SeedInspector {
     let file: SeedFile
     /// All columns of the store's synced tables.
@@ -125,7 +125,7 @@ struct SeedInspector {
         self.db = db
     }
 
-    /// The shapes of the tables that are to be taken.
+    /// Returns the shapes of the tables to read.
     ///
     /// - Throws: `UbiquitousStoreError`.
     mutating func shapes(among shapes: [TableShape], migrations: [String]) throws -> [TableShape] {
@@ -160,7 +160,7 @@ struct SeedInspector {
         return taken
     }
 
-    /// Tables in an order in which few records wait for others.
+    /// Returns the tables in an order in which few records wait for others.
     private static func parentsFirst(_ shapes: [TableShape]) -> [TableShape] {
         var taken: [Int] = []
         while taken.count < shapes.count {
@@ -183,7 +183,7 @@ struct SeedInspector {
         let key = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", arguments: [shape.name])
         if key != shape.keyColumns {
             faults.append(
-                "“\(shape.name)” has the key (\(key.joined(separator: ", "))), and the store's (\(shape.keyColumns.joined(separator: ", "))): make them one."
+                "“\(shape.name)” has the key (\(key.joined(separator: ", "))), and the store's (\(shape.keyColumns.joined(separator: ", "))): use one key for both."
             )
         }
     }

@@ -3,24 +3,24 @@ internal import StoreFormat
 
 /// A record that an app seeds.
 ///
-/// Its key is the same wherever and whenever it is supplied: two devices that seed apart end with one of it, and it is not there twice
-/// after a crash. Give it a natural key, or a UUID that is written down in the app.
+/// Its key must be equal wherever and whenever it is supplied: two devices that seed separately then end with one
+/// record, and a crash causes no second one. Use a natural key, or a UUID that is constant in the app.
 public struct SeedRecord: Sendable, Hashable {
-    /// The synced table that it goes into.
+    /// The synced table that receives it.
     public let table: String
     let values: [String: RecordValue]
 
-    /// A record by its columns.
+    /// Creates a record from columns.
     ///
     /// - Parameters:
     ///   - table: a synced table.
-    ///   - values: the columns of the key, and others that sync; what is not named gets its default.
+    ///   - values: the columns of the key, and other synced columns; a column without a value gets its default.
     public init(table: String, values: [String: (any DatabaseValueConvertible)?]) {
         self.table = table
         self.values = values.mapValues { RecordValue($0?.databaseValue ?? .null) }
     }
 
-    /// A record of GRDB's, as it would be inserted.
+    /// Creates a record from a GRDB record, as it would be inserted.
     ///
     /// - Parameter record: the record.
     /// - Throws: the error of its encoding.
@@ -42,12 +42,12 @@ package struct SeedBatch: Sendable {
 
     private(set) var rows: [Row] = []
     private var bytes = 0
-    /// Whether the source has no more.
+    /// Whether the source has no more records.
     package var isLast = false
 
     package init() {}
 
-    /// Whether it is to be taken in before another row.
+    /// Whether the batch is complete without another row.
     package var isFull: Bool { rows.count >= BatchSize.rows || bytes >= Self.byteLimit }
 
     mutating func append(_ row: Row) {

@@ -3,22 +3,22 @@ internal import StoreFormat
 
 /// Inserts seeded records into one table, in the transaction of an import.
 ///
-/// What is alive here, or has died here, is passed over.
+/// It skips records that are alive in this store or have died in it.
 final class SeedTable {
     private let shape: TableShape
     private let db: Database
     private let clocks: ClockTable
     private let find: RawStatement
     private let delete: RawStatement
-    /// Where the save of a row is logged at once; nil where the store has no place yet, and takes its rows over when it has.
+    /// The log that receives each row; nil if the store is not attached yet and adopts its rows once it is.
     private(set) var log: TableSealer?
-    /// The keys of rows that have gone, as far as that is only noted.
+    /// The keys of deleted rows, if the deletions are captured but not sealed.
     private let gone: Set<[RecordValue]>
-    /// The next rowid that no note names; nil where SQLite may choose.
+    /// The next rowid that is unused in the capture table too; nil if SQLite may choose.
     private var nextRowid: Int64?
     private var columns: [String] = []
     private var insert: RawStatement?
-    /// Says in which types a row is stored that cannot be inserted.
+    /// Computes the stored types of a row that cannot be inserted.
     private var storedValues: StoredValues?
     private(set) var count = 0
 
@@ -39,7 +39,9 @@ final class SeedTable {
         }
     }
 
-    /// The keys in notes of rows that went, or that REPLACE may have taken: those whose row is there are found by that.
+    /// Returns captured keys of rows that were deleted, or that REPLACE may have deleted.
+    ///
+    /// If such a row still exists, it is found by its key.
     private static func gone(_ shape: TableShape, _ db: Database) throws -> Set<[RecordValue]> {
         let operations = [CaptureTriggers.Operation.challenged, .deleted].map { "\($0.rawValue)" }.joined(separator: ", ")
         let notes = try RawStatement("SELECT \(shape.ownKeyColumns) FROM \(shape.captureTable) WHERE operation IN (\(operations))", db)
@@ -49,7 +51,7 @@ final class SeedTable {
         return keys
     }
 
-    /// Inserts a record; whether it was neither here nor dead.
+    /// Inserts a record, and returns whether it was neither present nor dead.
     func take(_ row: SeedBatch.Row) throws -> Bool {
         if insert == nil || columns != row.columns { try prepare(row.columns) }
         let given = try key(of: row)
@@ -66,7 +68,7 @@ final class SeedTable {
         return true
     }
 
-    /// The key of a row as it is stored, for a column's affinity may have changed its type, and the row's place.
+    /// Returns the stored key of a row, whose type can change with a column's affinity, and the row's place.
     private func find(_ given: [RecordValue]) throws -> (key: [RecordValue], place: Place)? {
         for (index, value) in given.enumerated() { find.bind(index + 1, value) }
         defer { find.reset() }
@@ -75,14 +77,14 @@ final class SeedTable {
         return (key, shape.hasRowid ? .rowid(find.integer(0)) : .key(key))
     }
 
-    /// Whether a key is neither dead nor that of a record that is alive and not shown under it.
+    /// Returns whether a key is new: neither dead, nor that of a living record that is not shown under it.
     private func isNew(_ key: [RecordValue]) throws -> Bool {
         try clocks.death(key) == 0 && !gone.contains(key) && log?.related?.table.aside(key) == nil
     }
 
-    /// Keeps a record whose row another takes, by a uniqueness rule, until it is found out that the two are one.
+    /// Keeps a record aside whose row collides with another by a uniqueness rule, until the two are resolved as one.
     ///
-    /// What refers to it refers to that then. A store that has no place yet passes it over.
+    /// References to it then mean the other row. A store that is not attached yet skips the record.
     private func park(_ row: SeedBatch.Row) throws -> Bool {
         let key = try key(of: row)
         guard let table = log?.related?.table, try isNew(key) else { return false }
@@ -101,7 +103,7 @@ final class SeedTable {
         return true
     }
 
-    /// A row as the table would store it.
+    /// Returns a row as the table would store it.
     private func stored(_ row: SeedBatch.Row) throws -> SeedBatch.Row {
         if storedValues == nil { storedValues = try StoredValues(shape, columns, db) }
         var stored = row
@@ -117,7 +119,7 @@ final class SeedTable {
         storedValues = nil
         let written = (nextRowid == nil ? [] : ["rowid"]) + names.map(\.quotedIdentifier)
         let places = Array(repeating: "?", count: written.count).joined(separator: ", ")
-        // A row that stands in the way is found by its key, or else has something UNIQUE in common. NOT NULL and CHECK still throw.
+        // A conflicting row is found by its key, or else shares UNIQUE values. NOT NULL and CHECK still throw.
         insert = try RawStatement(
             "INSERT INTO \(shape.name.quotedIdentifier) (\(written.joined(separator: ", "))) VALUES (\(places)) ON CONFLICT DO NOTHING", db)
     }
@@ -134,7 +136,7 @@ final class SeedTable {
         }
         do {
             try insert!.run()
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(error.message ?? "a constraint fails")
         }
         guard db.changesCount > 0 else { return false }
@@ -144,7 +146,7 @@ final class SeedTable {
 
     private func key(of row: SeedBatch.Row) throws -> [RecordValue] {
         try shape.keyColumns.map { column in
-            // SQLite would choose an INTEGER PRIMARY KEY that is NULL.
+            // SQLite would choose a value for an INTEGER PRIMARY KEY that is NULL.
             guard let place = row.columns.firstIndex(of: column), row.values[place] != .null else {
                 throw refusal("it has no “\(column)”, which is in the key: give it one that is the same on all devices")
             }

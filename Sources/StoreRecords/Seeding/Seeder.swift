@@ -1,23 +1,25 @@
 package import GRDB
 internal import StoreFormat
 
-/// Takes in batches of seeded records as insertions with the least stamp: they never beat an edit (DESIGN §5).
+/// Inserts batches of seeded records with the least stamp, so that they never win over an edit.
 ///
-/// Rows, clocks, log and how far it has come are one transaction, the mark that it is complete with the last. A store that has no place in a
-/// container yet cannot write logs; there the rows are listed for the ``Adopter``, which takes them over when it has one.
+/// The rows, clocks, log and progress of a batch are one transaction; the last one also sets the mark of completion. A
+/// store that is not attached yet cannot write logs. There the rows are listed for the ``Adopter``, which adopts them
+/// once the store is attached.
 package struct Seeder {
     package let sealer: Sealer
 
     package init(sealer: Sealer) { self.sealer = sealer }
 
-    /// Takes in a batch, in the transaction that it is called in, with CHECKs on and foreign keys off: what refers to a record that is still to
-    /// come, or never does, is held (DESIGN §5).
+    /// Inserts a batch, in the caller's transaction, with CHECKs on and foreign keys off.
+    ///
+    /// A record that refers to a later or missing record is held.
     ///
     /// - Parameters:
-    ///   - batch: what comes next in the source.
-    ///   - before: how far it had come.
+    ///   - batch: the next records of the source.
+    ///   - before: the progress so far.
     ///   - db: the store.
-    /// - Returns: how far it has come; nil where it has been completed meanwhile, by another device.
+    /// - Returns: the progress, or nil if another device has completed the seeding in the meantime.
     /// - Throws: `UbiquitousStoreError`, GRDB's errors.
     package func take(_ batch: SeedBatch, after before: PendingSeed, _ db: Database) throws -> PendingSeed? {
         guard try !PendingSeed.isComplete(before.token, db) else {
@@ -29,7 +31,7 @@ package struct Seeder {
         }
         let isLogged = try isLogged(db)
         var pending = before
-        // Relations are resolved behind the last batch.
+        // Relations are resolved after the last batch.
         _ = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
             pending = try take(batch, after: before, isLogged: isLogged, transaction)
         }
@@ -68,14 +70,14 @@ package struct Seeder {
         return pending
     }
 
-    /// Whether rows are logged at once, or listed for when the store has its place.
+    /// Returns whether rows are logged at once, or listed until the store is attached.
     private func isLogged(_ db: Database) throws -> Bool {
         let state = try StoreState.read(db)
         if state.attached, try Adopter.progress(db) == nil { return true }
-        // Rows are taken over in the order of their places: there is no adding to what has begun.
+        // Rows are adopted in the order of their places, so rows cannot be added to an adoption that has begun.
         guard state.sequence == 0 else {
             throw UbiquitousStoreError(
-                .suspended, "The store is taking over rows from before, which goes on when its container is back: seed it then.")
+                .suspended, "The store is adopting existing rows, and continues when its container is back: seed it then.")
         }
         return false
     }

@@ -1,12 +1,12 @@
-/// How far a seeding has come, and what it came to.
+/// The progress and the result of a seeding.
 public struct Seeding: Sendable, Hashable {
-    /// How many records were inserted.
+    /// The number of inserted records.
     public internal(set) var seeded = 0
-    /// How many were passed over, for they are here already, or somebody deleted them.
+    /// The number of records that were skipped, because they exist already or were deleted.
     public internal(set) var skipped = 0
-    /// How many the source has; nil where nobody can tell before its end.
+    /// The number of records of the source; nil if that is unknown before its end.
     public package(set) var total: Int?
-    /// Whether there was nothing to do, or nothing more: the seed's token was here, by an earlier call or from another device.
+    /// Whether the seeding had nothing left to do: its token was already set, by an earlier call or another device.
     public package(set) var wasComplete = false
 
     package init(seeded: Int = 0, skipped: Int = 0, total: Int? = nil, wasComplete: Bool = false) {

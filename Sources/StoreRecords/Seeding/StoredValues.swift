@@ -1,10 +1,11 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Gives values the types in which a table stores them, for its columns' affinities may change what they are given (sqlite.org/datatype3.html).
+/// Converts values to the types in which a table stores them.
 ///
-/// A row that cannot be inserted, since another stands in its way, is kept beside the table, where nothing changes a type. SQLite itself says what
-/// a value becomes, in a temporary table with columns of the same types and no rules.
+/// A column's affinity can change a value's type (sqlite.org/datatype3.html). A row that cannot be inserted, because it
+/// collides with another, is kept aside in a table that changes no type. SQLite itself converts the values, in a
+/// temporary table with equal column types and no rules.
 struct StoredValues {
     private let columns: [String]
     private let write: RawStatement
@@ -18,7 +19,7 @@ struct StoredValues {
         let isStrict = try Bool.fetchOne(db, sql: "SELECT strict FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [shape.name]) ?? false
         let definitions = columns.indices.map { place in
             let type = types[columns[place]] ?? ""
-            // Elsewhere ANY is NUMERIC (sqlite.org/stricttables.html).
+            // In a table that is not STRICT, ANY means NUMERIC (sqlite.org/stricttables.html).
             return "c\(place) \(isStrict && type.uppercased() == "ANY" ? "" : type)"
         }
         let mirror = "temp.ubiquity_stored_\(shape.number)"
@@ -29,7 +30,7 @@ struct StoredValues {
         clear = try RawStatement("DELETE FROM \(mirror)", db)
     }
 
-    /// The values as they are stored, in the order of the columns.
+    /// Returns the values as they are stored, in the order of the columns.
     func stored(_ values: [RecordValue]) throws -> [RecordValue] {
         for (index, value) in values.enumerated() { write.bind(index + 1, value) }
         try write.run()

@@ -1,6 +1,6 @@
 internal import SystemPackage
 
-/// Writes bytes to a descriptor by large pieces.
+/// Writes bytes to a descriptor in large pieces.
 struct ByteOutput {
     private static let pieceSize = 1 << 18
 
@@ -9,13 +9,13 @@ struct ByteOutput {
 
     init(_ descriptor: FileDescriptor) { self.descriptor = descriptor }
 
-    /// Writes what the body appends, now or later.
+    /// Takes the bytes that the body appends, and writes them once a piece is full.
     mutating func write(_ body: (inout [UInt8]) throws -> Void) throws {
         try body(&pending)
         if pending.count >= Self.pieceSize { try flush() }
     }
 
-    /// Writes what has not been written yet.
+    /// Writes the pending bytes.
     mutating func flush() throws {
         try descriptor.writeAll(pending)
         pending.removeAll(keepingCapacity: true)

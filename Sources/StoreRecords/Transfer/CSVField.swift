@@ -1,15 +1,16 @@
 internal import StoreFormat
 
-/// A field of a CSV file, and how it stands for a value (<doc:Export>).
+/// A field of a CSV file, and the value that it represents (<doc:Export>).
 ///
-/// RFC 4180 says nothing of types: here quotes make a text, and a field without them is what it is spelled as.
+/// RFC 4180 defines no types. Here a quoted field is a text, and the type of an unquoted field follows from its
+/// spelling.
 struct CSVField: Equatable {
     var bytes: [UInt8]
     var isQuoted: Bool
 
     private static let infinity = "9.0e+999"
 
-    /// Writes a value.
+    /// Appends a value to a row.
     static func append(_ value: RecordValue, to row: inout [UInt8]) {
         switch value {
         case .null: break
@@ -27,7 +28,7 @@ struct CSVField: Equatable {
         }
     }
 
-    /// Writes a column's name, which is in quotes only where it has to be.
+    /// Appends a column's name to a row, in quotes only where it needs them.
     static func append(header name: String, to row: inout [UInt8]) {
         let isPlain = !name.isEmpty && !name.utf8.contains { [0x0A, 0x0D, UInt8(ascii: ","), UInt8(ascii: "\"")].contains($0) }
         if isPlain { row += Array(name.utf8) } else { append(quoted: name.utf8, to: &row) }
@@ -49,9 +50,9 @@ struct CSVField: Equatable {
         row.append(UInt8(ascii: "'"))
     }
 
-    /// The value that the field stands for.
+    /// Returns the value that the field represents.
     ///
-    /// - Parameter isText: whether its column is of a type to which every number is text.
+    /// - Parameter isText: whether the column's type turns every number into text.
     /// - Returns: the value.
     /// - Throws: `RecordFault` for bytes that are not UTF-8, and for half a byte in hexadecimal.
     func value(isText: Bool) throws(RecordFault) -> RecordValue {
@@ -62,7 +63,7 @@ struct CSVField: Equatable {
         if isQuoted { return .text(bytes[...]) }
         if let value = try hexadecimal() { return value }
         if !isText {
-            // Only what is spelled as numbers are spelled here: 007 and 1.50 stay as they are where the column has no say.
+            // Only the exporter's spelling is a number: 007 and 1.50 stay text in a column without a type.
             if let integer = Int64(text), String(integer) == text { return .integer(integer) }
             if text == Self.infinity { return .real(Double.infinity.bitPattern) }
             if text == "-" + Self.infinity { return .real((-Double.infinity).bitPattern) }
@@ -71,7 +72,7 @@ struct CSVField: Equatable {
         return .text(bytes[...])
     }
 
-    /// The bytes of `x'…'` and `t'…'`; nil where the field is another thing.
+    /// Returns the value of `x'…'` or `t'…'`, or nil for any other field.
     private func hexadecimal() throws(RecordFault) -> RecordValue? {
         guard bytes.count >= 3, bytes[0] == UInt8(ascii: "x") || bytes[0] == UInt8(ascii: "t"), bytes[1] == UInt8(ascii: "'"),
             bytes.last == UInt8(ascii: "'")
@@ -80,7 +81,7 @@ struct CSVField: Equatable {
         let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard values.count == digits.count else { return nil }
         guard values.count.isMultiple(of: 2) else {
-            throw RecordFault("a field in hexadecimal has half a byte: complete it, or quote it for a text.")
+            throw RecordFault("a field in hexadecimal has half a byte: complete it, or quote the field to keep it as text.")
         }
         let decoded = stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
         return bytes[0] == UInt8(ascii: "x") ? .blob(decoded[...]) : .text(decoded[...])

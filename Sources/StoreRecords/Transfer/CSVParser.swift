@@ -1,6 +1,6 @@
-/// Splits the bytes of a CSV file into rows, as RFC 4180 has them; a line may also end with a line feed alone.
+/// Splits the bytes of a CSV file into rows according to RFC 4180; a line may also end with a line feed alone.
 struct CSVParser {
-    /// Where in a row the last byte was.
+    /// The position in a row after the last byte.
     private enum State {
         /// Before the first byte of a field.
         case field
@@ -8,9 +8,9 @@ struct CSVParser {
         case plain
         /// In a field with quotes.
         case quoted
-        /// Behind a quote within it, which ends it or is the first of two.
+        /// After a quote in a quoted field, which either ends the field or is the first of two.
         case quote
-        /// Behind a carriage return, which needs a line feed.
+        /// After a carriage return, which needs a line feed.
         case carriageReturn
     }
 
@@ -20,7 +20,7 @@ struct CSVParser {
         var line: Int
     }
 
-    /// The number of the line that is being read.
+    /// The number of the current line.
     private(set) var line = 1
     private let limit: Int
     private var state = State.field
@@ -28,23 +28,23 @@ struct CSVParser {
     private var field = CSVField(bytes: [], isQuoted: false)
     private var size = 0
 
-    /// A parser.
+    /// Creates a parser.
     ///
-    /// - Parameter limit: in bytes: a longer row is refused.
+    /// - Parameter limit: the maximum size of a row in bytes; a longer row throws.
     init(limit: Int) { self.limit = limit }
 
-    /// Takes a byte, and returns the row that it ends; an empty line is no row.
+    /// Takes a byte, and returns the row that it ends; an empty line is not a row.
     mutating func input(_ byte: UInt8) throws(RecordFault) -> Row? {
         size += 1
         guard size <= limit else {
-            throw RecordFault("the record is longer than \(limit) bytes: see whether a quote is missing, or allow longer ones.")
+            throw RecordFault("the record is longer than \(limit) bytes: add the missing quote, if one is missing, or allow longer records.")
         }
         defer { if byte == 0x0A { line += 1 } }
         switch (state, byte) {
         case (.quoted, UInt8(ascii: "\"")): state = .quote
         case (.quoted, _): field.bytes.append(byte)
         case (.carriageReturn, 0x0A): return endRow()
-        case (.carriageReturn, _): throw RecordFault("a carriage return stands alone: put a field with one into quotes.")
+        case (.carriageReturn, _): throw RecordFault("a carriage return stands alone: put a field that contains one into quotes.")
         case (.field, UInt8(ascii: "\"")): (state, field.isQuoted) = (.quoted, true)
         case (.quote, UInt8(ascii: "\"")):
             field.bytes.append(byte)
@@ -55,7 +55,7 @@ struct CSVParser {
         case (_, 0x0D): state = .carriageReturn
         case (.plain, UInt8(ascii: "\"")):
             throw RecordFault("a quote stands in a field that begins without one: quote the field, and double its quotes.")
-        case (.quote, _): throw RecordFault("there is something behind the quote that ends a field: double quotes within it.")
+        case (.quote, _): throw RecordFault("text stands behind the quote that ends a field: double the quotes inside the field.")
         case (.field, _), (.plain, _):
             field.bytes.append(byte)
             state = .plain
@@ -63,12 +63,12 @@ struct CSVParser {
         return nil
     }
 
-    /// Says that there is no more; returns the last row where no line's end came behind it.
+    /// Ends the input, and returns the last row if no line end followed it.
     mutating func end() throws(RecordFault) -> Row? {
         switch state {
         case .quoted:
             throw RecordFault("the file ends within quotes, which began in the record of line \(row.line): it is cut off, or a quote is missing.")
-        case .carriageReturn: throw RecordFault("a carriage return stands alone: put a field with one into quotes.")
+        case .carriageReturn: throw RecordFault("a carriage return stands alone: put a field that contains one into quotes.")
         case .field, .plain, .quote: return endRow()
         }
     }

@@ -3,19 +3,20 @@ internal import StoreFormat
 
 /// A record as a line of JSON: `{"table":"note","values":{"id":"a","age":3}}` (<doc:Export>).
 ///
-/// Foundation's coders are no help: to them 1 and 1.0 are one value, and of two members of one name they drop one without a word.
+/// Foundation's coders are not used: they do not distinguish 1 from 1.0, and they silently drop one of two members with
+/// one name.
 enum JSONRecord {
-    /// The integers that every reader of JSON takes exactly; others stand as text (RFC 8259, section 6).
+    /// The integers that every JSON reader reads exactly; others are written as text (RFC 8259, section 6).
     private static let safeIntegers: ClosedRange<Int64> = -(1 << 53) + 1...(1 << 53) - 1
 
-    /// What stands before a record's values, up to the name of the first.
+    /// Returns the beginning of a line, up to the name of the first value.
     static func opening(_ table: String) -> [UInt8] {
         var line = Array(#"{"table":"#.utf8)
         append(string: Array(table.utf8)[...], to: &line)
         return line + Array(#","values":{"#.utf8)
     }
 
-    /// What stands before a value.
+    /// Returns the column's name with a colon, after a comma unless it is the first.
     static func member(_ column: String, isFirst: Bool) -> [UInt8] {
         var bytes: [UInt8] = isFirst ? [] : [UInt8(ascii: ",")]
         append(string: Array(column.utf8)[...], to: &bytes)
@@ -33,7 +34,7 @@ enum JSONRecord {
             }
         case .real(let bits):
             let real = Double(bitPattern: bits)
-            // The shortest that reads back the same, always with a point or an exponent.
+            // `description` is the shortest text that reads back as this value, always with a point or an exponent.
             if real.isFinite { line += Array(real.description.utf8) } else { tag("real", Array((real < 0 ? "-inf" : "inf").utf8), to: &line) }
         case .text(let bytes):
             if String(validating: bytes, as: UTF8.self) == nil {
@@ -51,7 +52,7 @@ enum JSONRecord {
         line += Array("\"}".utf8)
     }
 
-    /// A string with its quotes; the bytes are UTF-8.
+    /// Appends a string with its quotes; the bytes are UTF-8.
     private static func append(string bytes: ArraySlice<UInt8>, to line: inout [UInt8]) {
         line.append(UInt8(ascii: "\""))
         for byte in bytes {

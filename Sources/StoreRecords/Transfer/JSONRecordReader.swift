@@ -1,9 +1,9 @@
 internal import Foundation
 internal import StoreFormat
 
-/// Reads a line of JSON that is a record, strictly: nothing but what <doc:Export> says, each name once.
+/// Reads a line of JSON as a record, strictly: only the members in <doc:Export> are valid, and each name occurs once.
 ///
-/// No value is nested deeper than a record's are, so that hostile nesting ends at its first bracket.
+/// Values cannot nest deeper than in a record, so deep nesting in a hostile file fails at its first bracket.
 struct JSONRecordReader {
     private let bytes: ArraySlice<UInt8>
     private var rest: ArraySlice<UInt8>
@@ -11,14 +11,14 @@ struct JSONRecordReader {
     /// Reads a record.
     ///
     /// - Parameter line: the line, without its end.
-    /// - Returns: the record; its line's number is the caller's to say.
+    /// - Returns: the record; the caller sets its line number.
     /// - Throws: `RecordFault`.
     static func record(in line: ArraySlice<UInt8>) throws(RecordFault) -> SuppliedRecord {
         guard String(validating: line, as: UTF8.self) != nil else { throw RecordFault("the line is not UTF-8.") }
         var reader = JSONRecordReader(bytes: line, rest: line)
         let record = try reader.record()
         reader.skipSpace()
-        guard reader.rest.isEmpty else { throw reader.fault("there is more behind the record: write one object a line") }
+        guard reader.rest.isEmpty else { throw reader.fault("text follows the record: write one object a line") }
         return record
     }
 
@@ -46,7 +46,7 @@ struct JSONRecordReader {
         return (columns, values)
     }
 
-    /// Reads an object; the body reads each member's value.
+    /// Reads an object; the body reads the value of each member.
     private mutating func object(_ member: (String, inout JSONRecordReader) throws(RecordFault) -> Void) throws(RecordFault) {
         try expect("{", "an object")
         var names: Set<String> = []
@@ -75,7 +75,7 @@ struct JSONRecordReader {
         }
     }
 
-    /// What JSON has no form of its own for.
+    /// Reads a value that JSON has no form for.
     private mutating func tagged() throws(RecordFault) -> RecordValue {
         var value: RecordValue?
         var count = 0
@@ -110,7 +110,7 @@ struct JSONRecordReader {
         }
     }
 
-    /// A number as RFC 8259 has it: an integer, or a real where there is a point or an exponent.
+    /// Reads a number according to RFC 8259: an integer, or a real if it has a point or an exponent.
     private mutating func number() throws(RecordFault) -> RecordValue {
         let start = rest
         _ = takeRaw("-")
@@ -144,7 +144,7 @@ struct JSONRecordReader {
         return before - rest.count
     }
 
-    /// A string, without its quotes and escapes.
+    /// Reads a string, without its quotes and escapes.
     private mutating func string() throws(RecordFault) -> [UInt8] {
         try expect("\"", "a string")
         var text: [UInt8] = []
@@ -175,21 +175,21 @@ struct JSONRecordReader {
             var scalar = try unit()
             if (0xD800..<0xDC00).contains(scalar), takeRaw("\\"), takeRaw("u") {
                 let low = try unit()
-                guard (0xDC00..<0xE000).contains(low) else { throw fault("half of a surrogate pair is no character") }
+                guard (0xDC00..<0xE000).contains(low) else { throw fault("half of a surrogate pair is not a character") }
                 scalar = 0x10000 + (scalar - 0xD800) << 10 + (low - 0xDC00)
             }
-            guard let scalar = Unicode.Scalar(scalar) else { throw fault("half of a surrogate pair is no character") }
+            guard let scalar = Unicode.Scalar(scalar) else { throw fault("half of a surrogate pair is not a character") }
             return Array(String(Character(scalar)).utf8)
         default: throw fault("this is no escape of JSON's")
         }
     }
 
-    /// The four digits of `\u`.
+    /// Reads the four digits of `\u`.
     private mutating func unit() throws(RecordFault) -> UInt32 {
         let digits = rest.prefix(4)
         guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
             let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-        else { throw fault("behind \\u should be four hexadecimal digits") }
+        else { throw fault("\\u needs four hexadecimal digits") }
         rest = rest.dropFirst(4)
         return unit
     }
@@ -211,7 +211,7 @@ struct JSONRecordReader {
         guard take(character) else { throw fault("here should be \(what)") }
     }
 
-    /// A fault at the place that has been reached.
+    /// Returns a fault at the current position.
     private func fault(_ message: String) -> RecordFault {
         RecordFault("at byte \(bytes.count - rest.count + 1) of the line, \(message).")
     }

@@ -1,24 +1,26 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// A record that refers to one that is not there.
+/// A record that refers to a missing record.
 package struct OrphanedRecord {
-    /// Nil where the table does not sync.
+    /// The record; nil if its table does not sync.
     var record: ObjectID?
     var table: String
     var parent: String
 
-    /// What is wrong, without a full stop.
+    /// The description of the fault, without a full stop.
     package var text: String {
         "\(record.map { "the record \($0.text)" } ?? "a row of “\(table)”") refers to a record of “\(parent)” that is not there"
     }
 
-    /// Looks at the end of a transaction whose foreign keys are checked by its commit, which names no record, and a rehearsal has none.
+    /// Finds a record that breaks a foreign key, at the end of a transaction.
+    ///
+    /// The commit also checks the foreign keys, but its error names no record, and a rehearsal never commits.
     ///
     /// - Parameters:
     ///   - db: the store, in the transaction.
     ///   - keys: the key columns of its synced tables.
-    /// - Returns: the first one; nil where all refer to what is there.
+    /// - Returns: the first orphaned record, or nil if all references are valid.
     /// - Throws: GRDB's errors.
     package static func first(_ db: Database, keys: [String: [String]]) throws -> OrphanedRecord? {
         var (unresolved, highest): (CInt, CInt) = (0, 0)
@@ -29,7 +31,7 @@ package struct OrphanedRecord {
         return OrphanedRecord(record: try record(of: child, key, without: parent, reference: row["fkid"], db), table: child, parent: parent)
     }
 
-    /// The key of a record whose parent is missing, which a table without rowids is not told of.
+    /// Finds the key of a record whose parent is missing in a table without rowids, where SQLite reports no rowid.
     private static func record(of table: String, _ key: [String], without parent: String, reference: Int, _ db: Database) throws -> ObjectID? {
         let references = try Row.fetchAll(
             db, sql: "SELECT \"from\", \"to\" FROM pragma_foreign_key_list(?, 'main') WHERE id = ? ORDER BY seq", arguments: [table, reference])
@@ -38,7 +40,7 @@ package struct OrphanedRecord {
             ("c.\((row["from"] as String).quotedIdentifier)", "p.\((row["to"] as String? ?? parentKey[index]).quotedIdentifier)")
         }
         let isSet = pairs.map { "\($0.child) IS NOT NULL" }.joined(separator: " AND ")
-        // The parent's column first, whose collation decides (sqlite.org/foreignkeys.html#fk_basics).
+        // The parent's column comes first, because its collation decides (sqlite.org/foreignkeys.html#fk_basics).
         let matches = pairs.map { "\($0.parent) = \($0.child)" }.joined(separator: " AND ")
         let columns = key.map { "c.\($0.quotedIdentifier)" }.joined(separator: ", ")
         let isThere = "SELECT 1 FROM main.\(parent.quotedIdentifier) p WHERE \(matches)"

@@ -1,21 +1,21 @@
 package import GRDB
 package import SystemPackage
 
-/// A store's copy without anything of this package: an ordinary SQLite database of the app's tables.
+/// A store's copy without any data of this package: an ordinary SQLite database with the app's tables.
 public struct PlainCopy: Sendable, Hashable, Codable {
-    /// How many rows each of the app's tables has; copy and store were compared row by row.
+    /// The number of rows of each app table; copy and store were compared row by row.
     public var rows: [String: Int] = [:]
 
     package init(rows: [String: Int] = [:]) { self.rows = rows }
 }
 
 extension StoreInspection {
-    /// Writes a plain copy of the store, beside the app that uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
+    /// Writes a plain copy of the store while an app uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was copied.
+    ///   - path: the destination; nothing may exist there.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the numbers of copied rows.
     /// - Throws: `UbiquitousStoreError`.
     package func writePlainCopy(to path: FilePath, progress: ((Double) -> Void)? = nil) throws -> PlainCopy {
         let writer = PlainCopyWriter(target: path)
@@ -23,7 +23,7 @@ extension StoreInspection {
     }
 }
 
-/// Copies a store's tables without those of this package, and puts the copy in its place.
+/// Copies a store's tables without those of this package, and moves the copy into place.
 package struct PlainCopyWriter {
     package let target: FilePath
     package var replacesExisting = false
@@ -36,12 +36,12 @@ package struct PlainCopyWriter {
     /// Writes the copy.
     ///
     /// - Parameters:
-    ///   - db: the store, in a transaction, so that what is copied and what is compared is of one moment.
+    ///   - db: the store, in a transaction, so that copy and comparison are of one moment.
     ///   - progress: called after each batch.
-    /// - Returns: what was copied.
+    /// - Returns: the numbers of copied rows.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
     package func write(_ db: Database, _ progress: ((StoreMigration) -> Void)?) throws -> StoreMigration {
-        // Of one name always, so that the next call finds what one that was killed has left.
+        // The draft's name is constant, so that the next call finds the draft of a killed process.
         let place = NewFile(target, draftSuffix: "-draft")
         if !replacesExisting { try place.checkPlace() }
         do {

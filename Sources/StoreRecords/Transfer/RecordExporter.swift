@@ -2,21 +2,23 @@ package import GRDB
 package import SystemPackage
 internal import UbiquityContainers
 
-/// What was exported.
+/// The result of an export.
 public struct RecordExport: Sendable, Hashable, Codable {
-    /// How many records of each table.
+    /// The number of exported records of each table.
     public var records: [String: Int] = [:]
 }
 
 extension StoreInspection {
-    /// Writes the records of synced tables beside the app that uses the store; see ``UbiquitousStore/export(to:format:tables:progress:)``.
+    /// Writes the records of synced tables while an app uses the store.
+    ///
+    /// See ``UbiquitousStore/export(to:format:tables:progress:)``.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
+    ///   - path: the destination; nothing may exist there.
     ///   - format: the format.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was written.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the number of exported records of each table.
     /// - Throws: `UbiquitousStoreError`.
     package func export(
         to path: FilePath, format: RecordFormat, tables: [String]? = nil, progress: ((Double) -> Void)? = nil
@@ -28,20 +30,20 @@ extension StoreInspection {
         return export
     }
 
-    /// Writes records as JSON Lines to a pipe, a terminal, or whatever a descriptor stands for.
+    /// Writes records as JSON Lines to a pipe, a terminal or any other descriptor.
     ///
     /// - Parameters:
-    ///   - output: is written to, and stays open.
+    ///   - output: the descriptor, which stays open.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was written.
-    /// - Throws: `UbiquitousStoreError`, or `Errno`; some lines may have been written then.
+    ///   - progress: called with the completed part, from 0 to 1.
+    /// - Returns: the number of exported records of each table.
+    /// - Throws: `UbiquitousStoreError`, or `Errno`; some lines may already be written then.
     package func exportLines(to output: FileDescriptor, tables: [String]? = nil, progress: ((Double) -> Void)? = nil) throws -> RecordExport {
         try read { db in try RecordExporter(tables, db, progress).writeLines(to: output) }
     }
 }
 
-/// Writes records as they are read; at no time it holds more than a few.
+/// Writes records while it reads them, and holds only a few of them at a time.
 package struct RecordExporter {
     private let db: Database
     private let tables: [RecordTable]
@@ -52,7 +54,7 @@ package struct RecordExporter {
         self.db = db
         self.progress = progress
         tables = try RecordTable.named(names, db)
-        // Only somebody who looks pays for the counting.
+        // Records are counted only if a caller wants the progress.
         total = try progress == nil ? 0 : tables.reduce(0) { try $0 + Int.fetchOne(db, sql: "SELECT count(*) FROM \($1.quotedName)")! }
     }
 

@@ -1,23 +1,23 @@
 internal import StoreFormat
 
-/// How records are written for other programs (<doc:Export>).
+/// A format of records for other programs (<doc:Export>).
 public enum RecordFormat: String, Sendable, Hashable, Codable, CaseIterable {
-    /// JSON Lines: an object a line, for all tables in one file.
+    /// JSON Lines: one object a line, and all tables in one file.
     case jsonLines = "jsonl"
-    /// CSV, as RFC 4180 has it: a file for each table, in a directory.
+    /// CSV according to RFC 4180: one file for each table, in a directory.
     case csv
 }
 
-/// A record that somebody supplies, as a line has it.
+/// A record of a file to import.
 struct SuppliedRecord: Equatable {
     var table: String
     var columns: [String]
     var values: [RecordValue]
-    /// The number of the line on which it begins, from 1.
+    /// The number of the line on which the record begins, from 1.
     var line = 1
 }
 
-/// What is wrong with a line; whoever reads knows which one, and of which file.
+/// The description of a fault in a line; the code that reads the file adds the line and the file's name.
 struct RecordFault: Error, Equatable {
     var message: String
 

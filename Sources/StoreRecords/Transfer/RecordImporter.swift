@@ -1,38 +1,38 @@
 internal import GRDB
 internal import StoreFormat
 
-/// What an import came to.
+/// The result of an import.
 package struct RecordImport: Sendable, Hashable, Codable {
-    /// How the records of a table fared.
+    /// The numbers of imported records of a table.
     package struct Count: Sendable, Hashable, Codable {
-        /// Those that were not there.
+        /// The number of records that did not exist.
         package var inserted = 0
-        /// Those of which something was written.
+        /// The number of records that changed.
         package var updated = 0
-        /// Those that were as they are supplied.
+        /// The number of records that already had the supplied values.
         package var unchanged = 0
     }
 
-    /// By table.
+    /// The counts by table.
     package var tables: [String: Count] = [:]
 }
 
 extension StoreInspection {
-    /// The longest line, or row, that is read unless somebody says otherwise, in bytes.
+    /// The default limit for the size of a line or row, in bytes.
     package static let longestRecord = 256 << 20
 
-    /// Writes records as a save made now, all of them or none; it goes out with the app's next exchange.
+    /// Writes all records as one save that is made now, or none; the app publishes the save with its next exchange.
     ///
-    /// A record whose key is there gets the columns that are supplied and differ; others are inserted. It is one transaction: a process that is
-    /// killed has written nothing, or all.
+    /// A record whose key exists gets the supplied columns that differ; other records are inserted. The import is one
+    /// transaction: a process that is killed has written either everything or nothing.
     ///
     /// - Parameters:
-    ///   - inputs: what to read, in this order; of a record that comes twice the later writes over the earlier.
-    ///   - isRehearsal: whether all is undone at the end.
-    ///   - limit: in bytes: a longer line, or row, is refused.
-    ///   - progress: called with the number of records, every thousand.
-    /// - Returns: what was written, or would be.
-    /// - Throws: `UbiquitousStoreError` with the file and the line; nothing has been written then.
+    ///   - inputs: the inputs, read in this order; a later record with an equal key overwrites an earlier one.
+    ///   - isRehearsal: whether everything is rolled back at the end.
+    ///   - limit: the maximum size of a line or row in bytes; a longer one throws.
+    ///   - progress: called with the number of records, once every thousand records.
+    /// - Returns: the numbers of records that were written, or would be.
+    /// - Throws: `UbiquitousStoreError` with the file and the line; nothing is written then.
     package func importRecords(
         from inputs: [RecordInput], isRehearsal: Bool = false, limit: Int = longestRecord, progress: ((Int) -> Void)? = nil
     ) throws -> RecordImport {
@@ -60,14 +60,14 @@ extension StoreInspection {
     }
 }
 
-/// Writes records as ordinary SQL, which the triggers note.
+/// Writes records with ordinary SQL, which the triggers capture.
 private struct RecordImporter {
-    /// How records with the same columns of a table are written.
+    /// The statements for records with equal columns of one table.
     private final class Plan {
         let table: RecordTable
-        /// Where in a record the key's values are, in the key's order.
+        /// The indexes of the key's values in a record, in the key's order.
         let key: [Int]
-        /// Where the others are.
+        /// The indexes of the other values.
         let others: [Int]
         let find: RawStatement
         let insert: RawStatement
@@ -91,7 +91,8 @@ private struct RecordImporter {
         var columns: [String]
     }
 
-    /// Each line of a hostile file may have other columns, and change others.
+    /// Limits the prepared statements: each line of a hostile file can have different columns and change different
+    /// ones.
     private static let statementLimit = 400
 
     private let db: Database
@@ -115,15 +116,15 @@ private struct RecordImporter {
             if let before = try values(key, plan) {
                 let changed = plan.others.indices.filter { before[$0] != record.values[plan.others[$0]] }
                 if !changed.isEmpty { try update(record, changed.map { plan.others[$0] }, key, plan) }
-                // What the column's type, or its policy, makes of a value may be what was there.
+                // The column's type, or its policy, can turn the supplied value back into the old one.
                 if try changed.isEmpty || values(key, plan) == before { count.unchanged += 1 } else { count.updated += 1 }
             } else {
                 for (index, value) in record.values.enumerated() { plan.insert.bind(index + 1, value) }
                 try plan.insert.run()
-                guard db.changesCount > 0 else { throw refusal(table, key, "a trigger of the app's passes it over. Leave it out") }
+                guard db.changesCount > 0 else { throw refusal(table, key, "a trigger of the app skips it. Leave it out") }
                 count.inserted += 1
             }
-        } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault.isContent {
             throw refusal(table, key, "\(error.message ?? "SQLite refuses it"). \(Self.remedy(error))")
         }
         result.tables[table.name] = count
@@ -139,7 +140,7 @@ private struct RecordImporter {
         return plan
     }
 
-    /// What a record holds in the columns that are supplied; nil where it is not there.
+    /// Returns the record's current values in the supplied columns, or nil if the record does not exist.
     private func values(_ key: [RecordValue], _ plan: Plan) throws -> [RecordValue]? {
         for (index, value) in key.enumerated() { plan.find.bind(index + 1, value) }
         defer { plan.find.reset() }
@@ -166,17 +167,17 @@ private struct RecordImporter {
     }
 
     private static func remedy(_ error: DatabaseError) -> String {
-        switch error.extendedResultCode {
-        case .SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID:
+        switch error.fault {
+        case .content(.unique), .content(.key):
             "Another record, of the store or of the import, has these values: change one of the two, or leave one out"
-        case .SQLITE_CONSTRAINT_NOTNULL: "Give the column a value"
+        case .content(.absence): "Give the column a value"
         default: "Change what the table does not allow, or leave the record out"
         }
     }
 }
 
 extension OrphanedRecord {
-    /// Says where it comes from, for which everything is read again.
+    /// Returns an error with the record's file and line; reads all inputs a second time to find them.
     fileprivate func refusal(among readers: [RecordReader]) throws -> UbiquitousStoreError {
         let reason = "\(text): import that too, or change what refers to it."
         for reader in readers.reversed() {
@@ -187,12 +188,12 @@ extension OrphanedRecord {
             }
             if line != nil { return reader.input.refusal(line, reason) }
         }
-        return UbiquitousStoreError(.unsupported, "Behind the import \(reason) Nothing has been imported.")
+        return UbiquitousStoreError(.unsupported, "After the import, \(reason) Nothing has been imported.")
     }
 }
 
 extension RecordTable {
-    /// The key of a record that has all its columns.
+    /// Returns the key of a record that has all key columns.
     func key(of record: SuppliedRecord) -> [RecordValue] {
         keyColumns.compactMap { record.columns.firstIndex(of: $0).map { record.values[$0] } }
     }

@@ -3,17 +3,17 @@ internal import StoreFormat
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Where records come from: a file of one of the formats, opened anew for each reading.
+/// A source of records: a file in one of the formats, which each reading opens again.
 ///
-/// What is no regular file is read to its end first, so that nobody's saves wait for the pipe's other end.
+/// Input that is not a regular file is first copied to its end, so that no save waits for the other end of a pipe.
 package struct RecordInput: Sendable {
     private enum Source {
         case file(FilePath)
-        /// A copy of a pipe, which has no name any more.
+        /// A copy of a pipe's content, in a file without a name.
         case copy(UnnamedFile)
     }
 
-    /// A file without a name: it is gone with the last who holds it, or with the process.
+    /// A file without a name; the kernel frees it when its last descriptor is closed.
     private final class UnnamedFile: Sendable {
         let descriptor: FileDescriptor
 
@@ -22,25 +22,25 @@ package struct RecordInput: Sendable {
         deinit { try? descriptor.close() }
     }
 
-    /// What it is called in messages.
+    /// The input's name in messages.
     package let name: String
     package let format: RecordFormat
     private let source: Source
 
-    /// The table of all its records, by its name; nil where each record names its own.
+    /// The table of all records, from the file's name; nil if each record names its own table.
     var table: String? { format == .csv ? CSVFile.table(of: FilePath(name)) : nil }
 
-    /// The inputs that an argument stands for.
+    /// Returns the inputs that an argument names.
     ///
     /// - Parameters:
-    ///   - argument: a file; a directory of CSV files; `-` for standard input.
-    ///   - format: the format; nil for what the file's extension says.
-    /// - Returns: the inputs, a directory's in the order of their names.
-    /// - Throws: `UbiquitousStoreError` where there is nothing to be read, or its format is not known.
+    ///   - argument: a file, a directory of CSV files, or `-` for standard input.
+    ///   - format: the format; nil to derive it from the file's extension.
+    /// - Returns: the inputs; those of a directory are sorted by name.
+    /// - Throws: `UbiquitousStoreError` if nothing can be read, or the format is unknown.
     package static func inputs(of argument: String, format: RecordFormat? = nil) throws -> [RecordInput] {
         if argument == "-" {
             guard format != .csv else {
-                throw UbiquitousStoreError(.unsupported, "CSV on standard input has no table's name: put it into a file called <table>.csv.")
+                throw UbiquitousStoreError(.unsupported, "CSV on standard input does not name its table: put it into a file called <table>.csv.")
             }
             return [RecordInput(name: "standard input", format: .jsonLines, source: .copy(try copy(of: .standardInput, called: "Standard input")))]
         }
@@ -71,7 +71,7 @@ package struct RecordInput: Sendable {
         let extensions: [String: RecordFormat] = ["jsonl": .jsonLines, "ndjson": .jsonLines, CSVFile.fileExtension: .csv]
         guard let format = format ?? extensions[file.extension ?? ""] else {
             throw UbiquitousStoreError(
-                .unsupported, "\(file) says by no extension what it is: call it .jsonl or .csv, or say which of the two with --format.", path: file)
+                .unsupported, "\(file) has no extension that names its format: rename it to .jsonl or .csv, or give --format.", path: file)
         }
         let attributes = try? FileManager.default.attributesOfItem(atPath: PathFacts.resolved(file).string)
         if attributes?[.type] as? FileAttributeType == .typeRegular {
@@ -87,10 +87,10 @@ package struct RecordInput: Sendable {
         }
     }
 
-    /// Reads all of it by pieces.
+    /// Reads the whole input in pieces.
     ///
-    /// - Parameter body: gets each piece, none of them empty.
-    /// - Throws: `UbiquitousStoreError` where it cannot be read, and what the body throws.
+    /// - Parameter body: receives each piece, none of them empty.
+    /// - Throws: `UbiquitousStoreError` if the input cannot be read, and the body's errors.
     func forEachPiece(_ body: (ArraySlice<UInt8>) throws -> Void) throws {
         let descriptor: FileDescriptor
         switch source {
@@ -121,7 +121,9 @@ package struct RecordInput: Sendable {
         try [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in count = try read(UnsafeMutableRawBufferPointer(buffer)) }
     }
 
-    /// Copies all that comes from a descriptor; a process that is killed between the first two steps leaves an empty file.
+    /// Copies everything from a descriptor into a file without a name.
+    ///
+    /// A process that is killed between creating the file and removing its name leaves an empty file.
     private static func copy(of pipe: FileDescriptor, called name: String) throws -> UnnamedFile {
         let path = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-import-\(UUID().uuidString)")
         do {
@@ -135,7 +137,7 @@ package struct RecordInput: Sendable {
             }
         } catch {
             throw UbiquitousStoreError(
-                .fileSystem, "\(name) could not be read, or not be kept at \(path) meanwhile; check the free space there, or set TMPDIR.", path: path,
+                .fileSystem, "\(name) cannot be read, or cannot be copied to \(path); check the free space there, or set TMPDIR.", path: path,
                 cause: error)
         }
     }
@@ -145,11 +147,11 @@ package struct RecordInput: Sendable {
     }
 }
 
-/// The name of a CSV file, which says whose records it has.
+/// The name of a CSV file, which names the table of its records.
 enum CSVFile {
     static let fileExtension = "csv"
 
-    /// The file of a table; what cannot stand in the name of a file is percent-encoded.
+    /// Returns the name of a table's file; characters that are not allowed in a file's name are percent-encoded.
     static func name(of table: String) -> String {
         var name = ""
         for scalar in table.unicodeScalars {
@@ -162,7 +164,7 @@ enum CSVFile {
         return "\(name).\(fileExtension)"
     }
 
-    /// The table of a file.
+    /// Returns the table of a file.
     static func table(of file: FilePath) -> String {
         let stem = file.lastComponent?.string ?? ""
         let name = stem.hasSuffix(".\(fileExtension)") ? String(stem.dropLast(fileExtension.count + 1)) : file.stem ?? ""

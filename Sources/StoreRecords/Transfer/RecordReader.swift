@@ -1,17 +1,17 @@
 internal import StoreFormat
 internal import SystemPackage
 
-/// Reads the records of an input one after the other; at no time it holds more than one and a piece of the file.
+/// Reads the records of an input one after the other, and holds at most one record and one piece of the file.
 struct RecordReader {
     let input: RecordInput
     let tables: [String: RecordTable]
-    /// In bytes: a longer line, or row, is refused before it is all in memory.
+    /// The maximum size of a line or row in bytes; a longer one throws before all of it is in memory.
     let limit: Int
 
-    /// Reads to the end.
+    /// Reads all records.
     ///
-    /// - Parameter body: gets each record; a `RecordFault` that it throws is one of the record's line.
-    /// - Throws: `UbiquitousStoreError`, with the line, and what else the body throws.
+    /// - Parameter body: receives each record; a `RecordFault` that it throws is reported for the record's line.
+    /// - Throws: `UbiquitousStoreError` with the line, and the other errors of the body.
     func forEach(_ body: (SuppliedRecord) throws -> Void) throws {
         switch input.format {
         case .jsonLines: try forEachLine(body)
@@ -67,7 +67,7 @@ struct RecordReader {
         if reading == nil { try explaining(1) { throw RecordFault("the file is empty: its first line names the columns.") } }
     }
 
-    /// The input's pieces, the first without a mark of UTF-8.
+    /// Reads the input in pieces, without the byte order mark at its beginning.
     private func forEachPiece(_ body: (ArraySlice<UInt8>) throws -> Void) throws {
         var isFirst = true
         try input.forEachPiece { piece in
@@ -78,10 +78,10 @@ struct RecordReader {
     }
 
     private var tooLong: RecordFault {
-        RecordFault("the line is longer than \(limit) bytes: see whether it is one record, or allow longer ones.")
+        RecordFault("the line is longer than \(limit) bytes: check that it is one record, or allow longer ones.")
     }
 
-    /// Says of a fault where it is.
+    /// Runs the body, and adds the file and line to a fault.
     private func explaining<Result>(_ line: @autoclosure () -> Int, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -92,20 +92,20 @@ struct RecordReader {
 }
 
 extension RecordInput {
-    /// Says why nothing of it is imported.
+    /// Returns an error with the reason why nothing is imported.
     func refusal(_ line: Int?, _ reason: String) -> UbiquitousStoreError {
         UbiquitousStoreError(
             .unsupported, "\(name)\(line.map { ", line \($0)" } ?? ""): \(reason) Nothing has been imported.", path: FilePath(name))
     }
 }
 
-/// The table of a CSV file, and the columns that its first row names.
+/// The table of a CSV file, and the columns in its first row.
 private struct CSVTable {
     private let table: RecordTable
     private let columns: [String]
 
     init(_ name: String, _ header: CSVParser.Row, _ tables: [String: RecordTable]) throws(RecordFault) {
-        guard let table = tables[name] else { throw RecordTable.unknown(name, among: tables, remedy: "call the file by the name of one, and .csv") }
+        guard let table = tables[name] else { throw RecordTable.unknown(name, among: tables, remedy: "name the file after one of them, with .csv") }
         self.table = table
         var columns: [String] = []
         for field in header.fields {
@@ -128,14 +128,14 @@ private struct CSVTable {
 }
 
 extension RecordTable {
-    /// Sees that a record may have these columns, and that they hold its key.
+    /// Checks that a record may have these columns, and that they include its key.
     func check(_ columns: [String]) throws(RecordFault) {
         if let unknown = columns.first(where: { !self.columns.contains($0) }) {
             let list = self.columns.map { "“\($0)”" }.joined(separator: ", ")
             throw RecordFault("“\(unknown)” is no column of “\(name)” that can be written; it has \(list): leave it out, or rename it.")
         }
         if let missing = keyColumns.first(where: { !columns.contains($0) }) {
-            throw RecordFault("the column “\(missing)” of the key of “\(name)” is missing: without it nobody can tell which record is meant.")
+            throw RecordFault("the column “\(missing)” of the key of “\(name)” is missing: add it, because the key tells which record is meant.")
         }
     }
 

@@ -1,17 +1,17 @@
 internal import GRDB
 internal import StoreFormat
 
-/// A synced table as its records are exported and imported: every column of it that can be written, in the table's order.
+/// A synced table for export and import of its records: every writable column, in the table's order.
 ///
-/// Columns that stay on the device are among them: what is exported is what the table shows.
+/// Excluded columns are included: an export contains what the table shows.
 struct RecordTable {
     let name: String
     let columns: [String]
     let keyColumns: [String]
-    /// The columns of a type to which every number is text (sqlite.org/datatype3.html).
+    /// The columns whose type turns every number into text (sqlite.org/datatype3.html).
     let textColumns: Set<String>
 
-    /// The app's synced tables, by name.
+    /// Returns the app's synced tables, sorted by name.
     static func all(_ db: Database) throws -> [RecordTable] {
         try KnownTable.all(db).filter { $0.name != StoreMetadata.table }.sorted { $0.name < $1.name }.map { known in
             let columns = try Row.fetchAll(db, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [known.name])
@@ -21,7 +21,7 @@ struct RecordTable {
         }
     }
 
-    /// Those of some names, in the order of their names; all where none are given.
+    /// Returns the named tables, sorted by name, or all of them without names.
     ///
     /// - Parameters:
     ///   - names: synced tables.
@@ -37,11 +37,11 @@ struct RecordTable {
         return tables.filter { names.contains($0.name) }
     }
 
-    /// Names for a message.
+    /// Returns the tables' names for a message.
     static func list(_ tables: [RecordTable]) -> String { tables.isEmpty ? "none" : tables.map { "“\($0.name)”" }.joined(separator: ", ") }
 
     var quotedName: String { "main.\(name.quotedIdentifier)" }
 
-    /// `"k0" = ? AND "k1" = ?`.
+    /// The condition `"k0" = ? AND "k1" = ?`.
     var keyCondition: String { keyColumns.map { "\($0.quotedIdentifier) = ?" }.joined(separator: " AND ") }
 }

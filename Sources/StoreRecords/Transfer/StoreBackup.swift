@@ -3,19 +3,19 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// A copy of a store's SQLite file as it was at one moment, with all that this package keeps in it.
+/// A copy of a store's SQLite file as it was at one moment, with the store's own tables.
 public struct StoreBackup: Sendable, Hashable, Codable {
-    /// The size of the file.
+    /// The size of the file in bytes.
     public var bytes: Int64
 }
 
 extension StoreInspection {
-    /// Copies the store's SQLite file beside the app that uses it; see ``UbiquitousStore/backup(to:progress:)``.
+    /// Copies the store's SQLite file while the app uses it; see ``UbiquitousStore/backup(to:progress:)``.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1.
-    /// - Returns: what was written.
+    ///   - path: the destination; no file may exist there.
+    ///   - progress: called with the finished part, from 0 to 1.
+    /// - Returns: the copy that was written.
     /// - Throws: `UbiquitousStoreError`.
     @discardableResult
     package func backup(to path: FilePath, progress: ((Double) -> Void)? = nil) throws -> StoreBackup {
@@ -33,21 +33,21 @@ package struct BackupWriter {
 
     package init(place: NewFile) { self.place = place }
 
-    /// One step; between two of them a cancellation is noticed.
+    /// The size of one step; cancellation takes effect between two steps.
     private static let pagesPerStep: CInt = 256
 
-    /// Makes the draft of a backup, anew where there is one.
+    /// Writes the draft of a backup, after removing an earlier one.
     ///
     /// - Parameters:
-    ///   - db: the store, in a transaction, so that no write makes the backup begin again.
+    ///   - db: the store, in a transaction, so that no write restarts the backup.
     ///   - progress: called after each step.
-    /// - Returns: what was written; the draft is closed, and not synced.
+    /// - Returns: the copy that was written; the draft is closed, and not synced to disk.
     /// - Throws: `UbiquitousStoreError`, `CancellationError`.
     package func draft(_ db: Database, _ progress: ((Double) -> Void)?) throws -> StoreBackup {
         place.remove()
         return try place.drafting {
             do {
-                // A transaction has its snapshot from its first read on.
+                // A transaction's snapshot begins with its first read.
                 _ = try Row.fetchOne(db, sql: "SELECT 1 FROM main.sqlite_master")
                 let queue = try DatabaseQueue(path: place.draft.string)
                 try queue.writeWithoutTransaction { copy in
@@ -56,13 +56,13 @@ package struct BackupWriter {
                         progress?(Double(step.completedPageCount) / Double(max(1, step.totalPageCount)))
                     }
                     try Task.checkCancellation()
-                    // It is copied with the mode of the store, WAL, in which a file is never alone.
+                    // The copy has the store's journal mode, WAL, in which a file is never alone.
                     try copy.execute(sql: "PRAGMA journal_mode = DELETE")
                     let faults = try String.fetchAll(copy, sql: "PRAGMA quick_check(3)")
                     guard faults == ["ok"] else {
                         throw UbiquitousStoreError(
                             .malformed,
-                            "There is no backup, for the store is damaged: \(faults.joined(separator: "; ")). Rebuild it from the container (rebuildsFromUbiquitousContent).",
+                            "No backup was made, because the store is damaged: \(faults.joined(separator: "; ")). Rebuild it from the container (rebuildsFromUbiquitousContent).",
                             path: place.target)
                     }
                 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Hands a tree's changes to its readers, as they are or combined, and remembers the last of them.
+/// Delivers a tree's changes to its readers, unchanged or combined, and remembers the latest of them.
 struct ChangeDelivery {
     typealias Barrier = @Sendable (TreeWatchingError?) -> Void
 
@@ -14,21 +14,21 @@ struct ChangeDelivery {
         reduction = ChangeReduction(root: root, options: options)
     }
 
-    /// Whether what belongs together is combined, or held back.
+    /// Whether related changes are combined or held back.
     var combines: Bool { reduction != nil }
-    /// When something that is held back is due, monotonic nanoseconds.
+    /// The time at which a held change is due, in monotonic nanoseconds.
     var deadline: Int64? { reduction?.deadline }
-    /// Whether somebody waits for everything to be handed over.
+    /// Whether a caller waits until all changes are delivered.
     var awaitsBarrier: Bool { !barriers.isEmpty }
 
     // MARK: Changes
 
-    /// Hands over what has changed.
+    /// Delivers changes.
     /// - Parameters:
-    ///   - changes: What has changed; empty afterwards.
-    ///   - nextTick: The tick of the next change; what is held back may be given a later one than it had.
-    ///   - meetsBarriers: Whether those who wait are told, after what is held back has been handed over too.
-    ///   - lookAt: Whether a close is to be expected of a file that was just created.
+    ///   - changes: The changes; empty afterwards.
+    ///   - nextTick: The tick of the next change; a held change may get a later tick than it had.
+    ///   - meetsBarriers: Whether to deliver held changes too and then tell the callers that wait.
+    ///   - lookAt: Returns whether a close is expected for a file that was just created.
     mutating func deliver(_ changes: inout TreeChangeBuffer, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
         if reduction != nil {
             let now = Clock.monotonic()
@@ -51,7 +51,7 @@ struct ChangeDelivery {
 
     // MARK: Readers
 
-    /// Adds a reader, which is told first where the tree stands.
+    /// Adds a reader, which first receives the state of the tree.
     mutating func add(_ reader: any ChangeReader, present: TreeChangeBatch?) {
         readers.append(reader)
         if let present { reader.take(present) }
@@ -64,7 +64,7 @@ struct ChangeDelivery {
 
     mutating func add(_ barrier: @escaping Barrier) { barriers.append(barrier) }
 
-    /// Ends every reader, and every wait with an error.
+    /// Ends every reader, and ends every wait with an error.
     mutating func end(_ error: TreeWatchingError) {
         for reader in readers { reader.finish() }
         readers = []

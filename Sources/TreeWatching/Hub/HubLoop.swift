@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What a hub's thread does; touched by that thread only.
+/// The loop of a hub's thread; only that thread uses it.
 final class HubLoop {
     let source: any TreeEventSource
     private let wake: CInt
@@ -13,18 +13,18 @@ final class HubLoop {
     private(set) var runners: [TreeRunner] = []
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
     private let aside = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 8)
-    /// Events that were read while others were being worked on.
+    /// Events that were read while the thread handled others.
     private var ahead: [UInt8] = []
-    /// When the read that last emptied the queue began.
+    /// The start time of the last read that emptied the queue.
     private var emptiedAt: Int64 = 0
-    /// Why the source gives nothing any more.
+    /// The reason why the source delivers no more events.
     private var failure: TreeWatchingError?
-    /// Whether the queue was empty and nothing was left to do when the last round ended.
+    /// Whether the queue was empty and no work was left at the end of the last round.
     private var isSettled = true
-    /// The tick of the next change of any watcher here.
+    /// The tick of the next change of any watcher of this hub.
     var nextTick: UInt64 = 1
 
-    /// What is kept while work goes on; beyond it the kernel's queue is left to overflow, which is repaired.
+    /// The limit for bytes read ahead; beyond it the kernel's queue may overflow, which the watcher repairs.
     private static let aheadLimit = 256 << 20
 
     init(
@@ -50,7 +50,8 @@ final class HubLoop {
         while true {
             let count = wait()
             if count > 0 {
-                // The way of an event that finds nothing else to do: no call but the read between it and the taps.
+                // The path of an event when no other work exists: one read is the only call between the event and the
+                // taps.
                 isSettled = takeIn(count, at: Clock.wall())
                 if isSettled { continue }
             }
@@ -59,7 +60,7 @@ final class HubLoop {
             let now = Clock.monotonic()
             var hasExpired = false
             for runner in runners where runner.expire(at: now) { hasExpired = true }
-            // What was given up on is looked at, what held a barrier up may have come to its end, and work may have read ahead.
+            // Expired moves need a look, a barrier may have been reached, and work may have read ahead.
             if hasExpired || !ahead.isEmpty || runners.contains(where: \.awaitsBarrier) { pump() }
             if runners.isEmpty {
                 if hadWatchers, !outlivesWatchers, end() { break }
@@ -84,10 +85,11 @@ final class HubLoop {
 
     func runner(_ identifier: UInt64) -> TreeRunner? { runners.first { $0.identifier == identifier } }
 
-    /// Whether a watch is in use by another tree.
+    /// Returns whether another tree uses a watch.
     func isWatched(_ watch: Int32, besides runner: TreeRunner) -> Bool { runners.contains { $0 !== runner && $0.holds(watch) } }
 
-    /// Waits for events, commands and deadlines; where the source allows it, events are in `buffer` on return, and their size is returned.
+    /// Waits for events, commands and deadlines; if the source allows it, `buffer` contains events on return, and their
+    /// size is returned.
     private func wait() -> Int {
         var timeout: Int64 = failure == nil && (!isSettled || source.hasEvents) ? 0 : -1
         for runner in runners {
@@ -115,7 +117,7 @@ final class HubLoop {
         return 0
     }
 
-    /// Reads and takes in events until the queue is empty and nothing is left to do, or for a while.
+    /// Reads and handles events until the queue is empty and no work is left, or for a limited number of rounds.
     func pump() {
         if failure != nil { return }
         var rounds = 0
@@ -133,20 +135,20 @@ final class HubLoop {
             isSettled = takeIn(count, at: began)
             if isSettled { return }
             rounds += 1
-            // Under a storm, commands and deadlines have their turn.
+            // During a storm of events, commands and deadlines get their turn.
             if rounds == 64 { return }
         }
     }
 
-    /// Takes in what was read into `buffer`, and hands over what came of it; true when nothing is left to do.
+    /// Handles the events in `buffer`, and delivers the resulting changes; returns true when no work is left.
     private func takeIn(_ count: Int, at began: Int64) -> Bool {
         for runner in runners { runner.noteRead() }
-        // What was read ahead, in work that a command or a deadline asked for, came before.
+        // Events that were read ahead, during work for a command or a deadline, come first.
         let earlier = ahead
         ahead = []
         if !earlier.isEmpty { earlier.withUnsafeBytes { distribute($0, at: began) } }
         if count > 0 { distribute(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: began) }
-        // Room for one more event was left, so the queue was empty.
+        // There was room for one more event, so the queue was empty.
         var isSettled = count < buffer.count - 4_352
         if isSettled { emptiedAt = began }
         while !ahead.isEmpty {
@@ -162,7 +164,7 @@ final class HubLoop {
         return isSettled
     }
 
-    /// Whether events have been raised that are not taken in yet.
+    /// Whether there are events that the loop has not handled yet.
     var hasUnreadEvents: Bool {
         if !ahead.isEmpty || source.hasEvents { return true }
         var descriptor = pollfd(fd: source.descriptor, events: Int16(POLLIN), revents: 0)
@@ -173,7 +175,7 @@ final class HubLoop {
         for runner in runners { runner.receive(events, at: time) }
     }
 
-    /// Reads events aside, in the middle of work, so that the kernel's queue does not fill.
+    /// Reads events into memory during long work, so that the kernel's queue does not fill.
     func readAhead() {
         if failure != nil || ahead.count > Self.aheadLimit { return }
         while true {
@@ -195,7 +197,7 @@ final class HubLoop {
 enum Clock {
     /// Nanoseconds since 1970.
     static func wall() -> Int64 { read(CLOCK_REALTIME) }
-    /// Nanoseconds since some instant in the past, never set back.
+    /// Nanoseconds since a fixed instant in the past; this clock never goes back.
     static func monotonic() -> Int64 { read(CLOCK_MONOTONIC) }
 
     private static func read(_ clock: clockid_t) -> Int64 {

@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
 
-/// Tells when a file system is mounted or unmounted, for that raises no inotify event above it, and a lazy unmount none below it either.
+/// Reports when a file system is mounted or unmounted: a mount raises no inotify event above it, and a lazy unmount
+/// none below it.
 enum MountTable {
-    /// Calls back at each change, from a thread of its own that sleeps otherwise, until the body returns false.
+    /// Calls back at each change, from its own thread, until the body returns false.
     ///
-    /// Where there is no /proc nothing is told; see proc(5) on polling `mountinfo`.
+    /// It never calls back without /proc; see proc(5) about polling `mountinfo`.
     static func watch(_ body: @escaping @Sendable () -> Bool) {
         let table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
         guard table >= 0 else { return }

@@ -1,11 +1,11 @@
-/// The absolute path of something at or below a root, ended by a zero byte for system calls; its memory is used again from path to path.
+/// An absolute path at or below a root, with a final zero byte for system calls; it reuses its memory.
 struct RootedPath {
     private(set) var text: [CChar] = []
     private let root: [UInt8]
 
     init(root: [UInt8]) { self.root = root }
 
-    /// Makes it the path of what lies at `relative`, or of an entry `name` of that; of the root itself where both are empty.
+    /// Sets the path to `relative`, or to its entry `name`; if both are empty, to the root itself.
     mutating func set(_ relative: [UInt8], _ name: [UInt8] = []) {
         text.removeAll(keepingCapacity: true)
         text.append(contentsOf: root.lazy.map { CChar(bitPattern: $0) })

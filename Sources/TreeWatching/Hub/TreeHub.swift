@@ -3,10 +3,10 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// The thread that serves every watcher of one event source; for the kernel there is one a process.
+/// The thread that serves all watchers of one event source; the kernel's source has one per process.
 ///
-/// The thread reads events, keeps the trees' state and calls taps itself: a change reaches a tap with one thread wake-up, as it would in a bare
-/// loop. During long work it reads ahead between system calls, so that the kernel's queue does not fill meanwhile.
+/// The thread reads events, updates the trees and calls taps itself: a change reaches a tap with one thread wake-up, as
+/// in a plain loop. During long work it reads ahead between system calls, so that the kernel's queue does not fill.
 final class TreeHub: Sendable {
     typealias Command = @Sendable (HubLoop) -> Void
 
@@ -19,10 +19,11 @@ final class TreeHub: Sendable {
     private let inbox = Mutex(Inbox())
     private let wake: CInt
     private let source: any TreeEventSource
-    /// Whether the hub's thread waits in the source's read, where only ``BlockingEventSource/interrupt()`` reaches it.
+    /// Whether the hub's thread waits in the source's read, which only ``BlockingEventSource/interrupt()`` can end.
     private let isReading = Atomic(false)
 
-    /// The hub of the kernel's source: one inotify instance serves every watcher of the process, since a user has 128 by default.
+    /// Returns the hub of the kernel's source: one inotify instance serves all watchers of the process, because a user
+    /// has 128 by default.
     static func kernel() throws(TreeWatchingError) -> TreeHub {
         let result = shared.withLock { hub -> Result<TreeHub, TreeWatchingError> in
             if let hub { return .success(hub) }
@@ -47,7 +48,7 @@ final class TreeHub: Sendable {
         }
     }
 
-    /// Has the hub's thread run `command`; false where it has ended.
+    /// Makes the hub's thread run `command`; returns false if the thread has ended.
     @discardableResult
     func post(_ command: @escaping Command) -> Bool {
         let isFirst = inbox.withLock { inbox -> Bool? in
@@ -71,7 +72,7 @@ final class TreeHub: Sendable {
         }
     }
 
-    /// Says that the thread is going to wait in a read, or that it has come back; false where a command has come first.
+    /// Records that the thread starts or ends a wait in a read; returns false if a command has arrived first.
     private func mayRead(_ isReading: Bool) -> Bool {
         self.isReading.store(isReading, ordering: .sequentiallyConsistent)
         if !isReading || inbox.withLock({ $0.commands.isEmpty }) { return true }
@@ -79,7 +80,7 @@ final class TreeHub: Sendable {
         return false
     }
 
-    /// Ends the hub unless a command has come meanwhile.
+    /// Ends the hub unless a command has arrived meanwhile.
     private func end() -> Bool {
         let isEnded = inbox.withLock { inbox -> Bool in
             if inbox.commands.isEmpty { inbox.isEnded = true }
@@ -90,7 +91,7 @@ final class TreeHub: Sendable {
     }
 }
 
-/// A thread of our own, that no signal handler of the app runs on.
+/// A thread of this package, on which no signal handler of the app runs.
 enum HubThread {
     private final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -107,7 +108,8 @@ enum HubThread {
             &thread, nil,
             { argument in
                 clinux_name_thread("tree-watching")
-                // A few microseconds of work an event: let in at once, it is done before another thread would miss its turn.
+                // An event takes a few microseconds. If the thread runs at once, it is finished before another thread
+                // loses its turn.
                 clinux_shorten_slices(100_000)
                 Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
                 return nil

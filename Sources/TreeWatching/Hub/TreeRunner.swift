@@ -377,7 +377,7 @@ final class TreeRunner {
 
     // MARK: Readers
 
-    /// Adds a reader, which is told first where the tree stands.
+    /// Adds a reader, which first receives the state of the tree.
     func add(_ reader: any ChangeReader) {
         flush()
         var present = TreeChangeBuffer(root: root)

@@ -1,16 +1,16 @@
-/// What tells one content of a file from another without reading it: a digest of inode, modification time and size.
+/// Distinguishes contents of a file without reading them: a digest of inode, modification time and size.
 ///
-/// Equality is all that is asked of it, when a rescan looks for differences.
+/// A rescan compares stamps for equality to find differences.
 public struct FileStamp: Sendable, Hashable {
-    /// A digest of inode number, modification time and size; 0 while it is not known.
+    /// A digest of inode number, modification time and size; 0 while unknown.
     public var content: UInt64
     /// A digest of mode, owner and group.
     public var attributes: UInt32
 
-    /// A stamp that equals none that was taken: the entry's content is not known.
+    /// A stamp that equals no real stamp: the entry's content is unknown.
     public static let unknown = FileStamp(content: 0, attributes: 0)
 
-    /// A stamp from its parts.
+    /// Makes a stamp from its parts.
     /// - Parameters:
     ///   - content: A digest of inode number, modification time and size.
     ///   - attributes: A digest of mode, owner and group.
@@ -19,7 +19,7 @@ public struct FileStamp: Sendable, Hashable {
         self.attributes = attributes
     }
 
-    /// A stamp from the fields of stat(2).
+    /// Makes a stamp from the fields of stat(2).
     /// - Parameters:
     ///   - inode: The inode number.
     ///   - modified: The modification time in nanoseconds since 1970.

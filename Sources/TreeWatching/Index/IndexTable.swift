@@ -1,7 +1,8 @@
-/// An open-addressing set of node numbers whose keys live in the nodes themselves: 5 bytes a slot.
+/// An open-addressing set of node numbers whose keys are in the nodes: 5 bytes for each slot.
 ///
-/// Eight bits of the hash stand beside each number, so that a search touches a node once in 256 slots that are not its own. Linear
-/// probing, and removal by shifting back, so that churn leaves no tombstones; both, and growing, ask for the hashes of nodes again.
+/// Each number has eight bits of its hash beside it, so that a search visits a wrong node only once in 256 slots. The
+/// table uses linear probing and removes by shifting back, so that churn leaves no tombstones. Probing, removal and
+/// growth ask for the hashes of nodes again.
 struct IndexTable {
     private var nodes: ContiguousArray<UInt32> = .init(repeating: 0, count: 64)
     /// The top bits of the hash, never 0; 0 marks an empty slot.
@@ -26,7 +27,7 @@ struct IndexTable {
         }
     }
 
-    /// Adds a node whose key is not present.
+    /// Adds a node whose key is absent.
     /// - Parameters:
     ///   - node: The node's number, not 0.
     ///   - hash: The hash of its key.
@@ -37,7 +38,7 @@ struct IndexTable {
         count += 1
     }
 
-    /// Removes a node that is present under `hash`; does nothing where it is not.
+    /// Removes a node that is present under `hash`; does nothing otherwise.
     mutating func remove(_ node: UInt32, hash: UInt32, rehash: (UInt32) -> UInt32) {
         let mask = nodes.count - 1
         var hole = Int(hash) & mask
@@ -50,7 +51,7 @@ struct IndexTable {
         while true {
             slot = (slot &+ 1) & mask
             if tags[slot] == 0 { break }
-            // An entry moves into the hole unless its home lies cyclically in (hole, slot].
+            // An entry moves into the hole unless its home is cyclically in (hole, slot].
             let home = Int(rehash(nodes[slot])) & mask
             if (slot &- home) & mask >= (slot &- hole) & mask {
                 nodes[hole] = nodes[slot]

@@ -1,11 +1,12 @@
 import Glibc
 
-/// The watched tree as it is known: every directory and file, in flat arrays of 32-bit indices.
+/// The known state of the watched tree: all directories and files, in flat arrays of 32-bit indices.
 ///
-/// No path is stored. A node knows its parent and its name, so a rename is one re-parenting, whatever hangs below, and a path is
-/// built by walking up. Names lie in one shared arena. Two tables find a node by watch descriptor and by (parent, name).
+/// It stores no paths. A node knows its parent and its name, so a rename changes one parent, whatever is below, and a
+/// path is built by walking up. All names are in one shared arena. Two tables find a node by its watch descriptor and
+/// by (parent, name).
 struct TreeIndex {
-    /// A node's number; it is reused after the node is gone.
+    /// A node's number; it is reused after the node is removed.
     struct Node: Hashable, Sendable {
         let number: UInt32
         static let none = Node(number: 0)
@@ -14,18 +15,18 @@ struct TreeIndex {
 
     private struct Flags {
         static let directory: UInt8 = 1
-        /// Seen by the listing in progress.
+        /// The listing in progress has seen the node.
         static let seen: UInt8 = 2
-        /// The stamp does not stand for what was last reported.
+        /// The stamp does not match the last report.
         static let dirty: UInt8 = 4
-        /// Not found where it was known; gone unless it turns up elsewhere before the rescan ends.
+        /// Not found at its known place; removed unless the rescan finds it elsewhere.
         static let missing: UInt8 = 8
         static let free: UInt8 = 16
     }
 
-    /// 32 bytes a node.
+    /// A node's record of 32 bytes.
     ///
-    /// `low` and `high` hold a file's stamp, or a directory's first child and watch descriptor.
+    /// `low` and `high` contain a file's stamp, or a directory's first child and watch descriptor.
     private struct Record {
         var parent: UInt32 = 0
         var nameOffset: UInt32 = 0
@@ -47,13 +48,13 @@ struct TreeIndex {
     private var watches = IndexTable()
     private let seed: UInt64
 
-    /// How many nodes there are, the root included.
+    /// The number of nodes, including the root.
     private(set) var count = 1
-    /// How many directories have a watch.
+    /// The number of watched directories.
     var watchedCount: Int { watches.count }
 
-    /// An index of a root only, which is a directory with an empty name.
-    /// - Parameter seed: Varies the hash, so that nobody can choose names that collide.
+    /// Makes an index with only a root, which is a directory with an empty name.
+    /// - Parameter seed: Changes the hash, so that an attacker cannot choose names that collide.
     init(seed: UInt64) {
         self.seed = seed
         records = [Record(), Record()]
@@ -61,9 +62,9 @@ struct TreeIndex {
         records[1].high = UInt32(bitPattern: -1)
     }
 
-    // MARK: Looking up
+    // MARK: Lookups
 
-    /// The child of that name.
+    /// Returns the child with this name.
     @inline(__always)
     func child(of parent: Node, named name: UnsafeRawBufferPointer) -> Node? {
         let found = entries.find(hash: hash(parent.number, name)) { node in
@@ -73,7 +74,7 @@ struct TreeIndex {
         return found == 0 ? nil : Node(number: found)
     }
 
-    /// The directory that the watch descriptor stands for.
+    /// Returns the directory of a watch descriptor.
     @inline(__always)
     func node(watching descriptor: Int32) -> Node? {
         let found = watches.find(hash: Self.hash(descriptor)) { records[Int($0)].high == UInt32(bitPattern: descriptor) }
@@ -82,16 +83,16 @@ struct TreeIndex {
 
     func parent(of node: Node) -> Node? { node == .root ? nil : Node(number: records[Int(node.number)].parent) }
     func isDirectory(_ node: Node) -> Bool { records[Int(node.number)].flags & Flags.directory != 0 }
-    /// Whether the number still stands for a node: it may have been freed since it was noted.
+    /// Returns whether the number still belongs to a node; the node may have been removed.
     func isAlive(_ node: Node) -> Bool { records[Int(node.number)].flags & Flags.free == 0 }
 
-    /// The directory's watch descriptor; nil while it has none.
+    /// Returns the directory's watch descriptor; nil if it has none.
     func watch(of node: Node) -> Int32? {
         let descriptor = Int32(bitPattern: records[Int(node.number)].high)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Whether `node` is `ancestor` or lies below it.
+    /// Returns whether `node` is `ancestor` or is below it.
     func isNode(_ node: Node, atOrBelow ancestor: Node) -> Bool {
         var number = node.number
         while number != 0 {
@@ -101,7 +102,7 @@ struct TreeIndex {
         return false
     }
 
-    /// The name's bytes, valid inside the closure only.
+    /// Calls a closure with the name's bytes, which are valid only inside it.
     @inline(__always)
     func withName<R>(of node: Node, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         let record = records[Int(node.number)]
@@ -110,7 +111,7 @@ struct TreeIndex {
         }
     }
 
-    /// Appends the path from the root, without a leading separator; nothing for the root itself.
+    /// Appends the path from the root, without a leading separator; appends nothing for the root.
     func appendPath(of node: Node, to path: inout [UInt8]) {
         var length = 0
         var number = node.number
@@ -150,7 +151,7 @@ struct TreeIndex {
 
     func hasChildren(_ node: Node) -> Bool { isDirectory(node) && records[Int(node.number)].low != 0 }
 
-    /// `node` and all below it, children before their parents.
+    /// Returns `node` and all nodes below it, children before their parents.
     func postorder(_ node: Node) -> [Node] {
         var order: [Node] = []
         var stack = [node]
@@ -162,9 +163,9 @@ struct TreeIndex {
         return order
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Adds an entry that is not known yet.
+    /// Adds a new entry.
     mutating func insert(_ name: UnsafeRawBufferPointer, in parent: Node, isDirectory: Bool) -> Node {
         let number: UInt32
         if firstFree != 0 {
@@ -183,7 +184,7 @@ struct TreeIndex {
         return Node(number: number)
     }
 
-    /// Gives an entry another parent and name; costs the same whatever hangs below it.
+    /// Gives an entry another parent and name; the cost does not depend on the entries below it.
     ///
     /// The new place must be free.
     mutating func move(_ node: Node, to parent: Node, named name: UnsafeRawBufferPointer) {
@@ -193,7 +194,7 @@ struct TreeIndex {
         link(node.number, to: parent.number)
     }
 
-    /// Makes two entries change places.
+    /// Exchanges two entries.
     mutating func exchange(_ a: Node, _ b: Node) {
         unlink(a.number)
         unlink(b.number)
@@ -206,7 +207,7 @@ struct TreeIndex {
         link(b.number, to: first.parent)
     }
 
-    /// Forgets an entry that has no children.
+    /// Removes an entry without children.
     mutating func remove(_ node: Node) {
         precondition(node != .root && !hasChildren(node), "node \(node.number) is the root or still has children")
         if isDirectory(node) { setWatch(nil, of: node) }
@@ -218,7 +219,7 @@ struct TreeIndex {
         if wastedNameBytes > 65_536, wastedNameBytes * 2 > names.count { compactNames() }
     }
 
-    /// Binds a directory to a watch descriptor, or unbinds it.
+    /// Assigns a watch descriptor to a directory, or removes it.
     mutating func setWatch(_ descriptor: Int32?, of node: Node) {
         if let old = watch(of: node) {
             watches.remove(node.number, hash: Self.hash(old)) { [records] in Self.hash(Int32(bitPattern: records[Int($0)].high)) }
@@ -236,7 +237,7 @@ struct TreeIndex {
         return FileStamp(content: UInt64(record.high) << 32 | UInt64(record.low), attributes: record.attributes)
     }
 
-    /// Notes what a file looked like when its changes so far had been reported.
+    /// Stores a file's stamp at the time when its changes so far had been reported.
     mutating func setStamp(_ stamp: FileStamp, of node: Node) {
         records[Int(node.number)].low = UInt32(truncatingIfNeeded: stamp.content)
         records[Int(node.number)].high = UInt32(truncatingIfNeeded: stamp.content >> 32)
@@ -254,11 +255,11 @@ struct TreeIndex {
     func isSeen(_ node: Node) -> Bool { records[Int(node.number)].flags & Flags.seen != 0 }
     mutating func setSeen(_ node: Node, _ seen: Bool) { set(Flags.seen, seen, of: node) }
 
-    /// The epoch in which a scan, rather than an event, found the entry.
+    /// Returns the epoch in which a scan, rather than an event, found the entry.
     func foundEpoch(of node: Node) -> UInt16 { records[Int(node.number)].found }
     mutating func setFoundEpoch(_ epoch: UInt16, of node: Node) { records[Int(node.number)].found = epoch }
 
-    // MARK: Inside
+    // MARK: Internals
 
     private mutating func set(_ flag: UInt8, _ on: Bool, of node: Node) {
         if on { records[Int(node.number)].flags |= flag } else { records[Int(node.number)].flags &= ~flag }
@@ -321,7 +322,7 @@ struct TreeIndex {
         }
     }
 
-    /// A multiply-and-fold hash of eight bytes a step.
+    /// A multiply-and-fold hash that processes eight bytes in a step.
     @inline(__always)
     private static func hash(_ parent: UInt32, _ name: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt32 {
         var state = (seed ^ UInt64(parent)) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(name.count)

@@ -1,19 +1,18 @@
-/// What the environment and the command line say of the log.
+/// The log settings from the environment and the command line.
 package struct LogSettings: Sendable, Equatable {
     package var level = UbiquityLog.Level.faults
     package var showsContents = false
     package var tracesSQL = false
-    /// What cannot be understood, and what to do.
+    /// The invalid settings, with remedies.
     package var faults: [String] = []
 
-    /// As Core Data took `-com.apple.coredata.ubiquity.logLevel 3`.
+    /// Core Data's argument was `-com.apple.coredata.ubiquity.logLevel 3`.
     static let argument = "-UbiquityLogLevel"
 
-    /// Reads both; the command line counts where both say something.
+    /// Reads both; the command line has precedence.
     ///
-    /// - Parameters:
     ///   - environment: the process's variables.
-    ///   - arguments: its arguments, without the program's name.
+    ///   - arguments: the process's arguments, without the program's name.
     package init(environment: [String: String], arguments: [String]) {
         if let text = environment["UBIQUITY_LOG_LEVEL"], !text.isEmpty { read(text, from: "UBIQUITY_LOG_LEVEL") }
         for text in Self.split(arguments).levels { read(text, from: Self.argument) }
@@ -25,18 +24,18 @@ package struct LogSettings: Sendable, Equatable {
         if let number = Int(text) {
             level = UbiquityLog.Level(clamping: number)
         } else {
-            faults.append("\(source) says “\(text)”, which is no level: give a number from 0 to 3.")
+            faults.append("\(source) says “\(text)”, which is not a level: give a number from 0 to 3.")
         }
     }
 
     private static func isSet(_ value: String?) -> Bool { value.map { !$0.isEmpty && $0 != "0" } ?? false }
 
-    /// Takes this package's arguments out of others.
+    /// Separates this package's arguments from the others.
     ///
-    /// - Parameter arguments: the command line's.
-    /// - Returns: the values that are given for the level, and what is left.
+    /// - Parameter arguments: the arguments of the command line.
+    /// - Returns: the given values for the level, and the remaining arguments.
     static func split(_ arguments: [String]) -> (levels: [String], others: [String]) {
-        // What stands behind it is nobody's option.
+        // Arguments after `--` are not options.
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         var (levels, others): ([String], [String]) = ([], [])
         var index = arguments.startIndex

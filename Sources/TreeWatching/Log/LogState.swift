@@ -2,9 +2,9 @@ internal import Foundation
 package import Logging
 internal import Synchronization
 
-/// How much of the log is written; it may change at any time, and asking costs a load.
+/// The level of the log; it may change at any time, and a query costs one load.
 package final class LogState: Sendable {
-    /// The process's.
+    /// The state of this process.
     package static let shared: LogState = {
         let settings = LogSettings(environment: ProcessInfo.processInfo.environment, arguments: Array(CommandLine.arguments.dropFirst()))
         for fault in settings.faults { LogLine(level: .warning, text: fault).writeToStandardError() }
@@ -17,7 +17,7 @@ package final class LogState: Sendable {
     }
 
     private let levels: Mutex<Levels>
-    /// The greater of the two.
+    /// The greater of the two levels.
     private let present: Atomic<Int>
     private let contents: Atomic<Bool>
     private let sql: Atomic<Bool>
@@ -29,13 +29,13 @@ package final class LogState: Sendable {
         sql = Atomic(settings.tracesSQL)
     }
 
-    /// What the process itself wants.
+    /// The level that the process itself sets.
     package var own: UbiquityLog.Level {
         get { levels.withLock { $0.own } }
         set { change { $0.own = newValue } }
     }
 
-    /// What somebody has asked of all processes that coordinate files.
+    /// The level that `ubcontrol` requests from all processes that coordinate files.
     package var asked: UbiquityLog.Level {
         get { levels.withLock { $0.asked } }
         set { change { $0.asked = newValue } }
@@ -58,7 +58,7 @@ package final class LogState: Sendable {
         set { sql.store(newValue, ordering: .relaxed) }
     }
 
-    /// What is written, in swift-log's terms.
+    /// The level in swift-log's terms.
     package var threshold: Logger.Level {
         switch present.load(ordering: .relaxed) {
         case 0: .warning

@@ -1,11 +1,12 @@
 package import Logging
 
-/// What this package writes to the log, and how much of it.
+/// Controls this package's log.
 ///
-/// Each line is one message and begins with `Ubiquity:`. It goes to what the app has given to swift-log's `LoggingSystem.bootstrap`, and else to standard error. What
-/// records hold is in no line, unless ``showsContents`` says so.
+/// Each line is one message and begins with `Ubiquity:`. It goes to the handler that the app has passed to swift-log's
+/// `LoggingSystem.bootstrap`, and otherwise to standard error. No line contains data of records unless
+/// ``showsContents`` allows it.
 ///
-/// The environment, a launch argument and the app say how much is written; the last of these that says anything counts:
+/// The environment, a launch argument and the app can set the level; the last of these that is set has precedence:
 ///
 /// ```
 /// UBIQUITY_LOG_LEVEL=2 myapp
@@ -15,80 +16,86 @@ package import Logging
 /// UbiquityLog.level = 2
 /// ```
 public enum UbiquityLog {
-    /// How much is written.
+    /// The level of the log.
     public enum Level: Int, Sendable, CaseIterable, Comparable, ExpressibleByIntegerLiteral {
-        /// 0: what keeps something from working, or may one day.
+        /// 0: failures, and conditions that may cause failures.
         case faults = 0
-        /// 1: also each change of a store's file, of accounts and containers, and what is suspended, set aside or removed.
+        /// 1: also each change of a store's file, of accounts and of containers, and each suspension, quarantine or
+        /// removal.
         case transitions = 1
-        /// 2: also each exchange: what has gone out, come in, been written down anew or trimmed, how much, and how long that took.
+        /// 2: also each exchange: its published, imported, rewritten and trimmed data, with size and duration.
         case exchanges = 2
-        /// 3: also each file that is taken or passed over, and why; each coordinated access; each batch of changes that is noticed.
+        /// 3: also each file that is used or skipped, with the reason; each coordinated access; each batch of detected
+        /// changes.
         case everything = 3
 
-        /// A level by its number; a greater one is the greatest, a negative one the least.
+        /// Makes a level from its number; a number outside the range gives the nearest level.
         public init(integerLiteral number: Int) { self.init(clamping: number) }
 
-        /// The same for a number that comes from elsewhere.
+        /// Makes a level from any number; a number outside the range gives the nearest level.
         public init(clamping number: Int) { self = Level(rawValue: min(max(number, 0), 3))! }
 
-        /// Whether a level writes less than another.
+        /// Returns whether a level writes less than another.
         public static func < (one: Level, other: Level) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// How much is written, from now on, by whichever thread.
+    /// The level of the log, which any thread may change.
     ///
-    /// `ubcontrol log-level` may ask for more of every process that coordinates files; it takes nothing away.
+    /// `ubcontrol log-level` can raise the level of every process that coordinates files; it never lowers it.
     public static var level: Level {
         get { LogState.shared.own }
         set { LogState.shared.own = newValue }
     }
 
-    /// Whether keys and values of records may be written; so only if this says so, or `UBIQUITY_LOG_CONTENTS=1` in the environment.
+    /// Whether the log may contain keys and values of records; only this property, or `UBIQUITY_LOG_CONTENTS=1` in the
+    /// environment, allows it.
     public static var showsContents: Bool {
         get { LogState.shared.showsContents }
         set { LogState.shared.showsContents = newValue }
     }
 
-    /// Whether the SQL statements that run are written, of the stores that are opened from then on, whatever the level is; `UBIQUITY_SQL_DEBUG=1` in the environment says so too.
+    /// Whether to log the SQL statements of stores opened from now on, at any level; `UBIQUITY_SQL_DEBUG=1` in the
+    /// environment has this effect too.
     ///
-    /// They are written without what is bound to them, and with `?` in the place of literals, unless ``showsContents`` says otherwise.
+    /// The statements are logged without bound values, and with `?` in place of literals, unless ``showsContents`` is
+    /// true.
     public static var tracesSQL: Bool {
         get { LogState.shared.tracesSQL }
         set { LogState.shared.tracesSQL = newValue }
     }
 
-    /// The arguments that are the app's: all but this package's own.
+    /// Returns the app's arguments: all except this package's own.
     ///
-    /// An app that refuses what it does not know, such as one on swift-argument-parser, parses these:
+    /// An app that rejects unknown arguments, such as one with swift-argument-parser, parses these:
     ///
     /// ```swift
     /// @main struct MyApp: AsyncParsableCommand {
     ///     static func main() async { await main(UbiquityLog.appArguments()) }
     /// ```
     ///
-    /// - Parameter arguments: those of the command line, behind the program's name, unless given.
-    /// - Returns: the arguments without `-UbiquityLogLevel` and its value; what stands behind `--` is left as it is.
+    /// - Parameter arguments: the arguments of the command line, after the program's name; by default those of the
+    ///   process.
+    /// - Returns: the arguments without `-UbiquityLogLevel` and its value; arguments after `--` are unchanged.
     public static func appArguments(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> [String] {
         LogSettings.split(arguments).others
     }
 
-    /// A log that writes where somebody says.
+    /// Makes a log that writes to a handler.
     ///
     /// - Parameters:
-    ///   - handler: gets each line.
-    ///   - state: says how much is written.
+    ///   - handler: receives each line.
+    ///   - state: supplies the level.
     /// - Returns: the log.
     package static func logger(writingTo handler: any LogHandler, _ state: LogState = .shared) -> Logger {
         Logger(label: label) { _ in UbiquityLogHandler(state: state, destination: .handler(handler)) }
     }
 
-    /// The same where somebody takes whole lines, which are those of standard error.
+    /// Makes a log that passes whole lines, formatted as on standard error, to a closure.
     package static func logger(writingLinesTo write: @escaping @Sendable (String) -> Void, _ state: LogState = .shared) -> Logger {
         Logger(label: label) { _ in UbiquityLogHandler(state: state, destination: .lines(write)) }
     }
 
-    /// Writes a line, whatever the level is.
+    /// Writes a line at any level.
     package static func write(_ text: String) {
         let event = LogEvent(level: .debug, message: "\(text)", metadata: nil, source: nil, file: #fileID, function: #function, line: #line)
         Logger.ubiquity.handler.log(event: event)

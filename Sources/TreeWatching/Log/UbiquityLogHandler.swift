@@ -3,15 +3,15 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Puts `Ubiquity:` before each message, makes a line of it, and passes it on.
+/// Adds `Ubiquity:` to each message, formats it as a line, and passes it on.
 struct UbiquityLogHandler: LogHandler {
-    /// Where lines go.
+    /// The destination of lines.
     enum Destination: Sendable {
-        /// To what the app has given to swift-log, and else to standard error.
+        /// The handler that the app has passed to swift-log, otherwise standard error.
         case app
-        /// To somebody's handler.
+        /// A given handler.
         case handler(any LogHandler)
-        /// To somebody who takes whole lines.
+        /// A closure that receives whole lines.
         case lines(@Sendable (String) -> Void)
     }
 
@@ -23,7 +23,7 @@ struct UbiquityLogHandler: LogHandler {
         (self.state, self.destination) = (state, destination)
     }
 
-    /// The level is everybody's: ``UbiquityLog/level`` sets it.
+    /// The level is shared; ``UbiquityLog/level`` sets it.
     var logLevel: Logger.Level {
         get { state.threshold }
         set {}
@@ -57,7 +57,8 @@ struct UbiquityLogHandler: LogHandler {
 
     private static let known = Mutex<(any LogHandler)?>(nil)
 
-    /// What the app has given to swift-log, which it may do after a store is open; nil for swift-log's own handler, whose lines begin with the time.
+    /// The app's swift-log handler, which the app may set after a store is open; nil for swift-log's own handler, whose
+    /// lines begin with the time.
     private static var bootstrapped: (any LogHandler)? {
         known.withLock { known in
             if known == nil {
@@ -69,20 +70,20 @@ struct UbiquityLogHandler: LogHandler {
     }
 }
 
-/// One line of the log, as it stands on standard error and in files.
+/// One line of the log, as written to standard error and files.
 struct LogLine: CustomStringConvertible {
     let level: Logger.Level
     let text: String
 
     private static let writing = Mutex(())
 
-    /// The line with its end: the time, the process, how grave it is, and the message.
+    /// The line with its end: the time, the process, the severity, and the message.
     var description: String {
         let time = Date().formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))
         return "Ubiquity: \(time)Z [\(getpid())] \(level) \(Self.escaped(text))\n"
     }
 
-    /// Writes it, in one piece; where nobody takes it there is nobody to tell.
+    /// Writes the line in one piece; ignores a failure, because no other output exists.
     func writeToStandardError() {
         let line = Array(description.utf8)
         Self.writing.withLock { _ in
@@ -96,7 +97,7 @@ struct LogLine: CustomStringConvertible {
         }
     }
 
-    /// A text as one line, which does nothing to a terminal.
+    /// Returns a text as one line without control characters that affect a terminal.
     static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         return text.unicodeScalars.reduce(into: "") { line, scalar in

@@ -1,9 +1,10 @@
 import Glibc
 
-/// Which entries are left out of a watched tree, by shell patterns as in glob(7).
+/// Decides which entries of a watched tree to leave out, by shell patterns as in glob(7).
 ///
-/// A pattern without a slash is compared with the name at every depth; one with a slash with the path from the root, and then `*` does not
-/// match a slash. A pattern that ends in a slash leaves out directories only. What is left out is neither reported nor watched.
+/// A pattern without a slash applies to names at any depth. A pattern with a slash applies to the path from the root,
+/// and `*` does not match a slash in it. A pattern with a final slash leaves out only directories. Excluded entries are
+/// neither reported nor watched.
 struct Exclusion: Sendable {
     private struct Pattern {
         var text: [CChar]

@@ -1,7 +1,8 @@
-/// Things that were noted, by the read of events after which they were.
+/// Notes, grouped by the read of events before them.
 ///
-/// What is noted while events are worked on concerns the file system as it is, which is ahead of the events that are known. Only when a later read has
-/// found the queue empty, and all of it is taken in, has the index caught up with the note.
+/// A note that is made while events are handled describes the current file system, which is ahead of the known events.
+/// The index has reached the state of the note only after a later read found the queue empty and all its events were
+/// handled.
 struct Recent<Note> {
     private var notes: [(note: Note, read: UInt32)] = []
     private var read: UInt32 = 0
@@ -13,10 +14,10 @@ struct Recent<Note> {
     mutating func removeAll() { notes.removeAll() }
     mutating func removeAll(where isMeant: (Note) -> Bool) { notes.removeAll { isMeant($0.note) } }
 
-    /// Events have been read.
+    /// Records that events have been read.
     mutating func beginNext() { if !notes.isEmpty { read &+= 1 } }
 
-    /// Removes what was noted before the last read.
+    /// Removes and returns the notes from before the last read.
     mutating func takeOlder() -> [Note] {
         if notes.isEmpty { return [] }
         let older = notes.filter { $0.read != read }.map(\.note)

@@ -1,11 +1,11 @@
 extension TreeStateMachine {
-    /// Takes in raw events.
+    /// Handles raw events.
     /// - Parameters:
     ///   - bytes: Whole `struct inotify_event`s, in the kernel's order.
-    ///   - offset: Where to begin; on return, where to go on.
-    ///   - instant: When they were read.
-    ///   - givingUp: Whether halves of moves without a partner in `bytes` are to be settled now.
-    /// - Returns: Why it returned.
+    ///   - offset: The offset of the first event; on return, the offset to continue at.
+    ///   - instant: The time of the read.
+    ///   - givingUp: Whether to settle halves of moves without a partner in `bytes`.
+    /// - Returns: The reason for the return.
     mutating func receive(_ bytes: UnsafeRawBufferPointer, from offset: inout Int, at instant: Instant, givingUp: Bool) -> Progress {
         now = instant
         while offset < bytes.count {
@@ -39,7 +39,7 @@ extension TreeStateMachine {
             if let file = index.child(of: node, named: name), !index.isDirectory(file) { emitClosed(file) }
         case RawEvent.Mask.create.rawValue: takeCreated(node, name, isDirectory: isDirectory)
         case RawEvent.Mask.delete.rawValue:
-            // An event about another type of entry is about one that stood here before.
+            // An event about another type of entry concerns an entry that had this name before.
             if let entry = index.child(of: node, named: name), index.isDirectory(entry) == isDirectory {
                 if isDirectory, !fresh.isEmpty || !vanished.isEmpty { noteRemoval(of: entry) }
                 drop(entry, unwatch: false)
@@ -61,10 +61,10 @@ extension TreeStateMachine {
         return .done
     }
 
-    /// An event of the queue itself, or of a directory above the root; others come from watches that are no longer ours.
+    /// Handles an event of the queue itself, or of a directory above the root; others come from removed watches.
     private mutating func takeForeign(_ event: RawEvent) {
         if event.mask.contains(.queueOverflow) {
-            // What was lost may be that the root is back.
+            // The lost events may include the root's return.
             if case .lost = phase { return requestRootCheck() }
             if phase != .rescanning { emit(.overflow) }
             phase = .rescanning
@@ -84,13 +84,13 @@ extension TreeStateMachine {
         if !work.contains(.checkRoot) { work.append(.checkRoot) }
     }
 
-    /// A file system has been mounted or unmounted, perhaps the root's.
+    /// Records that a file system has been mounted or unmounted; it may contain the root.
     mutating func mountsChanged() {
         mountsHaveChanged = true
         requestRootCheck()
     }
 
-    /// An event of the directory itself.
+    /// Handles an event of the directory itself.
     private mutating func takeSelf(_ event: RawEvent, _ node: Node) {
         if node == .root {
             if event.mask.contains(.unmount) {
@@ -104,8 +104,9 @@ extension TreeStateMachine {
                 emit(.attributes, node)
             }
         } else if event.mask.contains(.ignored) {
-            // Found by its watch descriptor, so the node is bound to what ended, not to a namesake that followed it. Its parent tells whether
-            // the entry is gone; if nothing has told it when the queue is drained, it is looked at.
+            // The watch descriptor finds the node, so the node is the one that ended, not a later one with its name.
+            // The parent's events tell whether the entry is gone; if none has when the queue is drained, the machine
+            // looks at the entry.
             index.setWatch(nil, of: node)
             vanished.append(node)
         }
@@ -113,7 +114,7 @@ extension TreeStateMachine {
 
     private mutating func takeModified(_ parent: Node, _ name: UnsafeRawBufferPointer) {
         guard let file = index.child(of: parent, named: name) else {
-            // A write that overtook the event of its file's arrival, or to what is left out.
+            // The write overtook the event of the file's arrival, or the file is excluded.
             if exclusion.isEmpty || !exclusion.excludes(name, isDirectory: false, in: parent, of: index) {
                 doubts.append(Place(directory: parent, name: Array(name)))
             }
@@ -129,7 +130,7 @@ extension TreeStateMachine {
     private mutating func takeCreated(_ parent: Node, _ name: UnsafeRawBufferPointer, isDirectory: Bool) {
         if let known = index.child(of: parent, named: name) {
             if index.isDirectory(known) == isDirectory {
-                // A scan was there before the event.
+                // A scan found the entry before the event.
                 if isDirectory, index.watch(of: known) == nil { work.append(.refresh(known, [.recursive])) }
                 return
             }
@@ -138,13 +139,14 @@ extension TreeStateMachine {
         add(name, in: parent, isDirectory: isDirectory, as: .created)
     }
 
-    /// An entry was moved here from outside, or from where it was not known.
+    /// Handles an entry that moved here from outside or from an unknown place.
     mutating func takeArrival(_ parent: Node, _ name: UnsafeRawBufferPointer, isDirectory: Bool) {
         if let known = index.child(of: parent, named: name) {
             if index.isDirectory(known) != isDirectory {
                 drop(known, unwatch: true)
             } else if isDirectory {
-                // The same directory, found by a scan, or another in its place: its watch descriptor tells.
+                // It is either the directory that a scan found or another one in its place; the watch descriptor
+                // decides.
                 work.append(.refresh(known, []))
                 return
             } else if index.foundEpoch(of: known) == epoch {
@@ -159,15 +161,15 @@ extension TreeStateMachine {
         add(name, in: parent, isDirectory: isDirectory, as: .arrived)
     }
 
-    /// Before a directory goes: bindings made in its future are made again.
+    /// Prepares for the removal of a directory: watches that were bound after it must be bound again.
     private mutating func noteRemoval(of directory: Node) {
         fresh.removeAll { index.isAlive($0.directory) && index.isNode($0.directory, atOrBelow: directory) }
         vanished.removeAll { index.isAlive($0) && index.isNode($0, atOrBelow: directory) }
     }
 
-    /// The root is not at its path any more.
+    /// Records that the root has left its path.
     ///
-    /// What was known stays known, so that its return can be told by difference.
+    /// The known state stays, so that the differences can be reported when the root returns.
     mutating func loseRoot(_ loss: TreeChange.RootLoss) {
         if case .lost = phase { return }
         phase = .lost(loss)

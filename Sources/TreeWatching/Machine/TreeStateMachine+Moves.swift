@@ -1,19 +1,20 @@
-/// Moves. The kernel raises both halves of a rename under the locks of both parents, one after the other, with one cookie (fsnotify_move).
-/// So no event of another entry of either directory lies between them: such an event proves that the partner does not come.
+/// Moves. The kernel raises both halves of a rename while it holds the locks of both parents, one after the other, with
+/// one cookie (fsnotify_move). No event of another entry of either directory can come between them, so such an event
+/// proves that the partner does not come.
 extension TreeStateMachine {
     private enum Partner {
         case at(Int)
-        /// None, for sure.
+        /// The partner certainly does not come.
         case absent
-        /// The bytes end before it could be told.
+        /// The bytes end before the decision.
         case unknown
     }
 
-    /// Takes in the first half of a move, together with the second if that is ours too.
+    /// Handles the first half of a move, together with the second if that is also in this tree.
     mutating func takeMove(
         _ event: RawEvent, from parent: Node, _ name: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, after: Int, givingUp: Bool
     ) -> Progress {
-        // The second pair of an exchange was taken in with the first.
+        // The first pair of the exchange already included this one.
         if consumedCookies.contains(event.cookie) { return .done }
         let isDirectory = event.mask.contains(.isDirectory)
         switch partner(of: event, bytes, after: after) {
@@ -33,7 +34,8 @@ extension TreeStateMachine {
         case .absent, .unknown: break
         }
         if let entry = index.child(of: parent, named: name), index.isDirectory(entry) == isDirectory { drop(entry, unwatch: true) }
-        // An exchange with a place that is not ours leaves something at this name, and what told of it came before.
+        // After an exchange with a place outside the tree, an entry still has this name, and earlier events described
+        // it.
         doubts.append(Place(directory: parent, name: Array(name)))
         return .done
     }
@@ -55,7 +57,7 @@ extension TreeStateMachine {
         var from: Place
         var to: Place
         var isDirectory: Bool
-        /// Where the events after its second half begin.
+        /// The offset of the events after its second half.
         var after: Int
     }
 
@@ -74,7 +76,7 @@ extension TreeStateMachine {
                 consumedCookies.append(second)
                 return .done
             case .unknown where !givingUp && probeAnswer != false:
-                // The second pair of an exchange may be on its way, but only if something stands at the old name.
+                // The second pair of an exchange may follow, but only if an entry exists at the old name.
                 if probeAnswer == true { return .stalled }
                 probedPath = path(of: entry)
                 return .probe
@@ -93,8 +95,11 @@ extension TreeStateMachine {
         return .done
     }
 
-    /// A move that leads back where the last one came from may be the second pair of an exchange, which was not known as one because an entry was not
-    /// known, or because the pair was read later: then something stands where it comes from.
+    /// Records a move, and detects the second pair of an exchange.
+    ///
+    /// A move that leads back to the start of the last move may be the second pair of an exchange that was not
+    /// recognised, because an entry was unknown or the pair was read later. In that case an entry exists at the start
+    /// of this move.
     private mutating func noteMove(_ move: Move) {
         if let last = lastMove, last.to == move.from.directory, last.from == move.to.directory, last.newName.elementsEqual(move.from.name),
             last.name.elementsEqual(move.to.name)
@@ -105,9 +110,9 @@ extension TreeStateMachine {
         lastMove = (move.from.directory, Array(move.from.name), move.to.directory, Array(move.to.name))
     }
 
-    /// A move that cannot have been, of what is known: bindings made ahead of the events have led astray.
+    /// Gives up on a move that is impossible for the known entries, because watches were bound ahead of the events.
     ///
-    /// What it concerns is found again by a scan.
+    /// A scan finds the affected entries again.
     private mutating func giveUpOn(_ entry: Node) -> Progress {
         probeAnswer = nil
         drop(entry, unwatch: true)
@@ -115,7 +120,7 @@ extension TreeStateMachine {
         return .done
     }
 
-    /// Gives an entry its new place, and reports it.
+    /// Moves an entry to its new place, and reports the move.
     private mutating func relocate(_ entry: Node, to target: Node, _ name: UnsafeRawBufferPointer, as code: TreeChangeRecord.Code) {
         let source = path(of: entry)
         index.move(entry, to: target, named: name)
@@ -138,14 +143,14 @@ extension TreeStateMachine {
     }
 
     private enum WayBack {
-        /// The second pair's cookie.
+        /// The cookie of the second pair.
         case found(UInt32)
         case absent
-        /// The bytes end before it could be told.
+        /// The bytes end before the decision.
         case unknown
     }
 
-    /// The second pair of a renameat2(2) exchange: the next event of either directory is the way back.
+    /// Finds the second pair of a renameat2(2) exchange: the next event of either directory is the move back.
     private func exchange(of move: Move, _ bytes: UnsafeRawBufferPointer) -> WayBack {
         var offset = move.after
         var way: UInt32?
@@ -167,9 +172,9 @@ extension TreeStateMachine {
         return .unknown
     }
 
-    /// Both entries change places.
+    /// Exchanges two entries.
     ///
-    /// The events are the same as of two renames that undo each other over a file, so both places are looked at.
+    /// Two renames that undo each other over a file raise equal events, so the machine looks at both places.
     private mutating func swap(_ entry: Node, _ other: Node, _ move: Move) {
         probeAnswer = nil
         let (source, target) = (path(of: entry), path(of: other))

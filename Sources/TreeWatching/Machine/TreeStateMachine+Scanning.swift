@@ -1,8 +1,9 @@
 import SystemPackage
 
-/// Watching and listing directories: the watch comes first, then the listing, then duplicates are dropped, so that nothing falls between.
+/// Watches and lists directories: first the watch, then the listing, then the removal of duplicates, so that no change
+/// is missed.
 extension TreeStateMachine {
-    /// Takes in the answer to adding a watch for `node`.
+    /// Handles the result of adding a watch for `node`.
     mutating func watched(_ node: Node, _ result: Result<Int32, Errno>, mode: RefreshMode) -> AfterWatch {
         switch result {
         case .success(let watch):
@@ -18,22 +19,22 @@ extension TreeStateMachine {
         }
     }
 
-    /// Takes in the answer to adding a watch where the directory that `watch` stands for was known.
+    /// Handles the result of adding a watch again for the known directory of `watch`.
     /// - Parameters:
-    ///   - node: The directory that `watch` was returned for now.
+    ///   - node: The directory for which `watch` was returned now.
     ///   - watch: The watch descriptor.
-    ///   - known: The directory it was known for.
-    ///   - result: What adding a watch at the known path returned.
+    ///   - known: The directory that had this watch before.
+    ///   - result: The result of adding a watch at the known path.
     ///   - mode: How `node` is refreshed.
-    /// - Returns: What to do about `node`.
+    /// - Returns: The next step for `node`.
     mutating func verified(_ node: Node, _ watch: Int32, known: Node, _ result: Result<Int32, Errno>, mode: RefreshMode) -> AfterWatch {
         switch result {
         case .success(watch):
-            // One directory at two paths, by a bind mount: the first stays the one that is watched.
+            // A bind mount shows one directory at two paths: the first path stays watched.
             announce(node, mode)
             return .skip
         case .success(let other):
-            // Another directory stands at the known path, so the binding was wrong.
+            // Another directory is at the known path, so the binding was wrong.
             if let third = index.node(watching: other) {
                 index.setWatch(nil, of: third)
                 vanished.append(third)
@@ -47,7 +48,7 @@ extension TreeStateMachine {
                 vanished.append(known)
                 return bind(node, to: watch, mode)
             }
-            // It moved here, and the move's events were lost or had nobody to tell.
+            // The directory moved here, and the move's events were lost or had no watch.
             let source = path(of: known)
             if let old = index.parent(of: known) { doubts.append(Place(directory: old, name: index.withName(of: known) { Array($0) })) }
             let name = index.withName(of: node) { Array($0) }
@@ -71,7 +72,7 @@ extension TreeStateMachine {
     private mutating func bind(_ node: Node, to watch: Int32, _ mode: RefreshMode) -> AfterWatch {
         var mode = mode
         if let old = index.watch(of: node) {
-            // Another directory stands here than the one that was known.
+            // Another directory than the known one is here.
             staleWatches.append(old)
             mode.formUnion([.recursive, .lossy])
         } else if index.hasChildren(node) {
@@ -102,7 +103,7 @@ extension TreeStateMachine {
         }
     }
 
-    /// One diagnostic for the top of what is not watched.
+    /// Records one diagnostic for the topmost directory that is not watched.
     private mutating func noteIncomplete(_ node: Node, _ errno: Errno) {
         if incomplete.updateValue(errno, forKey: node) != nil { return }
         if let parent = index.parent(of: node), incomplete[parent] == errno { return }
@@ -110,10 +111,10 @@ extension TreeStateMachine {
         diagnostics.append(.subtree(changes.filePath(of: path(of: node)), errno))
     }
 
-    /// Takes in a listing of `node`.
+    /// Handles a listing of `node`.
     mutating func listed(_ node: Node, _ listing: borrowing DirectoryListing, mode: RefreshMode) {
         fresh.append(Listed(directory: node, identity: listing.identity))
-        // The same directory as before: of what has changed in it, the events are still to be read.
+        // The directory is unchanged: the events about changes in it are still unread.
         if mode == .verifying, listedBefore[node] == listing.identity { return }
         let hadChildren = index.hasChildren(node)
         let below = mode.subtracting(.announce)
@@ -130,7 +131,7 @@ extension TreeStateMachine {
             let entry = listing.entries[position]
             if let child = listing.withName(of: entry, { index.child(of: node, named: $0) }) { index.setSeen(child, false) }
         }
-        // Where no events were lost, the queue still holds what tells of these.
+        // If no events were lost, the queue still contains the events about these entries.
         guard !mode.isDisjoint(with: .comparing) else { return }
         for child in gone {
             index.setMissing(child, true)
@@ -166,14 +167,14 @@ extension TreeStateMachine {
         }
     }
 
-    /// Compares a known file with what it looks like now.
+    /// Compares a known file with its current state.
     ///
-    /// A file that changed since the queue was last drained counts as changed, since nobody can tell whether its events came before the
-    /// loss.
+    /// A file that changed after the queue was last drained counts as changed, because its events may have come before
+    /// or after the loss.
     private mutating func compare(_ file: Node, _ stamp: FileStamp, changed: Int64, _ mode: RefreshMode) {
         if mode.isDisjoint(with: .comparing) { return }
         if index.isDirty(file) {
-            // What changed it has been reported, or is still to be read.
+            // The change was already reported, or its events are still unread.
             if !mode.contains(.lossy) { return }
             if changed > quietSince - Self.clockSlack { emit(.modified, file) }
         } else {
@@ -187,10 +188,10 @@ extension TreeStateMachine {
         index.setStamp(stamp, of: file)
     }
 
-    /// File times come from the kernel's coarse clock, at most 10 ms behind.
+    /// File times come from the kernel's coarse clock, which is at most 10 ms behind.
     private static let clockSlack: Int64 = 10_000_000
 
-    /// Takes in that `node` could not be listed.
+    /// Handles a failure to list `node`.
     mutating func unlisted(_ node: Node, _ errno: Errno) {
         fresh.append(Listed(directory: node, identity: 0))
         switch errno {
@@ -200,12 +201,12 @@ extension TreeStateMachine {
         }
     }
 
-    /// Takes in a listing that came through where the watch did not fail.
+    /// Handles the end of a listing whose watch did not fail.
     mutating func completed(_ node: Node) {
         if !incomplete.isEmpty, index.watch(of: node) != nil { incomplete[node] = nil }
     }
 
-    /// Takes in what stands at one name; nil where nothing does.
+    /// Handles the status of one name; nil if there is no entry.
     mutating func looked(at name: [UInt8], in parent: Node, _ status: EntryStatus?) {
         name.withUnsafeBytes { name in
             let known = index.child(of: parent, named: name)
@@ -229,15 +230,16 @@ extension TreeStateMachine {
         }
     }
 
-    /// Takes in what stands at the root's path.
+    /// Handles the status of the root's path.
     /// - Parameters:
-    ///   - status: What stands there; nil where nothing does.
-    ///   - isSame: Whether it is the directory that is watched.
-    ///   - isAlive: Whether the watch of the directory that was watched is still in use: it is elsewhere, not deleted.
+    ///   - status: The entry there; nil if there is none.
+    ///   - isSame: Whether it is the watched directory.
+    ///   - isAlive: Whether the watch of the watched directory is still in use: it is elsewhere, not deleted.
     mutating func rootChecked(_ status: EntryStatus?, isSame: Bool, isAlive: Bool) {
         let isThere = status?.isDirectory == true
         defer { (mountsHaveChanged, rootHasMoved) = (false, false) }
-        // A directory that somebody has open outlives its deletion: that it is alive does not say that it has another path. After an overflow nothing else does.
+        // An open directory outlives its deletion, so a live watch does not prove a move. After an overflow there is no
+        // other evidence.
         let hasMoved = isAlive && (rootHasMoved || phase == .rescanning)
         switch phase {
         case .lost:

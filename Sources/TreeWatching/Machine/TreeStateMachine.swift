@@ -1,15 +1,17 @@
 import SystemPackage
 
-/// The state of one watched tree: raw events, scan results and instants in; changes, and work for whoever has a file system, out.
+/// The state of one watched tree: it takes raw events, scan results and instants, and returns changes and file system
+/// work.
 ///
-/// Pure: no I/O, no clock. The runner calls ``receive(_:from:at:givingUp:)`` with raw events; where it answers ``Progress/work``, the runner performs
-/// ``nextWork()`` until there is none and answers each piece. What changed collects in ``changes``.
+/// The machine is pure: no I/O, no clock. The runner calls ``receive(_:from:at:givingUp:)`` with raw events. If the
+/// result is ``Progress/work``, the runner performs each ``nextWork()`` until there is none, and reports each result.
+/// ``changes`` collects the changes.
 struct TreeStateMachine {
     typealias Node = TreeIndex.Node
 
-    /// Where the tree stands.
+    /// The state of the tree.
     enum Phase: Equatable {
-        /// The first scan is under way; nothing is reported.
+        /// The first scan is running; nothing is reported yet.
         case starting
         /// The tree is watched.
         case watching
@@ -19,25 +21,25 @@ struct TreeStateMachine {
         case lost(TreeChange.RootLoss)
     }
 
-    /// How far ``receive(_:from:at:givingUp:)`` came.
+    /// The progress of ``receive(_:from:at:givingUp:)``.
     enum Progress: Equatable {
-        /// All events are taken in.
+        /// All events are handled.
         case done
         /// There is work to do before the next event.
         case work
-        /// Half of a move has no partner in sight; more events, or patience, are needed.
+        /// Half of a move has no known partner; the machine needs more events or more time.
         case stalled
-        /// The caller is to say, by ``answer(exists:)``, whether something stands at ``probedPath``.
+        /// The caller must tell, with ``answer(exists:)``, whether an entry exists at ``probedPath``.
         case probe
     }
 
-    /// What the runner is to do.
+    /// The work for the runner.
     enum Work: Equatable {
         /// Watch the directory and list it.
         case refresh(Node, RefreshMode)
         /// Look at one entry.
         case check(Node, name: [UInt8])
-        /// See whether the root is at its path, and watch its ancestors.
+        /// Check whether the root is at its path, and watch its ancestors.
         case checkRoot
     }
 
@@ -47,7 +49,7 @@ struct TreeStateMachine {
         var name: [UInt8]
     }
 
-    /// A directory that was listed, and which one that was: ``DirectoryListing/identity``.
+    /// A listed directory and its ``DirectoryListing/identity``.
     struct Listed {
         var directory: Node
         var identity: UInt32
@@ -56,27 +58,28 @@ struct TreeStateMachine {
     struct RefreshMode: OptionSet, Sendable {
         let rawValue: UInt8
         init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// Known directories below are refreshed too; new ones always are.
+        /// Known directories below are refreshed too; new directories always are.
         static let recursive = RefreshMode(rawValue: 1)
         /// The directory has not been reported yet.
         static let announce = RefreshMode(rawValue: 2)
-        /// Differences are reported, because no event will tell them.
+        /// Differences are reported, because no event reports them.
         static let lossy = RefreshMode(rawValue: 4)
-        /// What was listed before may have been another directory; if so, what does not stand here is taken back.
+        /// The earlier listing may have been of another directory; if so, its entries that are not here are removed.
         static let verifying = RefreshMode(rawValue: 8)
-        /// The modes that compare what is known with what is there.
+        /// The modes that compare the known state with the current one.
         static let comparing: RefreshMode = [.lossy, .verifying]
     }
 
-    /// What to do after a watch was added, or not.
+    /// The next step after an attempt to add a watch.
     enum AfterWatch: Equatable {
         case list(RefreshMode)
-        /// The same watch is known for another directory: add a watch there too, and give the answer to ``verified(_:_:known:_:mode:)``.
+        /// The watch already belongs to another directory: add a watch there too, and pass the result to
+        /// ``verified(_:_:known:_:mode:)``.
         case verify(Node, watch: Int32)
         case skip
     }
 
-    /// The instant of an input.
+    /// The time of an input.
     struct Instant: Sendable {
         /// Nanoseconds since 1970.
         var wall: Int64
@@ -90,23 +93,23 @@ struct TreeStateMachine {
     private(set) var wasReady = false
     /// The tick of the next change.
     var nextTick: UInt64 = 1
-    /// Watches that no node needs any more.
+    /// Watches that no node uses any more.
     var staleWatches: [Int32] = []
-    /// Directories that are not watched or not listed, and why.
+    /// Directories that are not watched or not listed, with the errors.
     var incomplete: [Node: Errno] = [:]
-    /// Directories that were gone when they were to be watched; tried again when the queue is drained.
+    /// Directories that were gone before they were watched; tried again when the queue is drained.
     var vanished = Recent<Node>()
-    /// What went wrong since it was last asked.
+    /// The errors since the last query.
     var diagnostics: [TreeWatchingError] = []
-    /// Files whose stamps are to be taken when there is time.
+    /// Files whose stamps must be updated when there is time.
     var dirtyFiles: [Node] = []
     /// Watches of the directories above the root.
     var ancestorWatches: [Int32] = []
-    /// Whether these tell when a root that is lost comes back; else it is looked for now and then.
+    /// Whether these watches report the return of a lost root; otherwise the root is polled.
     var isReturnHeard = false
-    /// Whether a file system has been mounted or unmounted since the root was looked at last.
+    /// Whether a file system has been mounted or unmounted since the last look at the root.
     var mountsHaveChanged = false
-    /// Whether the root, or a directory above it, has been told to have another path since the root was checked.
+    /// Whether an event has reported another path of the root or a directory above it since the last check.
     var rootHasMoved = false
 
     let attributes: Bool
@@ -114,30 +117,31 @@ struct TreeStateMachine {
     let reportsCloses: Bool
     let exclusion: Exclusion
     var now = Instant(wall: 0)
-    /// When the kernel's queue was last seen empty, nanoseconds since 1970: what happened before has been reported.
+    /// When the kernel's queue was last seen empty, in nanoseconds since 1970: earlier changes have been reported.
     var quietSince: Int64 = 0
     var work: [Work] = []
     var missing: [Node] = []
-    /// Directories watched and listed since the queue was last drained.
+    /// Directories that were watched and listed since the queue was last drained.
     ///
-    /// A rename or removal that was queued before that may have led their paths astray, and one in between may have made the listing another directory's.
+    /// An earlier rename or removal that is still queued may have made their paths wrong, and one in between may have
+    /// made the listing that of another directory.
     var fresh = Recent<Listed>()
-    /// What the directories that are being verified were listed as before.
+    /// The earlier listings of the directories that are being verified.
     var listedBefore: [Node: UInt32] = [:]
-    /// Names at which what is known may differ from what is there; looked at when the queue is drained.
+    /// Names whose known state may differ from the current one; the machine looks at them when the queue is drained.
     var doubts = Recent<Place>()
-    /// How often looks were put off since there was nothing left to look at.
+    /// How often looks have been postponed since there was nothing left to look at.
     private var postponements = 0
     var epoch: UInt16 = 1
-    /// Cookies of moves that were taken in with their first half.
+    /// Cookies of moves that were handled with their first half.
     var consumedCookies: [UInt32] = []
-    /// Where the last move led from and to: if the next leads back, the two may be an exchange.
+    /// Source and target of the last move: if the next move leads back, the two may be an exchange.
     var lastMove: (from: Node, name: [UInt8], to: Node, newName: [UInt8])?
     var probeAnswer: Bool?
-    /// What ``Progress/probe`` asks about, from the root.
+    /// The path in question for ``Progress/probe``, from the root.
     var probedPath: [UInt8] = []
 
-    /// A machine for a tree of which nothing is known yet.
+    /// Makes a machine for a tree of which nothing is known yet.
     init(root: [UInt8], attributes: Bool = false, reportsCloses: Bool = false, exclude: [String] = [], seed: UInt64) {
         index = TreeIndex(seed: seed)
         changes = TreeChangeBuffer(root: root)
@@ -167,7 +171,7 @@ struct TreeStateMachine {
         return path
     }
 
-    // MARK: Changing the tree
+    // MARK: Changes of the tree
 
     mutating func markDirty(_ node: Node) {
         if index.isDirty(node) { return }
@@ -175,7 +179,7 @@ struct TreeStateMachine {
         dirtyFiles.append(node)
     }
 
-    /// Adds an entry that an event or a look told of.
+    /// Adds an entry that an event or a look found.
     mutating func add(_ name: UnsafeRawBufferPointer, in parent: Node, isDirectory: Bool, as code: TreeChangeRecord.Code) {
         if !exclusion.isEmpty, exclusion.excludes(name, isDirectory: isDirectory, in: parent, of: index) { return }
         let node = index.insert(name, in: parent, isDirectory: isDirectory)
@@ -187,7 +191,7 @@ struct TreeStateMachine {
         }
     }
 
-    /// Removes an entry and what is below it, and reports each, the deepest first.
+    /// Removes an entry and everything below it, and reports each removal, deepest first.
     mutating func drop(_ node: Node, unwatch: Bool) {
         guard index.hasChildren(node) else {
             dropLeaf(node, unwatch: unwatch)
@@ -206,9 +210,10 @@ struct TreeStateMachine {
         index.remove(node)
     }
 
-    /// Directories below `node` that were watched and listed while an event about their path was still unread are so again under the path they have now.
+    /// Watches and lists directories below `node` again under their current paths if an event about their path was
+    /// unread at the first time.
     mutating func verifyFresh(below node: Node) {
-        // Listing them again notes them again.
+        // The new listing makes a new note.
         fresh.removeAll { note in
             let directory = note.directory
             guard index.isAlive(directory), index.isDirectory(directory), index.isNode(directory, atOrBelow: node) else { return false }
@@ -222,22 +227,22 @@ struct TreeStateMachine {
 
     // MARK: Instants
 
-    /// Events have been read: what was noted before is older than whatever is still to be read.
+    /// Records that events have been read: earlier notes are older than all unread events.
     mutating func noteRead() {
         fresh.beginNext()
         vanished.beginNext()
         doubts.beginNext()
     }
 
-    /// The queue is drained and everything read is taken in.
-    /// - Parameter since: When reading it began, nanoseconds since 1970.
+    /// Records that the queue is drained and all events are handled.
+    /// - Parameter since: The start time of the read, in nanoseconds since 1970.
     /// - Returns: Whether there is work to do.
     mutating func drained(since: Int64) -> Bool {
         quietSince = since
         epoch &+= 1
         _ = fresh.takeOlder()
         consumedCookies.removeAll(keepingCapacity: true)
-        // What was gone when it was to be watched, and whose removal no event has told, is looked at once more.
+        // A directory that was gone before it was watched, and whose removal no event reported, gets one more look.
         for node in vanished.takeOlder() where index.isAlive(node) && index.isDirectory(node) && index.watch(of: node) == nil {
             if let parent = index.parent(of: node) {
                 work.append(.check(parent, name: index.withName(of: node) { Array($0) }))
@@ -247,11 +252,11 @@ struct TreeStateMachine {
         }
         if doubts.isEmpty { postponements = 0 }
         for place in doubts.takeOlder() { work.append(.check(place.directory, name: place.name)) }
-        // What was noted after the last read may be explained by events that are still to be read.
+        // Events that are still unread may explain notes from after the last read.
         return !work.isEmpty || !vanished.isEmpty || !doubts.isEmpty
     }
 
-    /// Puts a look at a name off until the queue is drained again; false where that has been done too often.
+    /// Postpones a look at a name until the queue is drained again; false if it was postponed too often.
     mutating func postpone(_ directory: Node, _ name: [UInt8]) -> Bool {
         postponements += 1
         if postponements > 1_000 { return false }
@@ -259,7 +264,7 @@ struct TreeStateMachine {
         return true
     }
 
-    /// Tries what is not watched once more, and looks for differences there.
+    /// Tries again to watch the unwatched directories, and looks for differences there.
     /// - Returns: Whether there is work to do.
     mutating func sweep() -> Bool {
         if case .lost = phase {
@@ -272,13 +277,13 @@ struct TreeStateMachine {
         return !work.isEmpty
     }
 
-    /// Whether a sweep would have anything to do.
+    /// Whether a sweep would have work to do.
     var needsSweep: Bool {
         if case .lost = phase { return !isReturnHeard }
         return !incomplete.isEmpty
     }
 
-    /// The next thing to do; nil when all is done, and then what a scan was for is reported.
+    /// Returns the next work; nil when all work is done, after reporting the result of a scan.
     mutating func nextWork() -> Work? {
         while let next = work.popLast() {
             if case .refresh(let node, _) = next, !index.isAlive(node) || !index.isDirectory(node) { continue }
@@ -290,7 +295,7 @@ struct TreeStateMachine {
         missing.removeAll()
         switch phase {
         case .starting:
-            // The first step may only have been to see that the root is there.
+            // The first step may only have checked that the root exists.
             phase = .watching
             wasReady = true
             emit(.ready)

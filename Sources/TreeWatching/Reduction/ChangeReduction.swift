@@ -1,9 +1,11 @@
-/// Combines what belongs together, for a reader who wants one change where the kernel reports several, and holds back what is still changing.
+/// Combines related changes, for a reader that wants one change where the kernel reports several, and holds back
+/// entries that are still changing.
 ///
-/// Pure: instants are monotonic nanoseconds that the caller supplies. With collapsing, a file that is created or written is reported when its
-/// writer closes it, and the removal of a directory stands for the removals below it. With settling, a file is reported when nothing has happened to
-/// it for a while. Each path has its own deadline, so a busy neighbour delays nothing; a maximum bounds every wait. A change of a directory's path
-/// first reports what is pending below it.
+/// It is pure: the caller supplies instants in monotonic nanoseconds. With collapsing, a created or written file is
+/// reported when its writer closes it, and the removal of a directory replaces the removals below it. With settling, a
+/// file is reported when nothing has happened to it for a while. Each path has its own deadline, so a busy neighbour
+/// delays nothing; a maximum limits every wait. Before a change of a directory's path, all pending changes below it are
+/// reported.
 struct ChangeReduction {
     private struct Pending {
         var record: TreeChangeRecord
@@ -13,7 +15,7 @@ struct ChangeReduction {
         var limit: Int64
     }
 
-    /// Removals in one directory, reported together unless the directory's own removal makes them needless.
+    /// Removals in one directory, reported together unless the directory itself is removed.
     private struct Removals {
         var entries: [[UInt8]: TreeChangeRecord] = [:]
         var due: Int64
@@ -27,10 +29,10 @@ struct ChangeReduction {
     private var removals: [[UInt8]: Removals] = [:]
     private var output: TreeChangeBuffer
     private var nextDue: Int64 = .max
-    /// The tick of the last change that was given out.
+    /// The tick of the last delivered change.
     private(set) var lastTick: UInt64 = 0
 
-    /// How long a deletion is watched for its top, after the last removal, and at most.
+    /// How long a deletion waits for the removal of its top directory: after the last removal, and at most.
     private static let removalQuiet: Int64 = 50_000_000
     private static let removalMaximum: Int64 = 5_000_000_000
 
@@ -42,14 +44,14 @@ struct ChangeReduction {
         output = TreeChangeBuffer(root: root)
     }
 
-    /// When something is due, monotonic nanoseconds; nil while nothing is pending.
+    /// The time at which a change is due, in monotonic nanoseconds; nil if nothing is pending.
     var deadline: Int64? { nextDue == .max ? nil : nextDue }
 
-    /// Takes in changes.
+    /// Adds changes.
     /// - Parameters:
     ///   - batch: The changes.
-    ///   - now: The instant, monotonic nanoseconds.
-    ///   - lookAt: Whether a close is to be expected of a file that was just created.
+    ///   - now: The current instant in monotonic nanoseconds.
+    ///   - lookAt: Returns whether a close is expected for a file that was just created.
     mutating func take(_ batch: TreeChangeBatch, at now: Int64, lookAt: ([UInt8]) -> Bool) {
         for record in batch.records {
             let path = batch.relativePath(of: record)
@@ -84,12 +86,12 @@ struct ChangeReduction {
         }
     }
 
-    /// A linked, renamed-in or scanned file has no close to wait for, as far as is known.
+    /// Returns whether a close is expected; a linked, renamed-in or scanned file has none, as far as is known.
     private func batchCodeAwaitsClose(_ record: TreeChangeRecord) -> Bool { record.code != .arrived }
 
     private mutating func takeModified(_ record: TreeChangeRecord, _ path: [UInt8], _ source: [UInt8]?, at now: Int64) {
         if let source {
-            // What was renamed over this file counts as its content, however it came about.
+            // The file renamed over this one counts as its content, whatever its origin.
             if let moving = pending.removeValue(forKey: source), moving.record.code == .modified { put(moving.record, source, moving.source) }
             if let replaced = pending[path], replaced.record.code != .modified {
                 hold(replaced.record, path, nil, awaitsClose: false, at: now)
@@ -109,7 +111,7 @@ struct ChangeReduction {
     }
 
     private mutating func takeRemoved(_ record: TreeChangeRecord, _ path: [UInt8], at now: Int64) {
-        // What was never shown need not be taken back.
+        // An entry that was never reported needs no removal.
         if let unseen = pending.removeValue(forKey: path), unseen.record.code != .modified { return }
         guard collapses else { return put(record, path) }
         if record.isDirectory { removals[path] = nil }
@@ -117,7 +119,7 @@ struct ChangeReduction {
         var directory = Self.parent(of: path)
         removals[directory ?? [], default: Removals(due: due, limit: limit)].entries[path] = record
         while let current = directory {
-            // A directory is not done while something below it is being removed.
+            // A directory is not finished while entries below it are being removed.
             if let known = removals[current] { removals[current]?.due = min(due, known.limit) }
             directory = Self.parent(of: current)
         }
@@ -133,7 +135,7 @@ struct ChangeReduction {
             if moving.record.code == .modified {
                 put(moving.record, source, moving.source)
             } else {
-                // It was never shown under its first name.
+                // The entry was never reported under its first name.
                 moving.record.tick = record.tick
                 finish(moving, path)
                 return
@@ -142,7 +144,7 @@ struct ChangeReduction {
         put(record, path, source)
     }
 
-    // MARK: Holding back
+    // MARK: Held changes
 
     private mutating func hold(_ record: TreeChangeRecord, _ path: [UInt8], _ source: [UInt8]?, awaitsClose: Bool, at now: Int64) {
         var entry = pending[path] ?? Pending(record: record, source: source, awaitsClose: awaitsClose, due: 0, limit: now + maximum)
@@ -153,7 +155,7 @@ struct ChangeReduction {
         finish(entry, path)
     }
 
-    /// Keeps an entry until it is due, or reports it where it is due at once.
+    /// Holds an entry until it is due, or reports it if it is due now.
     private mutating func finish(_ entry: Pending, _ path: [UInt8]) {
         if !entry.awaitsClose, quiet == 0 {
             pending[path] = nil
@@ -169,7 +171,7 @@ struct ChangeReduction {
         return removals[Self.parent(of: path) ?? []]?.entries.removeValue(forKey: path)
     }
 
-    /// Reports what is due.
+    /// Reports the changes that are due.
     mutating func expire(at now: Int64) {
         guard nextDue <= now || now == .max else { return }
         if now == .max { return flushAll() }
@@ -211,7 +213,7 @@ struct ChangeReduction {
         if pending.isEmpty, removals.isEmpty { nextDue = .max }
     }
 
-    // MARK: Giving out
+    // MARK: Output
 
     private mutating func put(_ record: TreeChangeRecord, _ path: [UInt8], _ source: [UInt8]? = nil) {
         var record = record
@@ -219,13 +221,13 @@ struct ChangeReduction {
         output.append(record, path: path, source: source)
     }
 
-    /// Ticks grow in the order in which changes are given out.
+    /// Returns a tick that follows the order of delivery.
     private mutating func tick(_ record: TreeChangeRecord) -> UInt64 {
         lastTick = max(record.tick, lastTick + 1)
         return lastTick
     }
 
-    /// What is to be handed over now; nil where nothing is.
+    /// Returns the changes to deliver now; nil if there are none.
     mutating func taken() -> TreeChangeBatch? { output.isEmpty ? nil : output.take() }
 
     // MARK: Paths

@@ -1,10 +1,11 @@
-/// The way from the tree as the reader knows it to the tree as it is, one change after the other.
+/// Derives the changes that lead from the tree that the reader knows to the current tree.
 ///
-/// The tree that is now is walked from its top, and each entry is put in its place before what lies below it. Every change that is told is applied to the known
-/// tree as well, so the end is right by construction. Whoever stands in the way moves to its own place first, if that is free; else the two change
-/// places, or, where one lies in the other, it steps aside under a name of no meaning.
+/// The current tree is walked from its top, and each entry is moved to its place before the entries below it. Every
+/// reported change is also applied to the known tree, so the final state is correct by construction. An entry that
+/// blocks a place first moves to its own place, if that is free. Otherwise the two are exchanged, or, if one contains
+/// the other, the blocking entry moves aside under a temporary name.
 extension NetChanges {
-    /// The net changes, between markers.
+    /// Returns the net changes, between markers.
     consuming func batch() -> TreeChangeBatch {
         var teller = Teller(net: self)
         return teller.tell()
@@ -70,7 +71,7 @@ extension NetChanges {
             if entry.isModified { say(.modified, number) } else if entry.hasAttributes { say(.attributes, number) }
         }
 
-        /// Whether an entry is gone, and everything that the reader knows below it.
+        /// Returns whether an entry is gone together with everything below it that the reader knows.
         private func isOver(_ number: Number) -> Bool {
             var stack = [number]
             while let next = stack.popLast() {
@@ -80,7 +81,8 @@ extension NetChanges {
             return true
         }
 
-        /// Moves an entry to where it is now, and before it whoever stands there; false where that is not possible yet.
+        /// Moves an entry to its current place, and first moves any entry that blocks it; false if that is not possible
+        /// yet.
         private mutating func moveOn(_ number: Number) -> Bool {
             var chain = [number]
             var seen: Set<Number> = [number]
@@ -118,7 +120,7 @@ extension NetChanges {
 
         // MARK: Removing
 
-        /// Tells the end of an entry and of all that the reader knows below it, the deepest first.
+        /// Reports the removal of an entry and of everything below it that the reader knows, deepest first.
         private mutating func takeBack(_ number: Number) {
             takeBack(below: number)
             say(.removed, number)

@@ -1,26 +1,26 @@
-/// Many changes folded to their net effect, for a reader that fell behind.
+/// Many changes reduced to their net effect, for a reader that fell behind.
 ///
-/// Two trees over the same entries: as the reader knows them, and as they are now. Only what was touched is kept, so the size is bounded by the entries that
-/// the reader knows and those that exist now, however many changes there were.
+/// It keeps two trees over one set of entries: the tree that the reader knows, and the current one. Only touched
+/// entries are kept, so known and current entries limit the size, however many changes there were.
 struct NetChanges {
     /// An entry's position in ``entries``; the root's is 0.
     typealias Number = Int
 
     struct Entry {
-        /// Where it is now; no parent where it is gone.
+        /// The current parent; nil if the entry is gone.
         var parent: Number?
         var name: [UInt8]
         var children: [[UInt8]: Number] = [:]
-        /// Where the reader knows it; no parent where the reader does not.
+        /// The parent that the reader knows; nil if the reader does not know the entry.
         var knownParent: Number?
         var knownName: [UInt8] = []
         var knownChildren: [[UInt8]: Number] = [:]
         var isDirectory = true
         var isModified = false
         var hasAttributes = false
-        /// When it was last touched.
+        /// The order of its last touch.
         var order = 0
-        /// While it is told: it stands where it is now.
+        /// Whether the entry is already at its current place; used during the report.
         var isPlaced = false
     }
 
@@ -31,7 +31,7 @@ struct NetChanges {
     private var order = 0
     private(set) var tick: UInt64 = 0
     private(set) var time: Int64 = 0
-    /// What the reader must be told of the tree as a whole, last.
+    /// The last change of the whole tree that the reader must receive.
     private(set) var rootState: TreeChangeRecord?
 
     init(root: [UInt8]) { self.root = root }
@@ -76,11 +76,11 @@ struct NetChanges {
         record.code == .moved && record.isExchange && batch.relativePath(of: record) == source && batch.relativeSource(of: record) == target
     }
 
-    // MARK: As it is now
+    // MARK: The current tree
 
     func isKnown(_ number: Number) -> Bool { number == Self.top || entries[number].knownParent != nil }
 
-    /// What stands at a path now; what was not touched before is as the reader knows it.
+    /// Returns the entry at a path now; an untouched entry is as the reader knows it.
     private mutating func find(_ path: [UInt8], isDirectory: Bool) -> Number {
         let names = path.split(separator: 0x2F).map { Array($0) }
         var number = Self.top
@@ -151,7 +151,7 @@ struct NetChanges {
         entries[parent].children[name] = number
     }
 
-    /// An entry is gone, and whatever lies below it; what the reader does not know never was.
+    /// Removes an entry and everything below it; entries that the reader does not know leave no trace.
     private mutating func remove(_ number: Number) {
         if number == Self.top { return }
         detach(number)

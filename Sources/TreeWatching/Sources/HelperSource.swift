@@ -5,13 +5,14 @@ import SystemPackage
 
 /// Raw events of libinotifytools, from the helper program `inotifytools-source`.
 ///
-/// Requests go to the helper's standard input; events and answers come from its standard output in one ordered stream, so that an answer follows the
-/// events that were raised before it. The format stands in the helper's source. Directories are listed here, not by the helper.
+/// Requests go to the helper's standard input. Events and answers come from its standard output in one ordered stream,
+/// so that an answer follows all events that were raised before it. The helper's source describes the format. This
+/// process lists directories itself.
 final class HelperSource: TreeEventSource {
     private enum Request: UInt32 { case add = 1, remove, synchronise }
 
     private struct State {
-        /// Events that came before an answer, and the beginning of what is not whole yet.
+        /// Events that came before an answer, and the start of an incomplete one.
         var pending: [UInt8] = []
         var isEnded = false
     }
@@ -55,7 +56,7 @@ final class HelperSource: TreeEventSource {
         if strlen(path) < 4_096 {
             result = ask(.add, mask, UnsafeRawBufferPointer(start: path, count: strlen(path)))
         } else {
-            // A path that no system call takes goes by way of a descriptor of ours.
+            // A path that is too long for a system call is passed through a descriptor of this process.
             result = try LongPath.withDescriptor(path, O_PATH | O_DIRECTORY | O_NOFOLLOW) { (fd) throws(Errno) in
                 let link = Array("/proc/\(getpid())/fd/\(fd)".utf8)
                 return link.withUnsafeBytes { ask(.add, mask & ~RawEvent.Mask.dontFollow.rawValue, $0) }
@@ -95,13 +96,13 @@ final class HelperSource: TreeEventSource {
 
     func close() {
         Glibc.close(descriptor)
-        // The helper ends with its standard input.
+        // The helper ends when its standard input closes.
         while waitpid(process, nil, 0) < 0, errno == EINTR {}
     }
 
-    // MARK: Inside
+    // MARK: Internals
 
-    /// Sends a request and waits for its answer; events that come before it are kept.
+    /// Sends a request and waits for its answer; keeps the events before it.
     private func ask(_ request: Request, _ argument: UInt32, _ path: UnsafeRawBufferPointer) -> Int32 {
         var message: [UInt8] = []
         for value in [request.rawValue, argument, UInt32(path.count)] { withUnsafeBytes(of: value) { message.append(contentsOf: $0) } }
@@ -127,7 +128,7 @@ final class HelperSource: TreeEventSource {
         }
     }
 
-    /// Receives some bytes; false where there are none.
+    /// Receives bytes; false if there are none.
     private func receive(_ bytes: inout [UInt8], waiting: Bool, _ isEnded: inout Bool) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 8) { buffer in
             while true {

@@ -3,13 +3,13 @@ import Glibc
 import Synchronization
 public import SystemPackage
 
-/// The kernel's inotify(7), one instance.
+/// The kernel's inotify(7), with one instance.
 ///
-/// Its descriptor blocks, so that the hub can wait in read(2) itself, as a bare loop does: that saves poll(2) between a change and its reader.
-/// FIONREAD tells whether a read would wait; only the hub's thread reads.
+/// Its descriptor blocks, so that the hub can wait in read(2), as a plain loop does: this saves poll(2) between a
+/// change and its reader. FIONREAD tells whether a read would wait; only the hub's thread reads.
 final class KernelSource: BlockingEventSource {
     let descriptor: CInt
-    /// A file of our own, of which nothing is ever changed: ending its watch raises `IN_IGNORED`, which ends a waiting read.
+    /// A watched file that never changes: ending its watch raises `IN_IGNORED`, which ends a waiting read.
     private let bell: CInt
     private let bellWatch = Atomic<Int32>(-1)
 
@@ -73,9 +73,9 @@ final class KernelSource: BlockingEventSource {
     }
 }
 
-/// Listing and looking, for sources whose directories are the file system's.
+/// Lists and inspects entries, for sources whose directories are in the file system.
 public enum FileSystem {
-    /// Lists a directory; ``TreeEventSource/list(_:into:pause:)`` says how.
+    /// Lists a directory, as ``TreeEventSource/list(_:into:pause:)`` describes.
     /// - Parameters:
     ///   - path: The directory's path, ended by a zero byte.
     ///   - listing: Receives the entries.
@@ -87,7 +87,8 @@ public enum FileSystem {
         if fd < 0 {
             switch errno {
             case ENAMETOOLONG: fd = try LongPath.open(path, flags | O_NOFOLLOW)
-            // A root may be a symbolic link; nothing else is listed by a path that ends in one, since it is watched before, without following.
+            // A root may be a symbolic link. Every other directory is watched first, without following links, so its
+            // path never ends in one.
             case ENOTDIR, ELOOP: fd = open(path, flags)
             default: break
             }
@@ -109,7 +110,7 @@ public enum FileSystem {
         if let error { throw error }
     }
 
-    /// Takes in a buffer of `struct linux_dirent64`, getdents64(2): inode 8, offset 8, record length 2, type 1, name.
+    /// Reads a buffer of `struct linux_dirent64`, getdents64(2): inode 8, offset 8, record length 2, type 1, name.
     private static func take(_ buffer: UnsafeRawBufferPointer, of fd: CInt, into listing: inout DirectoryListing) {
         var offset = 0
         while offset < buffer.count {
@@ -128,18 +129,18 @@ public enum FileSystem {
                 continue
             }
             var status = stat()
-            // What vanished since it was listed is told by an event.
+            // An event reports an entry that vanished after the listing.
             if fstatat(fd, text, &status, AT_SYMLINK_NOFOLLOW) != 0 { continue }
             listing.append(
                 name, isDirectory: status.st_mode & S_IFMT == S_IFDIR, stamp: FileStamp(status), changed: nanoseconds(status.st_ctim))
         }
     }
 
-    /// Looks at one entry.
+    /// Inspects one entry.
     /// - Parameters:
     ///   - path: The entry's path, ended by a zero byte.
     ///   - followingLinks: Whether symbolic links are followed.
-    /// - Returns: What is there.
+    /// - Returns: The status of the entry.
     /// - Throws: The error of fstatat(2).
     public static func status(of path: UnsafePointer<CChar>, followingLinks: Bool) throws(Errno) -> EntryStatus {
         var status = stat()
@@ -167,7 +168,7 @@ extension FileStamp {
     }
 }
 
-/// Paths past `PATH_MAX`, which no system call takes whole: they are walked in pieces by openat(2).
+/// Paths longer than `PATH_MAX`, which no system call accepts; openat(2) walks them in pieces.
 enum LongPath {
     static func open(_ path: UnsafePointer<CChar>, _ flags: CInt) throws(Errno) -> CInt {
         let limit = 4_000

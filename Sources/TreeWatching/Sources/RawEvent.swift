@@ -10,7 +10,7 @@ struct RawEvent {
     /// The size of the fixed part.
     static let headerSize = 16
 
-    /// inotify(7) bits.
+    /// The bits of inotify(7).
     struct Mask: OptionSet, Sendable {
         let rawValue: UInt32
         init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -33,21 +33,21 @@ struct RawEvent {
         static let add = Mask(rawValue: 0x2000_0000)
         static let isDirectory = Mask(rawValue: 0x4000_0000)
 
-        /// Events that concern an entry of a directory; the kernel raises them while it holds the directory's lock.
+        /// Events of an entry of a directory; the kernel raises them while it holds the directory's lock.
         static let entry: Mask = [.create, .delete, .movedFrom, .movedTo]
 
-        /// What a directory of a tree is watched for.
+        /// The events to watch for in a directory of a tree.
         ///
-        /// Open, access and close without writing are never asked for: the watcher's own scans would fill its queue. A directory's own end
-        /// is told by its parent, and by `IN_IGNORED`, which cannot be declined.
+        /// The mask never contains open, access and close without writing, because the watcher's own scans would fill
+        /// its queue. The parent's events, and `IN_IGNORED`, which is always sent, report the end of a directory.
         static let tree: Mask = [
             .modify, .closeWrite, .movedFrom, .movedTo, .create, .delete, .onlyDirectory, .dontFollow, .exclUnlink, .add,
         ]
-        /// What a root is watched for besides.
+        /// The additional events to watch for in a root.
         static let root: Mask = [.deleteSelf, .moveSelf]
     }
 
-    /// The event at the start of `bytes`.
+    /// Reads the event at the start of `bytes`.
     @inline(__always)
     init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
         watch = bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self)
@@ -56,10 +56,10 @@ struct RawEvent {
         nameLength = bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self)
     }
 
-    /// The bytes of the whole event.
+    /// The size of the whole event in bytes.
     var size: Int { Self.headerSize + Int(nameLength) }
 
-    /// The name without its padding; empty for events of the directory itself.
+    /// The name without its padding; empty for an event of the directory itself.
     @inline(__always)
     func name(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UnsafeRawBufferPointer {
         let start = bytes.baseAddress! + offset + Self.headerSize

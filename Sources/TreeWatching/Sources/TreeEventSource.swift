@@ -1,17 +1,18 @@
 public import SystemPackage
 
-/// Where the raw events of directories come from: the kernel, a helper program, or a script.
+/// A source of raw events of directories: the kernel, a helper program, or a script.
 ///
-/// The tree is always the watcher's own: a source knows watches on single directories, their events in the layout of inotify(7), and listings.
-/// Its functions are called from one thread at a time.
+/// The watcher maintains the tree: a source only provides watches on single directories, their events in the layout of
+/// inotify(7), and listings. The watcher calls its functions from one thread at a time.
 public protocol TreeEventSource: Sendable {
-    /// A descriptor that poll(2) finds readable when ``read(into:)`` has something to give.
+    /// A descriptor that poll(2) finds readable when ``read(into:)`` has events.
     var descriptor: CInt { get }
 
-    /// Whether ``read(into:)`` has something to give of which ``descriptor`` tells nothing; false unless a source says otherwise.
+    /// Whether ``read(into:)`` has events that ``descriptor`` does not show; false by default.
     var hasEvents: Bool { get }
 
-    /// Watches a directory, as inotify_add_watch(2) does: a directory that is watched already gives its known watch descriptor again.
+    /// Watches a directory, as inotify_add_watch(2) does: a directory that is already watched returns its known watch
+    /// descriptor.
     /// - Parameters:
     ///   - path: The directory's absolute path, ended by a zero byte; it may be longer than `PATH_MAX`.
     ///   - mask: inotify(7) bits.
@@ -21,71 +22,72 @@ public protocol TreeEventSource: Sendable {
 
     /// Ends a watch.
     /// - Parameter watch: A watch descriptor.
-    /// - Returns: Whether it was in use; the kernel ends the watch of a deleted directory by itself.
+    /// - Returns: Whether it was in use; the kernel itself ends the watch of a deleted directory.
     @discardableResult
     func removeWatch(_ watch: Int32) -> Bool
 
-    /// Gives events that have been raised, whole ones only, and never waits.
+    /// Returns events that have been raised, only whole ones, without waiting.
     /// - Parameter buffer: Filled with `struct inotify_event`s; at least 4 KiB.
-    /// - Returns: The bytes filled; 0 when there are none.
-    /// - Throws: ``TreeWatchingError`` when the source is at its end.
+    /// - Returns: The number of bytes filled; 0 if there are no events.
+    /// - Throws: ``TreeWatchingError`` when the source has ended.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TreeWatchingError) -> Int
 
-    /// Returns when ``read(into:)`` can give every event that was raised before the call.
+    /// Returns when ``read(into:)`` can return every event that was raised before the call.
     func synchronise()
 
     /// Lists a directory.
     /// - Parameters:
     ///   - path: The directory's absolute path, ended by a zero byte; it may be longer than `PATH_MAX`.
     ///   - listing: Receives the entries, without `.` and `..`; files with their stamps.
-    ///   - pause: Called every now and then in a long listing, so that events can be read meanwhile.
+    ///   - pause: Called from time to time in a long listing, so that events can be read meanwhile.
     /// - Throws: The system's error.
     func list(_ path: UnsafePointer<CChar>, into listing: inout DirectoryListing, pause: () -> Void) throws(Errno)
 
-    /// Looks at one entry.
+    /// Inspects one entry.
     /// - Parameters:
     ///   - path: The entry's absolute path, ended by a zero byte; it may be longer than `PATH_MAX`.
-    ///   - followingLinks: Whether a symbolic link is followed, as stat(2) does, or looked at itself, as lstat(2) does.
-    /// - Returns: What is there.
+    ///   - followingLinks: Whether to follow a symbolic link, as stat(2) does, or to inspect the link itself, as
+    ///     lstat(2) does.
+    /// - Returns: The status of the entry.
     /// - Throws: The system's error.
     func status(of path: UnsafePointer<CChar>, followingLinks: Bool) throws(Errno) -> EntryStatus
 
-    /// Ends the source; nothing is called afterwards.
+    /// Ends the source; no other call follows.
     func close()
 }
 
 extension TreeEventSource {
-    /// A source of which all events are told by its descriptor.
+    /// The default for a source whose descriptor shows all events.
     public var hasEvents: Bool { false }
 }
 
-/// A source that can be waited for in its read itself.
+/// A source whose read itself can wait.
 protocol BlockingEventSource: TreeEventSource {
-    /// Makes a wait possible that can be interrupted; false where it cannot be now, and poll(2) is to be used.
+    /// Prepares a wait that can be interrupted; false if that is not possible now, and poll(2) must be used.
     func prepareToWait() -> Bool
 
-    /// Waits for events and gives them; gives none where the wait was interrupted by a signal.
+    /// Waits for events and returns them; returns none if a signal interrupted the wait.
     func waitAndRead(into buffer: UnsafeMutableRawBufferPointer) -> Int
 
-    /// Ends the wait that was prepared, now or when it begins, with an event that concerns no tree; called from any thread.
+    /// Ends the prepared wait, now or when it begins, with an event that concerns no tree; any thread may call it.
     func interrupt()
 }
 
-/// What a directory entry is, as far as watching cares.
+/// The properties of a directory entry that watching needs.
 public struct EntryStatus: Sendable, Hashable {
     /// Whether it is a directory; a symbolic link to one is not.
     public var isDirectory: Bool
-    /// What tells its content from another.
+    /// The stamp that distinguishes its contents.
     public var stamp: FileStamp
-    /// Whether a close after writing is to be expected of it once it has been created: a regular file with one link.
+    /// Whether a close after writing is expected after its creation: a regular file with one link.
     public var closesAfterWriting: Bool
-    /// What tells the file system object from others: a digest of device and inode.
+    /// Distinguishes file system objects: a digest of device and inode.
     public var identity: UInt64
 
-    /// A status from its parts.
+    /// Makes a status from its parts.
     /// - Parameters:
     ///   - isDirectory: Whether it is a directory.
-    ///   - stamp: What tells its content from another.
+    ///   - stamp: The stamp that distinguishes its contents.
     ///   - closesAfterWriting: Whether it is a regular file with one link.
     ///   - identity: A digest of device and inode.
     public init(isDirectory: Bool, stamp: FileStamp, closesAfterWriting: Bool = true, identity: UInt64 = 0) {
@@ -96,7 +98,7 @@ public struct EntryStatus: Sendable, Hashable {
     }
 }
 
-/// The entries of a directory, in one buffer that is used again from listing to listing.
+/// The entries of a directory, in one buffer that several listings reuse.
 public struct DirectoryListing: Sendable {
     struct Entry {
         var nameOffset: UInt32
@@ -108,17 +110,17 @@ public struct DirectoryListing: Sendable {
 
     private(set) var entries: ContiguousArray<Entry> = []
     private var names: ContiguousArray<UInt8> = []
-    /// What tells the listed directory from others: the low bits of its inode number.
+    /// Distinguishes the listed directory from others: the low bits of its inode number.
     public var identity: UInt32 = 0
 
-    /// An empty listing.
+    /// Makes an empty listing.
     public init() {}
 
     /// Adds an entry.
     /// - Parameters:
     ///   - name: The name's bytes, 1 to 255.
     ///   - isDirectory: Whether it is a directory; a symbolic link to one is not.
-    ///   - stamp: What a file looks like; not looked at for directories.
+    ///   - stamp: A file's stamp; unused for directories.
     ///   - changed: A file's time of last status change, nanoseconds since 1970.
     public mutating func append(_ name: UnsafeRawBufferPointer, isDirectory: Bool, stamp: FileStamp, changed: Int64) {
         let offset = UInt32(names.count)

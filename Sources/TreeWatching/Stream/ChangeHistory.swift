@@ -1,11 +1,11 @@
 import DequeModule
 
-/// The last batches that were delivered, within a number of bytes.
+/// The last delivered batches, up to a limit in bytes.
 struct ChangeHistory {
     private var batches: Deque<TreeChangeBatch> = []
     private var cost = 0
     private let limit: Int
-    /// The tick of the last change that is forgotten.
+    /// The tick of the last forgotten change.
     private var forgotten: UInt64 = 0
 
     init(limit: Int) { self.limit = limit }
@@ -19,7 +19,7 @@ struct ChangeHistory {
         }
     }
 
-    /// The changes with greater ticks; nil where some are forgotten or the tick was never given.
+    /// Returns the changes with greater ticks; nil if some are forgotten or the tick never existed.
     func changes(since tick: UInt64, last: UInt64) -> [TreeChangeBatch]? {
         guard tick >= forgotten, tick <= last else { return nil }
         var result: [TreeChangeBatch] = []

@@ -1,16 +1,16 @@
-/// Who is given a tree's changes, on the hub's thread.
+/// A receiver of a tree's changes, on the hub's thread.
 protocol ChangeReader: AnyObject, Sendable {
     func take(_ batch: TreeChangeBatch)
     func finish()
 }
 
-/// A callback that gets each batch on the watching thread.
+/// A callback that receives each batch on the watching thread.
 public final class TreeTap: Sendable {
     private let cancellation: @Sendable () -> Void
 
     init(cancellation: @escaping @Sendable () -> Void) { self.cancellation = cancellation }
 
-    /// Ends the callback; a call that is under way on the watching thread is not waited for.
+    /// Ends the callback, without waiting for a running call on the watching thread.
     public func cancel() { cancellation() }
 }
 

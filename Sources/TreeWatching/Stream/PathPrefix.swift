@@ -1,23 +1,26 @@
 internal import Glibc
 package import SystemPackage
 
-/// A directory, to ask of many paths by their bytes whether they lie in it.
+/// A directory that tests by their bytes whether paths are in it.
 ///
-/// Stores and containers ask that of every change. A `FilePath` of each would cost far more than the question, above all without optimisation.
+/// Stores and containers do this for every change. A `FilePath` for each would cost far more than the test, especially
+/// without optimisation.
 package struct PathPrefix: Hashable, Sendable {
-    /// Without a slash at the end, so that those of the root are none.
+    /// The path without a final slash, so the root has no bytes.
     private let bytes: [UInt8]
 
+    /// Makes a prefix.
+    ///
     /// - Parameter directory: an absolute path.
     package init(_ directory: FilePath) {
         let bytes = directory.withPlatformString { text in Array(UnsafeRawBufferPointer(start: text, count: strlen(text))) }
         self.bytes = bytes == [Self.slash] ? [] : bytes
     }
 
-    /// What follows the directory and its slash in a path.
+    /// Returns the part of a path after the directory and its slash.
     ///
     /// - Parameter path: the bytes of an absolute path.
-    /// - Returns: the bytes that follow; none for the directory itself, nil for what does not lie in it.
+    /// - Returns: the bytes that follow; none for the directory itself, nil if the path is not in the directory.
     package func rest(of path: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard path.count >= bytes.count, bytes.withUnsafeBytes({ $0.isEmpty || memcmp($0.baseAddress!, path.baseAddress!, $0.count) == 0 }) else {
             return nil
@@ -26,7 +29,7 @@ package struct PathPrefix: Hashable, Sendable {
         return path[bytes.count] == Self.slash ? UnsafeRawBufferPointer(rebasing: path[(bytes.count + 1)...]) : nil
     }
 
-    /// Whether the directory lies in another one, or is it; takes the bytes of the other one's absolute path.
+    /// Returns whether the directory equals or is below another one, whose absolute path is given in bytes.
     package func isBelow(_ path: UnsafeRawBufferPointer) -> Bool {
         guard path.count < bytes.count else { return rest(of: path)?.isEmpty == true }
         guard path.count > 1 else { return path.count == 1 }

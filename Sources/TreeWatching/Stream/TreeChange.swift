@@ -2,33 +2,37 @@ public import SystemPackage
 
 /// One change of a watched tree.
 ///
-/// A view into its batch: ``path`` and ``from`` are built when asked for, so a reader that only counts pays for no path.
+/// A view into its batch: ``path`` and ``from`` are built on demand, so a reader that only counts needs no path.
 public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
-    /// What a change is.
+    /// The kind of a change.
     public enum Kind: Sendable, Hashable {
-        /// Everything below the root is watched. Each subscription begins with it, at once where the tree is already watched.
+        /// Everything below the root is watched. Each subscription begins with it, at once if the tree is already
+        /// watched.
         case ready
         /// An entry appeared.
         case created
-        /// A file's content changed, or another file was renamed over it; then ``TreeChange/from`` is the old name.
+        /// A file's content changed, or another file was renamed over it; then ``TreeChange/from`` is the old name of
+        /// that file.
         case modified
-        /// An entry is gone.
+        /// An entry was removed.
         case removed
-        /// An entry has another path; ``TreeChange/from`` is the old one. Entries below a directory move with it, without changes of their own.
+        /// An entry has another path; ``TreeChange/from`` is the old one. Entries below a directory move with it,
+        /// without their own changes.
         case moved
-        /// Permissions, owner, times or extended attributes changed (only where ``TreeWatcher/Options/attributes`` asks for it).
+        /// Permissions, owner, times or extended attributes changed (only with ``TreeWatcher/Options/attributes``).
         case attributes
-        /// Events were lost, by the kernel's queue or by a slow reader's buffer; the differences follow, then ``rescanned``.
+        /// Events were lost, in the kernel's queue or in a slow reader's buffer; the differences follow, then
+        /// ``rescanned``.
         case overflow
-        /// The differences since ``overflow`` have all been given.
+        /// All differences since ``overflow`` have been reported.
         case rescanned
         /// The root is no longer at its path.
         case rootLost(RootLoss)
-        /// The root is at its path again; the differences to what was known before follow.
+        /// The root is at its path again; the differences to the earlier state follow.
         case rootBack
     }
 
-    /// Why a root is lost.
+    /// The reason for the loss of a root.
     public enum RootLoss: UInt8, Sendable, Hashable {
         /// It was deleted.
         case deleted
@@ -36,40 +40,43 @@ public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
         case moved
         /// Its file system was unmounted.
         case unmounted
-        /// It is there, but it cannot be watched: its permissions or the watch limit forbid it.
+        /// It exists but cannot be watched: its permissions or the watch limit prevent it.
         case unwatchable
     }
 
     let batch: TreeChangeBatch
     let record: TreeChangeRecord
 
-    /// The change's place in the order of all changes of its watcher; it grows by one from change to change, and skips what was combined.
+    /// The change's place in the order of all changes of its watcher; ticks grow by one, and skip changes that were
+    /// combined.
     public var tick: UInt64 { record.tick }
-    /// When the change was read from the kernel, since 1970-01-01 00:00 UTC, at a resolution of microseconds.
+    /// The time when the change was read from the kernel, since 1970-01-01 00:00 UTC, with a resolution of
+    /// microseconds.
     public var time: Duration { .nanoseconds(record.time) }
-    /// What changed.
+    /// The kind of the change.
     public var kind: Kind { record.kind }
     /// Whether the entry is a directory.
     public var isDirectory: Bool { record.isDirectory }
-    /// The entry's absolute path, byte for byte; the root's own for changes that concern the whole tree.
+    /// The entry's absolute path, byte for byte; the root's path for changes of the whole tree.
     public var path: FilePath { batch.path(of: record) }
-    /// The old path of what was moved, or of the file that was renamed over this one.
+    /// The old path of a moved entry, or of the file that was renamed over this one.
     public var from: FilePath? { batch.source(of: record) }
 
-    /// Whether a move is half of an exchange, renameat2(2): what stood at ``path`` stands at ``from`` now; its own move comes next, or came just before.
+    /// Whether a move is half of an exchange, renameat2(2): the entry from ``path`` is now at ``from``; its own move
+    /// comes directly after or before this one.
     public var isExchange: Bool { record.isExchange }
 
-    /// The path's bytes, absolute, for writers that pass them on without a `FilePath`.
-    /// - Parameter body: Called with the bytes, which are valid inside it only.
-    /// - Returns: What `body` returns.
+    /// Calls a closure with the absolute path's bytes, for writers that need no `FilePath`.
+    /// - Parameter body: Called with the bytes, which are valid only inside it.
+    /// - Returns: The result of `body`.
     public func withPathBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { batch.pathBytes(of: record).withUnsafeBytes(body) }
 
-    /// The bytes of ``from``, absolute.
-    /// - Parameter body: Called with the bytes, which are valid inside it only.
-    /// - Returns: What `body` returns; nil where there is no old path.
+    /// Calls a closure with the absolute bytes of ``from``.
+    /// - Parameter body: Called with the bytes, which are valid only inside it.
+    /// - Returns: The result of `body`; nil if there is no old path.
     public func withSourceBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R? { batch.sourceBytes(of: record)?.withUnsafeBytes(body) }
 
-    /// Two changes are equal when everything they show is.
+    /// Two changes are equal if all their properties are.
     public static func == (a: TreeChange, b: TreeChange) -> Bool {
         a.tick == b.tick && a.kind == b.kind && a.isDirectory == b.isDirectory && a.path == b.path && a.from == b.from
     }
@@ -78,14 +85,14 @@ public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(tick) \(kind) \(path)\(isDirectory ? "/" : "")\(from.map { " from \($0)" } ?? "")" }
 }
 
-/// The fixed part of a change, 48 bytes; the paths lie in the batch's bytes.
+/// The fixed part of a change, 48 bytes; the paths are in the batch's bytes.
 struct TreeChangeRecord: Sendable {
-    /// ``TreeChange/Kind`` in a byte, and what only the reduction needs to know.
+    /// ``TreeChange/Kind`` in a byte, with the kinds that only the reduction needs.
     enum Code: UInt8 {
         case ready, created, modified, removed, moved, attributes, overflow, rescanned, rootLost, rootBack
-        /// A writer closed the file; shown to nobody.
+        /// A writer closed the file; never reported.
         case closed
-        /// An entry appeared for which no close will come: linked, renamed in or found by a scan; shown as created.
+        /// An entry appeared for which no close will come: linked, renamed in or found by a scan; reported as created.
         case arrived
     }
 

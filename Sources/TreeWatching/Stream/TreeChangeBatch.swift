@@ -1,8 +1,9 @@
 import SystemPackage
 
-/// Changes that were handed over together, in order.
+/// Changes that were delivered together, in order.
 ///
-/// One buffer, shared by all readers: a directory's path is stored once for the changes in it, and a `FilePath` is made only when asked for.
+/// All readers share one buffer: it stores a directory's path once for all changes in it, and a `FilePath` is made only
+/// on demand.
 public struct TreeChangeBatch: Sendable, RandomAccessCollection {
     let root: [UInt8]
     let bytes: [UInt8]
@@ -12,11 +13,11 @@ public struct TreeChangeBatch: Sendable, RandomAccessCollection {
     public var startIndex: Int { records.startIndex }
     /// The position after the last change.
     public var endIndex: Int { records.endIndex }
-    /// The change at a position.
+    /// Returns the change at a position.
     /// - Parameter position: A valid position.
     public subscript(position: Int) -> TreeChange { TreeChange(batch: self, record: records[position]) }
 
-    /// The bytes that keeping the batch costs.
+    /// The bytes that the batch occupies.
     var cost: Int { bytes.count + records.count * MemoryLayout<TreeChangeRecord>.stride + 96 }
 
     func path(of record: TreeChangeRecord) -> FilePath { Self.filePath(pathBytes(of: record)) }
@@ -39,7 +40,7 @@ public struct TreeChangeBatch: Sendable, RandomAccessCollection {
         return path
     }
 
-    /// The path below the root; empty for the root's own.
+    /// Returns the path below the root; empty for the root itself.
     func relativePath(of record: TreeChangeRecord) -> [UInt8] {
         var path = Array(bytes[Int(record.directoryOffset)..<Int(record.directoryOffset + record.directoryLength)])
         appendComponent(record.nameOffset, UInt32(record.nameLength), to: &path)
@@ -62,12 +63,12 @@ public struct TreeChangeBatch: Sendable, RandomAccessCollection {
     }
 }
 
-/// Collects changes until they are handed over.
+/// Collects changes until they are delivered.
 struct TreeChangeBuffer {
     let root: [UInt8]
     private(set) var records: ContiguousArray<TreeChangeRecord> = []
     private var bytes: [UInt8] = []
-    /// Where the path of the directory that was last named lies; forgotten when a directory changes its path.
+    /// The position of the last directory path; forgotten when a directory changes its path.
     private var cached: (directory: TreeIndex.Node, offset: UInt32, length: UInt32)?
 
     init(root: [UInt8]) { self.root = root }
@@ -75,7 +76,7 @@ struct TreeChangeBuffer {
     var isEmpty: Bool { records.isEmpty }
     var count: Int { records.count }
 
-    /// Adds a change of an entry of the index.
+    /// Adds a change of an entry in the index.
     mutating func append(
         _ code: TreeChangeRecord.Code, _ node: TreeIndex.Node, in index: borrowing TreeIndex, tick: UInt64, time: Int64, source: [UInt8]? = nil
     ) {
@@ -98,7 +99,7 @@ struct TreeChangeBuffer {
         records.append(record)
     }
 
-    /// The last change is half of an exchange.
+    /// Marks the last change as half of an exchange.
     mutating func markExchange() {
         if records.isEmpty { return }
         records[records.count - 1].isExchange = true
@@ -132,15 +133,15 @@ struct TreeChangeBuffer {
         bytes.append(contentsOf: source)
     }
 
-    /// The absolute path of what lies at a path below the root.
+    /// Returns the absolute path of a path below the root.
     func filePath(of path: [UInt8]) -> FilePath {
         TreeChangeBatch.filePath(path.isEmpty ? root : root + (root.last == 0x2F ? [] : [0x2F]) + path)
     }
 
-    /// Directories have other paths from here on.
+    /// Forgets the stored directory paths, because directories have other paths from here on.
     mutating func forgetPaths() { cached = nil }
 
-    /// Hands over what was collected.
+    /// Returns and removes the collected changes.
     mutating func take() -> TreeChangeBatch {
         let batch = TreeChangeBatch(root: root, bytes: bytes, records: records)
         records = []

@@ -3,22 +3,24 @@ import Synchronization
 
 /// A watcher's changes, batch by batch.
 ///
-/// Each iteration is a subscription of its own: it begins with ``TreeChange/Kind/ready`` (or ``TreeChange/Kind/rootLost(_:)``, where the root is
-/// missing), at once if the tree is watched already, and ends when the watcher is closed or the task cancelled. A reader that falls behind by more than
-/// ``TreeWatcher/Options/readerLimit`` changes gets ``TreeChange/Kind/overflow``, the net differences, and ``TreeChange/Kind/rescanned``.
+/// Each iteration is a separate subscription. It begins with ``TreeChange/Kind/ready`` (or
+/// ``TreeChange/Kind/rootLost(_:)`` if the root is missing), at once if the tree is already watched. It ends when the
+/// watcher is closed or the task is cancelled. A reader that falls behind by more than
+/// ``TreeWatcher/Options/readerLimit`` changes gets ``TreeChange/Kind/overflow``, the net differences, and
+/// ``TreeChange/Kind/rescanned``.
 public struct TreeChanges: AsyncSequence, Sendable {
     /// A batch.
     public typealias Element = TreeChangeBatch
-    /// Nothing is thrown.
+    /// Iteration never throws.
     public typealias Failure = Never
 
     let watcher: TreeWatcher
 
-    /// Begins a subscription.
+    /// Starts a subscription.
     /// - Returns: Its iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(watcher: watcher, subscription: watcher.subscribe()) }
 
-    /// A subscription, which ends with its last copy.
+    /// The iterator of a subscription, which ends with the last copy of the iterator.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private final class Lifetime: Sendable {
             let watcher: TreeWatcher
@@ -36,11 +38,11 @@ public struct TreeChanges: AsyncSequence, Sendable {
 
         init(watcher: TreeWatcher, subscription: Subscription) { lifetime = Lifetime(watcher, subscription) }
 
-        /// The next batch.
+        /// Returns the next batch.
         /// - Returns: The batch; nil when the watcher is closed or the task is cancelled.
         public func next() async -> TreeChangeBatch? { await lifetime.subscription.next() }
 
-        /// The next batch.
+        /// Returns the next batch.
         /// - Parameter actor: The caller's isolation.
         /// - Returns: The batch; nil when the watcher is closed or the task is cancelled.
         public func next(isolation actor: isolated (any Actor)?) async -> TreeChangeBatch? { await lifetime.subscription.next() }
@@ -51,9 +53,9 @@ public struct TreeChanges: AsyncSequence, Sendable {
 final class Subscription: ChangeReader {
     private struct State {
         var batches: Deque<TreeChangeBatch> = []
-        /// Changes in `batches`.
+        /// The number of changes in `batches`.
         var count = 0
-        /// Where changes collect by path while the reader is too far behind.
+        /// Collects changes by path while the reader is too far behind.
         var excess: NetChanges?
         var reader: CheckedContinuation<TreeChangeBatch?, Never>?
         var isFinished = false
@@ -64,7 +66,7 @@ final class Subscription: ChangeReader {
 
     init(limit: Int) { self.limit = limit }
 
-    /// How many changes, or entries with a net change, are kept for the reader.
+    /// The number of changes, or of entries with a net change, that wait for the reader.
     var kept: Int { state.withLock { $0.count + ($0.excess?.entries.count ?? 0) } }
 
     func take(_ batch: TreeChangeBatch) {

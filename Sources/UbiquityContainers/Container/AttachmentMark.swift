@@ -1,7 +1,7 @@
 package import Foundation
 package import SystemPackage
 
-/// `.ubiquity/<peer>`: the file that a peer leaves in a container when it attaches, written once.
+/// `.ubiquity/<peer>`: the file that a peer writes once, when it attaches to a container.
 package struct AttachmentMark: Codable, Sendable {
     package var format = 1
     package var peer: String
@@ -14,10 +14,10 @@ package struct AttachmentMark: Codable, Sendable {
         attached = now
     }
 
-    /// Writes the mark; an existing one stays as it is.
+    /// Writes the mark; an existing mark stays unchanged.
     package func write(into directory: FilePath, files: any FileLayer) throws(ContainerError) {
         let file = directory.appending(peer)
-        // Below `.nosync`, where no synchroniser looks.
+        // Below `.nosync`, which synchronisers ignore.
         let temporary = directory.appending(".\(UUID().uuidString).nosync")
         do {
             if try files.kind(of: file) != nil { return }

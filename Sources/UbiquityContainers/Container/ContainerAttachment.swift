@@ -1,23 +1,23 @@
 public import SystemPackage
 
-/// Whether a peer is attached to its container, and if not, what is missing.
+/// Whether a peer is attached to its container, and the missing part if it is not.
 public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
     /// The peer's mark is in the container.
     case attached
-    /// It is not: a wipe, or lateness. Nothing is deleted or created on this account.
+    /// The peer is not attached, because of a wipe or a late arrival. Nothing is deleted or created because of it.
     case detached(Reason)
 
-    /// What was found missing.
+    /// The missing part.
     public enum Reason: Hashable, Sendable {
-        /// The container is there without this peer's mark.
+        /// The container exists without this peer's mark.
         case markGone
         /// The container's directory is gone.
         case containerGone
         /// The containers root is gone.
         case rootGone
-        /// A store's content below `CoreData` is gone.
+        /// The content of a store below `CoreData` is gone.
         case contentGone
-        /// Many items were deleted at once, and nobody has said that this was meant: see ``UbiquityContainer/resume()``.
+        /// Many items were deleted at once, and the user has not confirmed it: see ``UbiquityContainer/resume()``.
         case massDeletion
         /// The container cannot be read.
         case unreadable(Errno)
@@ -32,7 +32,7 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         case .detached(.rootGone): "the containers root is gone"
         case .detached(.contentGone): "the store's content is gone from the container"
         case .detached(.massDeletion):
-            "many items of the container were deleted at once; if that was meant, say so with: ubcontrol container resume"
+            "many items of the container were deleted at once; if that was meant, confirm it with: ubcontrol container resume"
         case .detached(.unreadable(let error)): "the container cannot be read (\(error))"
         }
     }

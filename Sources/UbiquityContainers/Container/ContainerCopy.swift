@@ -1,34 +1,34 @@
 internal import Foundation
 public import SystemPackage
 
-/// A copy of a container as it lies there, such as for a bug report: nobody is asked or waited for, and nothing is downloaded.
+/// A copy of a container's current files, for example for a bug report, made without coordination or downloads.
 public struct ContainerCopy: Sendable, Codable, Hashable {
-    /// How many files were copied.
+    /// The number of copied files.
     public var files = 0
-    /// Their bytes.
+    /// Their size in bytes.
     public var bytes: Int64 = 0
-    /// What was not copied, by path.
+    /// The items that were not copied, by path.
     public var leftOut: [LeftOut] = []
 
-    /// Something that is not in a copy.
+    /// An item that is missing in a copy.
     public struct LeftOut: Sendable, Codable, Hashable {
-        /// Its path in the container.
+        /// The item's path in the container.
         public var path: String
-        /// Why, in words.
+        /// The reason in words.
         public var reason: String
     }
 
     /// Copies a container.
     ///
-    /// Each file is as it was at some moment of the copy; two files need not be of one moment. Folders that never leave the device are left out, and what a
-    /// synchroniser has half written.
+    /// Each file is copied as it is at some moment; two files may be copied at different moments. The copy omits
+    /// folders that never leave the device, and files that a synchroniser has not finished writing.
     ///
     /// - Parameters:
-    ///   - container: its directory.
-    ///   - destination: where the copy is to be: a directory that is not there, outside the container.
-    ///   - progress: is told what is copied next.
+    ///   - container: the container's directory.
+    ///   - destination: the directory to create; it must not exist, and must be outside the container.
+    ///   - progress: receives the next path to copy.
     /// - Returns: what was copied. Blocks while it reads and writes.
-    /// - Throws: `ContainerError`; `CancellationError` where the task is cancelled. What was copied so far stays.
+    /// - Throws: `ContainerError`; `CancellationError` if the task is cancelled. Files that were already copied stay.
     public static func make(
         of container: FilePath, at destination: FilePath, progress: @escaping (_ path: String) -> Void = { _ in }
     ) throws -> ContainerCopy {
@@ -47,7 +47,7 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
             let isThere = FileManager.default.fileExists(atPath: target.string)
             throw ContainerError(
                 isThere ? .fileExists : .fileSystem,
-                isThere ? "\(target) is there already; name another directory." : "\(target) cannot be created; see that its parent can be written.",
+                isThere ? "\(target) is there already; name another directory." : "\(target) cannot be created; check that its parent is writable.",
                 path: target, cause: isThere ? nil : error)
         }
         var copying = Copying(source: source, target: target, progress: progress)
@@ -57,7 +57,7 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
     }
 }
 
-/// A copy in the making.
+/// The state of a running copy.
 private struct Copying {
     let source: FilePath
     let target: FilePath
@@ -69,7 +69,7 @@ private struct Copying {
         (self.source, self.target, self.progress) = (source, target, progress)
     }
 
-    /// Copies what is in a directory.
+    /// Copies the contents of a directory.
     mutating func copy(_ directory: FilePath) throws {
         let names: [String]
         do {
@@ -99,19 +99,19 @@ private struct Copying {
                 try files.makeDirectory(to)
                 try copy(path)
             case .file:
-                // Byte for byte and to its end as it is now; the source may be written meanwhile.
+                // Copies every byte up to the current end of the file; other programs may write the source meanwhile.
                 try FileManager.default.copyItem(atPath: from.string, toPath: to.string)
                 copy.files += 1
                 copy.bytes += (try? files.size(of: to)) ?? 0
             case .other: leaveOut(path, "it is a symbolic link, a pipe or the like")
-            case nil: leaveOut(path, "it went while the copy was made")
+            case nil: leaveOut(path, "it disappeared during the copy")
             }
         } catch let error as CancellationError {
             throw error
         } catch {
             try? files.remove(to)
-            if (try? files.kind(of: from)) == .some(nil) { return leaveOut(path, "it went while the copy was made") }
-            // A full disk does not get better with the next file.
+            if (try? files.kind(of: from)) == .some(nil) { return leaveOut(path, "it disappeared during the copy") }
+            // If the disk is full, the next file would fail too.
             guard (try? files.kind(of: target)) == .directory, !isFull else {
                 throw ContainerError(.fileSystem, "\(to) cannot be written: the disk is full, or the place has gone.", path: to, cause: error)
             }

@@ -3,9 +3,10 @@ public struct ContainerIdentifier: Hashable, Sendable, CustomStringConvertible {
     /// The identifier as given.
     public let description: String
 
-    /// Checks an identifier and takes it.
+    /// Makes an identifier after checking its form.
     ///
-    /// - Parameter name: letters, digits, dots, hyphens and underscores, as in a reversed domain name; it does not begin with a dot.
+    /// - Parameter name: letters, digits, dots, hyphens and underscores, as in a reversed domain name; it does not
+    ///   begin with a dot.
     /// - Throws: `ContainerError` with `invalidName`.
     public init(_ name: String) throws(ContainerError) {
         let isPlain = name.utf8.allSatisfy { byte in
@@ -16,7 +17,7 @@ public struct ContainerIdentifier: Hashable, Sendable, CustomStringConvertible {
             }
         }
         let fault =
-            PathComponentRule.fault(in: name) ?? (isPlain ? nil : "holds other characters than letters, digits, dots, hyphens and underscores")
+            PathComponentRule.fault(in: name) ?? (isPlain ? nil : "contains characters other than letters, digits, dots, hyphens and underscores")
         if let fault {
             throw ContainerError(.invalidName, "The container identifier \(name.debugDescription) \(fault); use one like org.example.notes.")
         }

@@ -2,13 +2,13 @@ public import Foundation
 internal import Synchronization
 
 extension UbiquityContainer {
-    /// Those of this process, in order.
+    /// The containers that this process has declared, in order.
     private static let declarations = Mutex<[ContainerIdentifier]>([])
 
-    /// Declares containers that this process uses, behind those that it has declared before.
+    /// Declares containers that this process uses, after those that it has declared before.
     ///
-    /// - Parameter identifiers: such as `org.example.notes`; one that is declared already keeps its place.
-    /// - Throws: `ContainerError` with `invalidName`; none is declared then.
+    /// - Parameter identifiers: such as `org.example.notes`; one that is already declared keeps its place.
+    /// - Throws: `ContainerError` with `invalidName`; no container is declared then.
     public static func declare(_ identifiers: String...) throws(ContainerError) {
         var new: [ContainerIdentifier] = []
         for name in identifiers { new.append(try ContainerIdentifier(name)) }
@@ -17,11 +17,11 @@ extension UbiquityContainer {
         }
     }
 
-    /// The containers that this process has declared, and behind them those in the home's `config.json`.
+    /// Returns the containers that this process has declared, followed by those in the home's `config.json`.
     ///
     /// - Parameter home: a device home.
     /// - Returns: their identifiers, each once.
-    /// - Throws: `ContainerError` where the file cannot be read, or names what is no identifier.
+    /// - Throws: `ContainerError` when the file cannot be read, or contains an invalid identifier.
     public static func declared(in home: DeviceHome) throws(ContainerError) -> [ContainerIdentifier] {
         var all = declarations.withLock { $0 }
         for name in try home.configuration.containers ?? [] {
@@ -33,12 +33,14 @@ extension UbiquityContainer {
 }
 
 extension DeviceHome {
-    /// The directory of a declared container, made if it is new; `FileManager`'s method of Cocoa's.
+    /// Returns the directory of a declared container, and makes it if it is new, like Cocoa's `FileManager` method.
     ///
-    /// It does not block its caller. For the reason of a nil, ask `UbiquityContainer(_:home:)`.
+    /// It does not block its caller. `UbiquityContainer(_:home:)` tells the reason for a nil.
     ///
-    /// - Parameter identifier: a container that is declared, in code (``UbiquityContainer/declare(_:)``) or in `config.json`; nil for the first.
-    /// - Returns: its URL; nil while signed out, where it is not declared, and where the containers root or the container is not there.
+    /// - Parameter identifier: a container declared in code (``UbiquityContainer/declare(_:)``) or in `config.json`;
+    ///   nil for the first one.
+    /// - Returns: its URL; nil if no account is signed in, if the container is not declared, or if the containers root
+    ///   or the container is missing.
     public func url(forUbiquityContainerIdentifier identifier: String?) async -> URL? {
         guard let declared = try? UbiquityContainer.declared(in: self),
             let name = identifier ?? declared.first?.description, declared.contains(where: { $0.description == name }),

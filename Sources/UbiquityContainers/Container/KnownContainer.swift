@@ -1,20 +1,20 @@
 package import SystemPackage
 
-/// A container of the signed-in account, as its directory and this device's record of it tell.
+/// A container of the signed-in account, according to its directory and this device's record.
 package struct KnownContainer: Sendable {
     package var identifier: ContainerIdentifier
     package var path: FilePath
-    /// This device's peer in it; nil where no app of this device has used it.
+    /// This device's peer in it; nil if no app of this device has used it.
     package var peer: PeerIdentifier?
     package var state: State
     package var isDeclared: Bool
 
-    /// How this device stands to it.
+    /// The container's state on this device.
     package enum State: Sendable, Hashable, CustomStringConvertible {
         case attachment(ContainerAttachment)
-        /// It is there, and no app of this device has used it.
+        /// It exists, and no app of this device has used it.
         case unused
-        /// It is declared, and not made yet.
+        /// It is declared, and does not exist yet.
         case notMade
 
         package var description: String {
@@ -26,11 +26,11 @@ package struct KnownContainer: Sendable {
         }
     }
 
-    /// The containers that are there, were there, or are declared.
+    /// Lists the containers that exist, have existed, or are declared.
     ///
     /// - Parameter home: a device home.
     /// - Returns: the containers, by identifier.
-    /// - Throws: `ContainerError`: `signedOut`, or where the home or the root cannot be read.
+    /// - Throws: `ContainerError`: `signedOut`, or when the home or the root cannot be read.
     package static func list(in home: DeviceHome) throws(ContainerError) -> [KnownContainer] {
         guard let (account, record) = try home.signedIn else {
             throw ContainerError(

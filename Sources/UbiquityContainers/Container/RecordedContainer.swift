@@ -1,26 +1,28 @@
 internal import Foundation
 package import SystemPackage
 
-// What the device home knows of containers: no file system that a synchroniser keeps is looked at, and none is waited for.
+// Reads the containers that the device home records, without access to a synchronised file system.
 extension DeviceHome {
-    /// This device's peer in a container of an account; nil where the account has not used it on this device.
+    /// Returns this device's peer in an account's container; nil if the account has not used the container on this
+    /// device.
     ///
     /// - Parameters:
     ///   - account: the account, which need not be signed in.
-    ///   - identifier: the container's.
+    ///   - identifier: the container's identifier.
     /// - Returns: the peer, which may not be attached yet.
-    /// - Throws: `ContainerError` where the home cannot be read or understood.
+    /// - Throws: `ContainerError` when the home cannot be read or understood.
     package func knownPeer(of account: AccountName, in identifier: ContainerIdentifier) throws(ContainerError) -> PeerIdentifier? {
         try HomeFiles(home: self).record(of: account)?.peers[identifier.description].flatMap { PeerIdentifier($0.identifier) }
     }
 
-    /// The same; where there is none, one is chosen, which is attached once the container is used.
+    /// Returns this device's peer in an account's container; chooses a new one if needed, which attaches when the
+    /// container is used.
     ///
     /// - Parameters:
-    ///   - account: an account that has been signed in to on this device.
-    ///   - identifier: the container's.
+    ///   - account: an account that has been signed in on this device.
+    ///   - identifier: the container's identifier.
     /// - Returns: the peer.
-    /// - Throws: `ContainerError` where the home cannot be read, understood or written.
+    /// - Throws: `ContainerError` when the home cannot be read, understood or written.
     package func peer(of account: AccountName, in identifier: ContainerIdentifier) throws(ContainerError) -> PeerIdentifier {
         if let peer = try knownPeer(of: account, in: identifier) { return peer }
         let files = HomeFiles(home: self)
@@ -37,10 +39,10 @@ extension DeviceHome {
         }
     }
 
-    /// The accounts that have been signed in to on this device.
+    /// The accounts that have been signed in on this device.
     ///
-    /// - Returns: the accounts, sorted; none where the home is not there.
-    /// - Throws: `ContainerError` where the home cannot be read.
+    /// - Returns: the accounts, sorted; none if the home does not exist.
+    /// - Throws: `ContainerError` when the home cannot be read.
     package var knownAccounts: [AccountName] {
         get throws(ContainerError) {
             let directory = HomeFiles(home: self).accounts
@@ -57,11 +59,11 @@ extension DeviceHome {
         }
     }
 
-    /// The accounts that have been signed in to on this device, and keep their containers below a root.
+    /// Returns the accounts that have been signed in on this device and keep their containers below a root.
     ///
     /// - Parameter root: a containers root, absolute.
-    /// - Returns: the accounts by name; none where the home is not there yet.
-    /// - Throws: `ContainerError` where the home cannot be read or understood.
+    /// - Returns: the accounts by name; none if the home does not exist yet.
+    /// - Throws: `ContainerError` when the home cannot be read or understood.
     package func accounts(below root: FilePath) throws(ContainerError) -> [AccountName] {
         let files = HomeFiles(home: self)
         var found: [AccountName] = []
@@ -71,16 +73,16 @@ extension DeviceHome {
 }
 
 extension UbiquityContainer {
-    /// An account's container as the device home has it recorded.
+    /// Makes the value of an account's container from the records of the device home.
     ///
-    /// It may never have been made: whoever wants it made looks it up.
+    /// The container may never have been created; another initialiser creates it.
     ///
     /// - Parameters:
-    ///   - identifier: the container's.
-    ///   - account: an account that has been signed in to on this device.
+    ///   - identifier: the container's identifier.
+    ///   - account: an account that has been signed in on this device.
     ///   - home: the device home.
-    ///   - files: changes the container's files.
-    /// - Throws: `ContainerError` where the home cannot be read, understood or written.
+    ///   - files: the layer that changes the container's files.
+    /// - Throws: `ContainerError` when the home cannot be read, understood or written.
     package init(
         recorded identifier: ContainerIdentifier, of account: AccountName, home: DeviceHome, files: any FileLayer
     ) throws(ContainerError) {

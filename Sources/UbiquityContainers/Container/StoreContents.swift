@@ -1,14 +1,16 @@
 package import SystemPackage
 
 extension UbiquityContainer {
-    /// The directories of a container that hold a store's content each.
+    /// Returns the directories of a container that each contain a store's content.
     ///
-    /// One that holds neither marks of epochs nor a peer's directory, but other directories, is no content: those below it may be.
+    /// A directory is not a content if it contains neither epoch marks nor a peer's directory, but other directories.
+    /// The directories below it may be contents.
     ///
     /// - Parameters:
     ///   - container: the container's directory.
-    ///   - files: lists it.
-    /// - Returns: their paths below `CoreData`, as in `Notes` or `Shared/Notes`, sorted; none where there is no `CoreData`. What goes meanwhile, and what cannot be listed, is left out.
+    ///   - files: the layer that lists it.
+    /// - Returns: their paths below `CoreData`, such as `Notes` or `Shared/Notes`, sorted; none if there is no
+    ///   `CoreData`. Directories that disappear meanwhile or cannot be listed are left out.
     package static func storeContents(of container: FilePath, _ files: any FileLayer) -> [String] {
         var contents: [String] = []
         let stores = container.appending(storesName)
@@ -28,9 +30,9 @@ extension UbiquityContainer {
         return contents.sorted()
     }
 
-    /// How many directories a content may lie below `CoreData`.
+    /// The greatest depth of a content below `CoreData`, in directories.
     package static let deepestContent = 8
-    /// Where a content has its marks.
+    /// The directory of a content's epoch marks.
     package static let epochsName = "epochs"
 
     private static func isFolder(_ directory: FilePath, _ files: any FileLayer) -> Bool {
@@ -38,6 +40,6 @@ extension UbiquityContainer {
         return names.contains { !ForeignNames.matches($0) && (try? files.kind(of: directory.appending($0))) == .directory }
     }
 
-    /// Whether only a content's own directory holds something of a name.
+    /// Returns whether only a content's own directory contains an entry of this name.
     package static func isOfContent(_ name: some StringProtocol) -> Bool { name == epochsName || PeerIdentifier(name) != nil }
 }

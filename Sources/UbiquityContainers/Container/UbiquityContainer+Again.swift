@@ -1,15 +1,17 @@
 internal import SystemPackage
 
 extension UbiquityContainer {
-    /// Makes the container again, empty, where it is gone, and attaches this device to it once more.
+    /// Creates the container again, empty, after it has gone, and attaches this device to it again.
     ///
-    /// Nothing else makes a container that is gone: it may have been deleted on purpose, or be late. Call this when a person has said that the app is to begin
-    /// again in it. What is there already stays, and what a synchroniser still brings arrives in it. Content of stores is not made again: a store whose content is
-    /// gone waits for its own ``ContainerEvent`` to be answered.
+    /// Nothing else creates a missing container again: it may have been deleted on purpose, or may arrive late. Call
+    /// this after the user has decided that the app starts again. Existing files stay, and a synchroniser can still
+    /// bring files. Contents of stores are not created again: a store without its content waits for the answer to its
+    /// own ``ContainerEvent``.
     ///
-    /// A crash in between leaves a container without this device's mark, as it was before; the next call goes on.
+    /// A crash in between leaves a container without this device's mark, as before; the next call continues.
     ///
-    /// - Throws: `ContainerError`: `signedOut` where the container's account is not signed in, `rootUnavailable`, or `fileSystem`.
+    /// - Throws: `ContainerError`: `signedOut` when the container's account is not signed in, `rootUnavailable`, or
+    ///   `fileSystem`.
     public func beginAgain() async throws(ContainerError) {
         do {
             try await blocking { try attachAgain() }
@@ -28,7 +30,7 @@ extension UbiquityContainer {
         if record.containersRoot != nil { try homeFiles.requireDirectory(home.root(of: record), as: "containers root") }
         try homeFiles.locked { () throws(ContainerError) in
             try makeAgain()
-            // Last: until it is there nothing counts as attached.
+            // The mark comes last: without it, nothing counts as attached.
             try AttachmentMark(peer: peer).write(into: markDirectory, files: files)
         }
     }

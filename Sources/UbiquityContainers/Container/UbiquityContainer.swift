@@ -2,7 +2,7 @@ internal import FileCoordination
 public import Foundation
 public import SystemPackage
 
-/// A directory per account and app, which a synchroniser carries to the user's other devices.
+/// A directory for one account and one app, which a synchroniser copies to the user's other devices.
 ///
 /// ```swift
 /// let container = try await UbiquityContainer("org.example.notes")
@@ -11,32 +11,33 @@ public import SystemPackage
 public struct UbiquityContainer: Sendable {
     /// The container's identifier.
     public let identifier: ContainerIdentifier
-    /// The account whose container it is.
+    /// The account that owns the container.
     public let account: AccountName
     /// This device's peer in it.
     public let peer: PeerIdentifier
-    /// The device home that the account is signed in to.
+    /// The device home of the signed-in account.
     public let home: DeviceHome
     /// The container's directory.
     public let path: FilePath
     package let files: any FileLayer
-    /// Notices another account for as long as the container is in use.
+    /// Watches the account while the container is in use.
     let identity: IdentityMonitor?
 
-    /// Finds the signed-in account's container, and creates it if this device has never seen it.
+    /// Finds the signed-in account's container, and creates it if this device has never used it.
     ///
-    /// The first use creates the directory and writes this peer's attachment mark into it. Where the mark was written before, nothing of the
-    /// container is ever created again: one that is gone is reported by `attachment()`, for it may have been wiped, or be late.
+    /// The first use creates the directory and writes this peer's attachment mark into it. Once the mark has been
+    /// written, no part of the container is ever created again: a missing container may have been wiped or may arrive
+    /// late, and `attachment()` reports it.
     ///
     /// - Parameters:
-    ///   - identifier: such as `org.example.notes`, which declares it by that; nil for the first of ``declared(in:)``.
-    ///   - home: the user's own unless given.
+    ///   - identifier: such as `org.example.notes`, which also declares it; nil for the first of ``declared(in:)``.
+    ///   - home: the device home; by default the user's.
     /// - Throws: `ContainerError`: `signedOut`, `invalidName`, `notDeclared`, `rootUnavailable`, or `fileSystem`.
     public init(_ identifier: String? = nil, home: DeviceHome? = nil) async throws(ContainerError) {
         try await self.init(identifier, home: home, files: LinuxFileLayer(), isWatching: true)
     }
 
-    /// The same on a file layer of the caller's, and without a look at who signs in later.
+    /// Finds the container with a given file layer, and does not watch the account unless asked to.
     package init(_ identifier: String?, home: DeviceHome?, files: any FileLayer, isWatching: Bool = false) async throws(ContainerError) {
         do {
             self = try await blocking { try UbiquityContainer(finding: identifier, home: home, files: files, isWatching: isWatching) }
@@ -47,12 +48,12 @@ public struct UbiquityContainer: Sendable {
         }
     }
 
-    /// The same, blocking.
+    /// Finds the container; blocks.
     private init(finding name: String?, home given: DeviceHome?, files: any FileLayer, isWatching: Bool) throws(ContainerError) {
         let home: DeviceHome
         if let given { home = given } else { home = try DeviceHome.standard() }
         let identifier = try Self.identifier(name, in: home)
-        // Somebody who looks while signed out wants to hear of a sign-in no less.
+        // A caller that is signed out also needs to hear of a sign-in.
         let identity = isWatching ? try? IdentityMonitor.shared(for: home) : nil
         identity?.keep()
         guard let (account, record) = try home.signedIn else {
@@ -83,19 +84,19 @@ public struct UbiquityContainer: Sendable {
         self.home = home
         self.files = files
         path = Self.path(root: root, account: account, identifier: identifier)
-        // Its identifier may end like a package's name. Coordination spells paths without links.
+        // The identifier may look like a package's name. Coordination uses paths without links.
         FilePackages.addContainers([path, PathFacts.resolved(path.removingLastComponent()).appending(identifier.description)])
     }
 
-    /// Where the user sees items; the app creates it.
+    /// The directory of items that the user sees; the app creates it.
     public var documents: FilePath { path.appending("Documents") }
 
     /// The container's directory as a URL.
     public var url: URL { URL(filePath: path.string, directoryHint: .isDirectory) }
 
-    /// Whether this peer is still attached: its mark and the container are there.
+    /// Checks whether this peer is still attached: the container exists and contains the peer's mark.
     ///
-    /// - Returns: what is missing if not. Blocks for a system call or two.
+    /// - Returns: whether it is attached, or the missing part. Blocks for one or two system calls.
     public func attachment() -> ContainerAttachment {
         attachment(of: peer)
     }
@@ -108,7 +109,7 @@ public struct UbiquityContainer: Sendable {
         do {
             let marks = path.appending(markDirectoryName)
             let container = try files.kind(of: path)
-            // A link in the place of a directory leads who knows where: nothing is looked for behind it.
+            // A link in place of a directory may lead anywhere, so nothing behind it is read.
             if container != nil, container != .directory { return .detached(.unreadable(.notDirectory)) }
             if container == .directory {
                 guard try files.kind(of: marks) == .directory else { return .detached(.markGone) }
@@ -121,20 +122,21 @@ public struct UbiquityContainer: Sendable {
         }
     }
 
-    /// `.ubiquity`, where the attachment marks lie.
+    /// `.ubiquity`, the directory of the attachment marks.
     package var markDirectory: FilePath { path.appending(Self.markDirectoryName) }
     package static let markDirectoryName = ".ubiquity"
-    /// Where the contents of the container's stores lie.
+    /// The directory of the contents of the container's stores.
     package static let storesName = "CoreData"
 
-    /// The path of a container: `<root>/<account>/<container id>`.
+    /// Returns the path of a container: `<root>/<account>/<container id>`.
     package static func path(root: FilePath, account: AccountName, identifier: ContainerIdentifier) -> FilePath {
         root.appending(account.description).appending(identifier.description)
     }
 
-    /// Finds or makes this device's peer, and attaches it the first time.
+    /// Finds or creates this device's peer, and attaches it the first time.
     ///
-    /// A crash before the mark: the next call repeats the whole. Between mark and record: the mark is there, the record follows.
+    /// After a crash before the mark is written, the next call repeats every step. After a crash between the mark and
+    /// the record, the next call writes the record.
     private static func attach(
         _ identifier: ContainerIdentifier, account: AccountName, root: FilePath, homeFiles: HomeFiles, files: any FileLayer
     ) throws(ContainerError) -> PeerIdentifier {
@@ -151,7 +153,7 @@ public struct UbiquityContainer: Sendable {
         }
         guard let peer = PeerIdentifier(entry!.identifier), peer.account == account.description else {
             let file = homeFiles.recordFile(of: account)
-            throw ContainerError(.malformed, "\(file) names a peer that is none of the account's: \(entry!.identifier).", path: file)
+            throw ContainerError(.malformed, "\(file) names a peer of another account: \(entry!.identifier).", path: file)
         }
         let mark = container.appending(markDirectoryName).appending(peer.description)
         if entry!.attached {
@@ -162,7 +164,8 @@ public struct UbiquityContainer: Sendable {
             }
             return peer
         }
-        // Before anything is there that must not leave the device. What hinders it is for the doctor to tell: the container works without.
+        // The rule comes before any file that must not leave the device. A failure is left to the doctor, because the
+        // container works without the rule.
         StignoreRule.ensure(above: root, files: files)
         for directory in [container.removingLastComponent(), container, container.appending(markDirectoryName)] {
             try makeDirectory(directory, files)
@@ -174,7 +177,8 @@ public struct UbiquityContainer: Sendable {
         return peer
     }
 
-    /// A peer that was attached below another root finds its container in the new one only if somebody has moved it there.
+    /// Checks the root: a peer that was attached below another root finds its container only if it has been moved to
+    /// the new root.
     private static func checkRoot(
         _ entry: AccountRecord.Peer, root: FilePath, container: FilePath, mark: FilePath, files: any FileLayer
     ) throws(ContainerError) {
@@ -186,11 +190,12 @@ public struct UbiquityContainer: Sendable {
             path: container)
     }
 
-    /// Makes the container's directories again where they have gone, for somebody has said that it is to be there; the marks are left to the caller.
+    /// Creates the container's missing directories again on the user's request; the caller writes the marks.
     ///
-    /// - Throws: `ContainerError` with `fileSystem`, or `rootUnavailable` where the containers root is another than that in which it was.
+    /// - Throws: `ContainerError` with `fileSystem`, or `rootUnavailable` if the containers root has changed since the
+    ///   container was made.
     package func makeAgain() throws(ContainerError) {
-        // One that lies below another root than before is not gone, but to be moved.
+        // A container below another root is not gone; it must be moved.
         let mark = markDirectory.appending(peer.description)
         if let record = try HomeFiles(home: home).record(of: account), let entry = record.peers[identifier.description] {
             try Self.checkRoot(entry, root: home.root(of: record), container: path, mark: mark, files: files)
@@ -198,7 +203,7 @@ public struct UbiquityContainer: Sendable {
         for directory in [path.removingLastComponent(), path, markDirectory] { try Self.makeDirectory(directory, files) }
     }
 
-    /// The identifier that a name is, or the first that is declared.
+    /// Returns the identifier for a name, or the first declared identifier.
     package static func identifier(_ name: String?, in home: DeviceHome) throws(ContainerError) -> ContainerIdentifier {
         if let name { return try ContainerIdentifier(name) }
         if let first = try declared(in: home).first { return first }
@@ -209,7 +214,7 @@ public struct UbiquityContainer: Sendable {
     private static func makeDirectory(_ path: FilePath, _ files: any FileLayer) throws(ContainerError) {
         do {
             try files.makeDirectory(path)
-            // One that is there may be a link, which a synchroniser has brought.
+            // An existing entry may be a link that a synchroniser has brought.
             guard try files.kind(of: path) == .directory else { throw Errno.notDirectory }
         } catch {
             throw ContainerError(.fileSystem, "\(path) cannot be created; check its parent's owner, mode and free space.", path: path, cause: error)

@@ -1,20 +1,20 @@
 internal import Foundation
 package import SystemPackage
 
-/// What a look at one container tells; what lies in it is walked apart.
+/// The condition of one container; its files are inspected separately.
 package struct ContainerFacts: Sendable {
     /// A file in `.ubiquity`.
     package struct Mark: Sendable {
         package enum Content: Sendable, Equatable {
             case good
-            /// Written by a version that is newer, with this format.
+            /// A newer version wrote it, with this format.
             case newer(Int)
-            /// It is no mark, or another peer's.
+            /// It is not a mark, or is another peer's mark.
             case garbage
             case unreadable(Errno)
         }
 
-        /// The file's name, which is to be a peer's.
+        /// The file's name, which must be a peer's identifier.
         package var name: String
         package var content: Content
 
@@ -30,10 +30,10 @@ package struct ContainerFacts: Sendable {
     package var state: KnownContainer.State
     /// This device's peer.
     package var peer: String?
-    /// Where it lay when it was last used, where that is below another root; nil where it is not.
+    /// The container's previous place, if that is below another root; nil otherwise.
     package var before: FilePath?
     package var marks: [Mark]
-    /// What wipes that are under way, or were cut short, have left of its stores' contents.
+    /// The remains of store contents that running or interrupted wipes have left.
     package var remains: [FilePath] = []
 
     package init(
@@ -49,11 +49,11 @@ package struct ContainerFacts: Sendable {
         self.marks = marks
     }
 
-    /// Looks at a container.
+    /// Inspects a container.
     ///
     /// - Parameters:
     ///   - known: the container.
-    ///   - account: whose it is.
+    ///   - account: its account.
     package init(of known: KnownContainer, account: HomeFacts.Account) {
         let files = LinuxFileLayer()
         let directory = known.path.appending(UbiquityContainer.markDirectoryName)
@@ -83,7 +83,7 @@ package struct ContainerFacts: Sendable {
 }
 
 extension ContainerFacts {
-    /// What is wrong with the container.
+    /// The problems of the container.
     package var findings: [Finding] {
         var found: [Finding] = []
         func report(_ severity: Finding.Severity, _ what: String, _ remedy: String, at path: FilePath? = nil) {
@@ -101,7 +101,7 @@ extension ContainerFacts {
         case .attachment(.detached(.massDeletion)):
             report(
                 .fault, "many of its items were deleted at once: its stores are suspended, and keep what they have",
-                "put the items back, or say that it was meant with: ubcontrol container resume \(identifier)")
+                "put the items back, or confirm the deletion with: ubcontrol container resume \(identifier)")
         case .attachment(.detached(let reason)):
             if let before {
                 report(
@@ -115,8 +115,8 @@ extension ContainerFacts {
         }
         for directory in remains {
             report(
-                .fault, "a wipe is under way, or was cut short: this is what is left of the stores' contents",
-                "let it come to its end, or go on with it: ubcontrol container wipe \(identifier)", at: directory)
+                .fault, "a wipe is running or was interrupted: these are the remains of the stores' contents",
+                "let it finish, or continue it with: ubcontrol container wipe \(identifier)", at: directory)
         }
         if place.kind == .directory, !place.isReadable || !place.isWritable {
             report(.fault, "cannot be \(place.isReadable ? "written" : "read") by this user", "check its owner and mode")
@@ -125,7 +125,7 @@ extension ContainerFacts {
             let path = place.path.appending(UbiquityContainer.markDirectoryName).appending(mark.name)
             let isOwn = mark.name == peer
             guard let other = PeerIdentifier(mark.name) else {
-                report(.remark, "is no attachment mark", "remove it", at: path)
+                report(.remark, "is not an attachment mark", "remove it", at: path)
                 continue
             }
             if other.account != account {
@@ -139,8 +139,8 @@ extension ContainerFacts {
                 report(.warning, "was written by a newer version (format \(format))", "update this program", at: path)
             case .garbage:
                 report(
-                    isOwn ? .fault : .warning, "does not hold what an attachment mark holds\(isOwn ? ", and is this device's own" : "")",
-                    "restore it from another device, or leave it if that device will bring it anew", at: path)
+                    isOwn ? .fault : .warning, "is not a valid attachment mark\(isOwn ? ", and is this device's own" : "")",
+                    "restore it from another device, or leave it if that device will bring it again", at: path)
             case .unreadable(let error):
                 report(isOwn ? .fault : .warning, "cannot be read (\(error))", "check its owner and mode", at: path)
             }

@@ -1,23 +1,23 @@
 internal import Glibc
 package import SystemPackage
 
-/// What one directory of a container holds.
+/// The contents of one directory of a container.
 package struct DirectoryFacts: Sendable {
     package struct Entry: Sendable {
         package enum Kind: Sendable, Equatable {
             case file
             case directory
-            /// A symbolic link with this text; whether it leads out of the container.
+            /// A symbolic link with this text, and whether it leads out of the container.
             case link(FilePath, isOut: Bool)
             /// A socket, pipe or device.
             case other
         }
 
-        /// The name: any bytes but 0 and a slash.
+        /// The name: any bytes except 0 and a slash.
         ///
-        /// There may be very many names, and to make a path component of each takes its time.
+        /// It is not a path component, because a directory may contain very many names and conversion is slow.
         package var bytes: [UInt8]
-        /// The name as text, with signs in the place of what is none.
+        /// The name as text, with replacement characters for invalid bytes.
         package var text: String
         package var isText: Bool
         package var kind: Kind
@@ -37,7 +37,7 @@ package struct DirectoryFacts: Sendable {
 
     package var path: FilePath
     package var entries: [Entry]
-    /// Why it cannot be listed.
+    /// The error that prevented the listing.
     package var error: Errno?
 
     package init(path: FilePath, entries: [Entry] = [], error: Errno? = nil) {
@@ -50,7 +50,7 @@ package struct DirectoryFacts: Sendable {
     ///
     /// - Parameters:
     ///   - path: the directory.
-    ///   - container: the directory that links may not leave, without symbolic links.
+    ///   - container: the directory that links must not leave, without symbolic links.
     package init(of path: FilePath, in container: FilePath) {
         self.init(path: path)
         guard let stream = path.withPlatformString({ opendir($0) }) else {
@@ -72,7 +72,7 @@ package struct DirectoryFacts: Sendable {
     }
 
     private static func kind(of entry: Entry, in directory: FilePath, type: Int32, _ container: FilePath) -> Entry.Kind {
-        // DT_DIR, DT_REG and DT_LNK of readdir(3); some file systems tell none.
+        // DT_DIR, DT_REG and DT_LNK of readdir(3); some file systems report no types.
         switch type {
         case 4: return .directory
         case 8: return .file
@@ -91,24 +91,25 @@ package struct DirectoryFacts: Sendable {
 
     private static func link(at path: FilePath, _ container: FilePath) -> Entry.Kind {
         let text = PathFacts.text(of: path)
-        // A link that leads nowhere is judged by its text.
+        // A dangling link is judged by its text.
         let target = PathFacts.real(path) ?? path.removingLastComponent().pushing(text).lexicallyNormalized()
         return .link(text, isOut: !target.starts(with: container))
     }
 }
 
 extension DirectoryFacts {
-    /// Whether what lies here stays on this device: in or below a `*.nosync`.
+    /// Returns whether an entry stays on this device, in or below a `*.nosync`.
     package static func isLocal(_ entry: Entry) -> Bool {
         entry.text.utf8.count >= suffix.count && entry.text.utf8.suffix(suffix.count).elementsEqual(suffix)
     }
     private static let suffix = Array(ItemPath.excludedSuffix.utf8)
 
-    /// Walks a directory and what is below it, without following links.
+    /// Walks a directory and everything below it, without following links.
     ///
     /// - Parameters:
-    ///   - root: where to begin, without symbolic links.
-    ///   - visit: is told each directory, and whether it stays on this device; returns the names of directories not to go into.
+    ///   - root: the first directory, without symbolic links.
+    ///   - visit: receives each directory, and whether it stays on this device; returns the names of directories to
+    ///     skip.
     package static func walk(_ root: FilePath, visit: (_ directory: DirectoryFacts, _ isLocal: Bool) throws -> Set<FilePath.Component>) rethrows {
         var pending: [(path: FilePath, isLocal: Bool)] = [(root, false)]
         while let (path, isLocal) = pending.popLast() {
@@ -122,7 +123,8 @@ extension DirectoryFacts {
 }
 
 extension DirectoryFacts {
-    /// What other devices, or synchronisers, make of what is here; only of what leaves this device.
+    /// The problems that other devices or synchronisers would have with the entries; entries that stay on this device
+    /// have none.
     package var findings: [Finding] {
         var found: [Finding] = []
         if let error {
@@ -137,8 +139,8 @@ extension DirectoryFacts {
             switch entry.kind {
             case .link(let text, isOut: true):
                 report(
-                    .warning, "is a symbolic link out of the container, to \(text): what it leads to stays on this device",
-                    "put there what it leads to")
+                    .warning, "is a symbolic link out of the container, to \(text): its target stays on this device",
+                    "replace the link with its target")
             case .other: report(.warning, "is neither a file nor a directory, and stays on this device", "keep it elsewhere")
             case .file, .directory, .link: break
             }

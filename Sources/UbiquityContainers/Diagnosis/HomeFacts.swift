@@ -1,20 +1,20 @@
 internal import Glibc
 internal import SystemPackage
 
-/// What a look at a device home tells.
+/// The condition of a device home.
 package struct HomeFacts: Sendable {
     /// One of its JSON files.
     package struct File: Sendable {
         package enum Role: Sendable, Equatable {
             case account
             case configuration
-            /// `accounts/<name>.json`, by the name.
+            /// `accounts/<name>.json`, with the name.
             case record(String)
         }
 
         package var role: Role
         package var place: PathFacts
-        /// Why it cannot be used; nil where it can, or is not there.
+        /// The reason why it is unusable; nil if it is usable or does not exist.
         package var fault: ContainerError?
 
         package init(role: Role, place: PathFacts, fault: ContainerError? = nil) {
@@ -28,7 +28,7 @@ package struct HomeFacts: Sendable {
     package struct Account: Sendable {
         package var name: String
         package var root: PathFacts
-        /// Whether the user has chosen the root, rather than leave it in the home.
+        /// Whether the user has chosen the root; otherwise it is in the home.
         package var isRootChosen: Bool
         /// This device's peers, by container.
         package var peers: [String: AccountRecord.Peer]
@@ -41,15 +41,15 @@ package struct HomeFacts: Sendable {
         }
     }
 
-    /// Who asks, by number.
+    /// The number of the user that asks.
     package var user: UInt32
     package var home: PathFacts
-    /// `accounts`.
+    /// The directory `accounts`.
     package var accounts: PathFacts
     package var files: [File]
-    /// Nil while signed out, and where that cannot be told.
+    /// Nil while signed out, and when the account is unknown.
     package var account: Account?
-    /// Whether `config.json` holds a key.
+    /// Whether `config.json` contains a key.
     package var hasKey: Bool
 
     package init(user: UInt32, home: PathFacts, accounts: PathFacts, files: [File] = [], account: Account? = nil, hasKey: Bool = false) {
@@ -61,7 +61,7 @@ package struct HomeFacts: Sendable {
         self.hasKey = hasKey
     }
 
-    /// Looks at a home, and makes nothing.
+    /// Inspects a home without creating anything.
     package init(of home: DeviceHome) {
         let layout = HomeFiles(home: home)
         self.init(user: geteuid(), home: PathFacts(at: home.path), accounts: PathFacts(at: layout.accounts))
@@ -71,7 +71,7 @@ package struct HomeFacts: Sendable {
             try Self.understand(UbiquityContainer.declared(in: home))
             try Self.understand(home.syncthing)
         }
-        // What cannot be understood may hold one just as well.
+        // A file that cannot be understood may also contain a key.
         do { hasKey = try home.syncthing != nil } catch { hasKey = true }
         for name in ((try? layout.files.names(in: layout.accounts)) ?? []).sorted() where name.hasSuffix(".json") && !name.hasPrefix(".") {
             let account = String(name.dropLast(5))
@@ -90,12 +90,12 @@ package struct HomeFacts: Sendable {
         files.append(file)
     }
 
-    /// For what throws where it cannot be understood.
+    /// Marks values whose reading throws if they cannot be understood.
     private static func understand(_ value: some Any) {}
 }
 
 extension HomeFacts {
-    /// What is wrong with the home, and with who is signed in.
+    /// The problems of the home and of the signed-in account.
     package var findings: [Finding] {
         var found = placeFindings
         guard found.isSound || home.isReadable else { return found }
@@ -105,13 +105,13 @@ extension HomeFacts {
                 found.append(
                     Finding(
                         .fault, .account, home.path.appending("accounts/\(account.name).json"),
-                        "names \(peer.identifier.debugDescription) as this device's peer in \(container), which is none of the account's",
+                        "names \(peer.identifier.debugDescription) as this device's peer in \(container), which is not a peer of the account",
                         "restore it, or remove it and sign in again"))
             }
         } else if files.allSatisfy({ $0.role != .account || $0.fault == nil }) {
             found.append(
                 Finding(
-                    .warning, .account, home.path, "nobody is signed in, so that there are no containers", "sign in with: ubcontrol sign-in ACCOUNT"))
+                    .warning, .account, home.path, "nobody is signed in, so there are no containers", "sign in with: ubcontrol sign-in ACCOUNT"))
         }
         return found
     }
@@ -126,7 +126,8 @@ extension HomeFacts {
             ]
         case .hidden(let error):
             return [
-                Finding(.fault, .home, home.path, "the device home cannot be looked at (\(error))", "check the owner and mode of what it lies in")
+                Finding(
+                    .fault, .home, home.path, "the device home cannot be inspected (\(error))", "check the owner and mode of its parent directory")
             ]
         case .directory: break
         case .link, .file, .other:

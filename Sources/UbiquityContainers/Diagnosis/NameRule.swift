@@ -1,25 +1,25 @@
 internal import Foundation
 
-/// What a name must be to be stored on the user's other devices, whatever their system.
+/// The rules for a name that all of the user's devices can store, on any system.
 package enum NameRule: CaseIterable, Sendable {
-    /// Syncthing leaves such names out, and few programs can open them.
+    /// Syncthing leaves out names that are not text, and few programs can open them.
     case isText
-    /// Other systems, and Syncthing, spell such names anew.
+    /// Other systems and Syncthing rewrite such names.
     case isComposed
-    /// Windows has other uses for some characters
+    /// Windows reserves some characters
     /// (https://learn.microsoft.com/windows/win32/fileio/naming-a-file).
     case hasPlainCharacters
-    /// Windows has other uses for some names.
+    /// Windows reserves some names.
     case isNoDevice
-    /// Windows drops dots and spaces at the end.
+    /// Windows removes dots and spaces at the end.
     case endsPlainly
-    /// Syncthing's name for a copy that lost a conflict is longer by 38 bytes, and 255 are the limit.
+    /// Syncthing adds 38 bytes to the name of a copy that lost a conflict, and the limit is 255 bytes.
     case leavesRoom
 
-    /// The rules that a name breaks; one that is not text breaks ``isText`` alone.
+    /// Returns the rules that a name breaks; a name that is not text breaks only ``isText``.
     package static func broken(by text: String) -> [NameRule] { allCases.filter { $0.isBroken(by: text) } }
 
-    // There may be very many names: what takes long is only asked of names that may break the rule.
+    // A directory may contain very many names, so slow checks run only for names that may break the rule.
     private func isBroken(by text: String) -> Bool {
         let bytes = text.utf8
         return switch self {
@@ -33,7 +33,7 @@ package enum NameRule: CaseIterable, Sendable {
         }
     }
 
-    /// What Windows compares with the names of devices.
+    /// Returns the part of a name that Windows compares with the names of devices.
     private static func stem(of text: String) -> String { text.prefix { $0 != "." }.trimmingCharacters(in: .whitespaces).uppercased() }
 
     private static let reserved = Set(#"<>:"|?*\"#.utf8)
@@ -42,7 +42,7 @@ package enum NameRule: CaseIterable, Sendable {
     private static let devices: Set<String> = Set(
         ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"] + ["COM", "LPT"].flatMap { port in "0123456789¹²³".map { "\(port)\($0)" } })
 
-    /// What systems that are careless of case and spelling take for the name.
+    /// Returns the name as systems see it that ignore case and spelling.
     package static func folded(_ text: String) -> String {
         text.utf8.allSatisfy { $0 < 0x80 } ? text.lowercased() : text.precomposedStringWithCanonicalMapping.lowercased()
     }
@@ -52,7 +52,7 @@ package enum NameRule: CaseIterable, Sendable {
     package var what: String {
         switch self {
         case .isText: "has a name that is not UTF-8, and is left out by Syncthing"
-        case .isComposed: "has a name with letters in pieces (not NFC), which other systems spell anew"
+        case .isComposed: "has a name with decomposed letters (not NFC), which other systems rewrite"
         case .hasPlainCharacters: #"has a name with one of <>:"|?*\ or a control character, which Windows cannot store"#
         case .isNoDevice: "has the name of a device of Windows, which cannot store it"
         case .endsPlainly: "has a name that ends in a dot or a space, which Windows cannot store"

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 package import SystemPackage
 
-/// What lies at a path, and what this process's user may do there.
+/// The entry at a path, and this user's permissions.
 package struct PathFacts: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case nothing
@@ -12,7 +12,7 @@ package struct PathFacts: Sendable, Hashable {
         case link(FilePath)
         /// A socket, pipe or device.
         case other
-        /// It cannot be looked at.
+        /// It cannot be inspected.
         case hidden(Errno)
     }
 
@@ -21,9 +21,9 @@ package struct PathFacts: Sendable, Hashable {
     /// The permission bits of chmod(2).
     package var mode: UInt32 = 0
     package var owner: UInt32 = 0
-    /// Of a directory: whether it can be listed and passed.
+    /// For a directory: whether it can be listed and entered.
     package var isReadable = false
-    /// Of a directory: whether entries can be made and removed.
+    /// For a directory: whether entries can be created and removed.
     package var isWritable = false
 
     package init(path: FilePath, kind: Kind, mode: UInt32 = 0, owner: UInt32 = 0, isReadable: Bool = false, isWritable: Bool = false) {
@@ -35,7 +35,7 @@ package struct PathFacts: Sendable, Hashable {
         self.isWritable = isWritable
     }
 
-    /// Looks, by lstat(2), readlink(2) and faccessat(2) for the effective user.
+    /// Inspects a path with lstat(2), readlink(2) and, for the effective user, faccessat(2).
     package init(at path: FilePath) {
         self.init(path: path, kind: .nothing)
         var status = stat()
@@ -57,12 +57,12 @@ package struct PathFacts: Sendable, Hashable {
         isWritable = path.withPlatformString { faccessat(AT_FDCWD, $0, W_OK | passing, AT_EACCESS) } == 0
     }
 
-    /// Whether others than the owner may read it.
+    /// Whether users other than the owner may read it.
     package var isOpenToReaders: Bool { mode & 0o077 != 0 }
-    /// Whether others than the owner may write it.
+    /// Whether users other than the owner may write it.
     package var isOpenToWriters: Bool { mode & 0o022 != 0 }
 
-    /// The text of a symbolic link; empty where it cannot be read.
+    /// Returns the text of a symbolic link; empty if it cannot be read.
     package static func text(of link: FilePath) -> FilePath {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
             let count = link.withPlatformString { readlink($0, buffer.baseAddress!, Int(PATH_MAX)) }
@@ -72,20 +72,20 @@ package struct PathFacts: Sendable, Hashable {
         }
     }
 
-    /// A path without symbolic links; nil where it leads nowhere.
+    /// Returns a path without symbolic links; nil if there is nothing at the path.
     package static func real(_ path: FilePath) -> FilePath? {
         guard let real = path.withPlatformString({ realpath($0, nil) }) else { return nil }
         defer { free(real) }
         return FilePath(platformString: real)
     }
 
-    /// A path from the root, without `.` and `..`; a relative one is taken from the working directory.
+    /// Returns an absolute path without `.` and `..`; a relative path is based on the working directory.
     package static func absolute(_ path: FilePath) -> FilePath {
         let absolute = path.isRelative ? FilePath(FileManager.default.currentDirectoryPath).pushing(path) : path
         return absolute.lexicallyNormalized()
     }
 
-    /// A path without symbolic links, as far as it leads somewhere; absolute.
+    /// Returns an absolute path in which the links of the existing part are resolved.
     package static func resolved(_ path: FilePath) -> FilePath {
         var path = absolute(path)
         var missing: [FilePath.Component] = []

@@ -1,21 +1,21 @@
 internal import Foundation
 package import SystemPackage
 
-/// What a look at a containers root tells.
+/// The condition of a containers root.
 package struct RootFacts: Sendable {
     package var place: PathFacts
     /// Whether the user has chosen it.
     package var isChosen: Bool
-    /// Where it leads, without symbolic links; nil where there is nothing.
+    /// The root's path without symbolic links; nil if there is nothing.
     package var real: FilePath?
     package var fileSystem: FileSystemFacts?
-    /// What lies in the root under the account's name.
+    /// The entry in the root with the account's name.
     package var account: PathFacts?
-    /// How many directories the account's containers have.
+    /// The number of directories in the account's containers.
     package var directories = 0
-    /// How many directories this user's programs can watch together; nil where that is not known.
+    /// The number of directories that all of this user's programs can watch; nil if unknown.
     package var watchLimit: Int?
-    /// Whether Syncthing's rule against `*.nosync` stands above the root.
+    /// The state of Syncthing's rule against `*.nosync` above the root.
     package var rule: StignoreRule.Outcome = .noFolder
 
     package init(place: PathFacts, isChosen: Bool) {
@@ -23,7 +23,7 @@ package struct RootFacts: Sendable {
         self.isChosen = isChosen
     }
 
-    /// Looks at an account's root; directories are counted by who walks the containers.
+    /// Inspects an account's root; the walk through the containers counts directories.
     package init(of account: HomeFacts.Account) {
         self.init(place: account.root, isChosen: account.isRootChosen)
         let path = account.root.path
@@ -31,7 +31,7 @@ package struct RootFacts: Sendable {
         fileSystem = FileSystemFacts(at: path)
         self.account = PathFacts(at: path.appending(account.name))
         rule = StignoreRule.check(above: path, files: LinuxFileLayer())
-        // inotify(7), and of a user namespace, namespaces(7).
+        // The limits of inotify(7), and of the user namespace, see namespaces(7).
         watchLimit = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"].compactMap { file in
             (try? String(contentsOfFile: file, encoding: .utf8)).flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
         }.min()
@@ -39,10 +39,10 @@ package struct RootFacts: Sendable {
 }
 
 extension RootFacts {
-    /// Below this much room a root is as good as full: room for the logs of a few imports.
+    /// With less free space than this, a root counts as full; the logs of a few imports need it.
     private static let least: UInt64 = 64 << 20
 
-    /// What is wrong with the root.
+    /// The problems of the root.
     package var findings: [Finding] {
         var found: [Finding] = []
         func report(_ severity: Finding.Severity, _ what: String, _ remedy: String, at path: FilePath? = nil) {
@@ -54,10 +54,10 @@ extension RootFacts {
             report(
                 .fault, "the containers root is not there", "mount or create it, or choose another with: ubcontrol sign-in ACCOUNT --containers DIR")
             isUsable = false
-        // The first container makes it.
+        // The first container creates it.
         case .nothing: isUsable = false
         case .hidden(let error):
-            report(.fault, "the containers root cannot be looked at (\(error))", "check the owner and mode of what it lies in")
+            report(.fault, "the containers root cannot be inspected (\(error))", "check the owner and mode of its parent directory")
             isUsable = false
         case .directory: break
         case .link(let target) where real != nil:
@@ -65,7 +65,7 @@ extension RootFacts {
                 .warning, "the containers root is a symbolic link to \(target): it may lead elsewhere one day, and a synchroniser does not follow it",
                 "sign in with the directory itself: ubcontrol sign-in ACCOUNT --containers \(real!)")
         case .link(let target):
-            report(.fault, "the containers root is a symbolic link to \(target), where nothing is", "mount or create what it leads to")
+            report(.fault, "the containers root is a symbolic link to \(target), where nothing is", "mount or create its target")
             isUsable = false
         case .file, .other:
             report(.fault, "the containers root is not a directory", "choose another with: ubcontrol sign-in ACCOUNT --containers DIR")
@@ -91,12 +91,12 @@ extension RootFacts {
             let remedy = "put the line *.nosync before all others of .stignore, and before its #include lines"
             if error == .noSuchFileOrDirectory, account?.kind ?? .nothing == .nothing {
                 report(
-                    .remark, "the rule *.nosync is not there yet, and nothing of the account is that it would keep on this device",
+                    .remark, "the rule *.nosync is not there yet, but the account has no item yet that it would keep on this device",
                     "nothing: the account's first container puts it there", at: file)
             } else if error == .noSuchFileOrDirectory {
-                report(.fault, "the rule *.nosync is missing, so that Syncthing carries what must not leave this device", remedy, at: file)
+                report(.fault, "the rule *.nosync is missing, so Syncthing transfers items that must not leave this device", remedy, at: file)
             } else {
-                report(.fault, "cannot be read (\(error)), so that nobody knows whether *.nosync stays on this device", remedy, at: file)
+                report(.fault, "cannot be read (\(error)), so it is unknown whether *.nosync stays on this device", remedy, at: file)
             }
         }
         return found
@@ -116,7 +116,7 @@ extension RootFacts {
                     "put the directory itself there, or choose another root with: ubcontrol sign-in ACCOUNT --containers DIR")
             ]
         case .hidden, .file, .other:
-            return [Finding(.fault, .root, account.path, "the account's directory cannot be used as one", "move what is there aside")]
+            return [Finding(.fault, .root, account.path, "the account's directory cannot be used as one", "move the existing entry aside")]
         }
     }
 
@@ -127,11 +127,12 @@ extension RootFacts {
         }
         if let name = fileSystem.network {
             report(
-                .warning, "the containers root lies on \(name): nobody here is told of what other machines change there, and it is swept for changes",
-                "keep the root on a disk of this machine, and have a synchroniser carry it")
+                .warning,
+                "the containers root lies on \(name): this machine is not told of changes by other machines, so the root is swept for changes",
+                "keep the root on a disk of this machine, and let a synchroniser copy it")
         } else if fileSystem.isFUSE {
             report(
-                .remark, "the containers root lies on FUSE: where other machines change it, nobody here is told",
+                .remark, "the containers root lies on FUSE: this machine is not told of changes by other machines",
                 "keep it on a disk of this machine where they do")
         }
         if fileSystem.foldsCase {

@@ -1,10 +1,10 @@
 internal import Dispatch
 
-/// Runs what blocks away from the cooperative pool, whose few threads belong to everybody.
+/// Runs blocking work outside the cooperative pool, whose few threads all tasks share.
 ///
-/// - Parameter body: may lock, sync and wait.
-/// - Returns: what the body returns.
-/// - Throws: what the body throws.
+/// - Parameter body: the work, which may lock, sync and wait.
+/// - Returns: the result of the work.
+/// - Throws: the error of the work.
 package func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Swift.Result(catching: body)) }

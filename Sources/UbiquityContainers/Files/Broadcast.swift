@@ -1,33 +1,35 @@
 internal import Synchronization
 
-/// Hands values to any number of observers, each in the same order.
+/// Sends values to any number of observers, all in one order.
 package final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
-        /// What a new observer hears first.
+        /// The first value for a new observer.
         var present: [Element] = []
         var observers: [Int: AsyncStream<Element>.Continuation] = [:]
         var next = 0
         var isClosed = false
     }
 
-    /// Held for a moment only, and never while an observer is told: a task that is cancelled holds a lock of its own while its stream ends, and takes this
-    /// one; telling takes the task's lock.
+    /// Held only briefly, and never while an observer receives a value.
+    ///
+    /// A cancelled task holds its own lock while its stream ends, and then takes this lock; sending a value takes the
+    /// task's lock.
     private let state: Mutex<State>
-    /// Held while observers are told, so that all hear the same order.
+    /// Held while observers receive values, so that all observers see the same order.
     private let delivery = Mutex<Void>(())
     private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
 
     /// Makes a broadcast without observers.
     ///
     /// - Parameters:
-    ///   - present: what a new observer hears first.
-    ///   - buffering: what a slow observer misses.
+    ///   - present: the first value for a new observer.
+    ///   - buffering: the values to drop for a slow observer.
     package init(present: Element? = nil, buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded) {
         state = Mutex(State(present: present.map { [$0] } ?? []))
         self.buffering = buffering
     }
 
-    /// Begins to observe; what comes ends when the broadcast is closed.
+    /// Starts an observation, which ends when the broadcast is closed.
     package func subscribe() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
         let number: Int? = delivery.withLock { _ in
@@ -50,9 +52,10 @@ package final class Broadcast<Element: Sendable>: Sendable {
         return stream
     }
 
-    /// Tells the observers something.
+    /// Sends a value to the observers.
     ///
-    /// - Parameter value: makes it; may change what later observers hear first, and is called under a lock.
+    /// - Parameter value: makes the value; it may change the first values for new observers, and runs with the lock
+    ///   held.
     package func post(_ value: (_ present: inout [Element]) -> Element?) {
         delivery.withLock { _ in
             let (value, observers) = state.withLock { state in (value(&state.present), Array(state.observers.values)) }

@@ -1,10 +1,11 @@
 internal import Synchronization
 
-/// Runs something that blocks away from the cooperative pool, and lets it see that the task has been cancelled.
+/// Runs blocking work outside the cooperative pool, and lets it check for cancellation.
 ///
-/// - Parameter body: may lock, sync and wait. It calls its argument between steps, which throws `CancellationError` once the task has been cancelled.
-/// - Returns: what the body returns.
-/// - Throws: what the body throws.
+/// - Parameter body: the work, which may lock, sync and wait. Between steps it calls its argument, which throws
+///   `CancellationError` after the task has been cancelled.
+/// - Returns: the result of the work.
+/// - Throws: the error of the work.
 package func blockingCancellably<Result: Sendable>(
     _ body: @escaping @Sendable (_ check: @Sendable () throws -> Void) throws -> Result
 ) async throws -> Result {
@@ -16,7 +17,7 @@ package func blockingCancellably<Result: Sendable>(
     }
 }
 
-/// Whether somebody wants no more of something that blocks.
+/// A flag that asks blocking work to stop.
 private final class CancellationFlag: Sendable {
     private let flag = Atomic(false)
 

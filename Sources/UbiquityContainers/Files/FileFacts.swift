@@ -3,9 +3,9 @@ package import Foundation
 internal import Glibc
 package import SystemPackage
 
-/// What lstat(2) tells of a directory entry.
+/// The result of lstat(2) for a directory entry.
 package struct FileFacts: Sendable {
-    /// What an entry is.
+    /// The kind of an entry.
     package enum Kind: String, Sendable, Encodable {
         case file, directory, link
         /// A socket, pipe or device.
@@ -13,13 +13,13 @@ package struct FileFacts: Sendable {
     }
 
     package let kind: Kind
-    /// In bytes.
+    /// The size in bytes.
     package let size: Int64
     package let modificationDate: Date
 
-    /// Looks an entry up; follows no link.
+    /// Inspects an entry without following links.
     ///
-    /// - Returns: nil where nothing is there.
+    /// - Returns: nil if there is no entry.
     package init?(of path: FilePath) throws(Errno) {
         var status = Glibc.stat()
         guard path.withPlatformString({ lstat($0, &status) }) == 0 else {

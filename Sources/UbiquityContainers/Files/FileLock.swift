@@ -2,9 +2,11 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// A lock on a file, exclusive unless it is said to be shared, held by an open file description, so that it ends with its process (fcntl(2), `F_OFD_SETLK`).
+/// A lock on a file, exclusive by default; an open file description holds it, so it ends with its process (fcntl(2),
+/// `F_OFD_SETLK`).
 ///
-/// Closing any other descriptor of the file leaves it held, as does a lock taken by another part of this process.
+/// The lock stays held when another descriptor of the file is closed, or when another part of this process takes a
+/// lock.
 package final class FileLock: Sendable {
     private let descriptor: Int32
 
@@ -12,18 +14,18 @@ package final class FileLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Takes the lock, waiting for it; blocks the thread.
+    /// Waits for the lock and takes it; blocks the thread.
     package static func waiting(for file: FilePath) throws(Errno) -> FileLock {
         guard let lock = try take(file, wait: true) else { throw Errno.resourceTemporarilyUnavailable }
         return lock
     }
 
-    /// Takes the lock if it is free; nil where another holds it.
+    /// Takes the lock if it is free; nil otherwise.
     package static func ifFree(_ file: FilePath) throws(Errno) -> FileLock? {
         try take(file, wait: false)
     }
 
-    /// Takes a lock that others may have too, if nobody has the exclusive one; nil where somebody does.
+    /// Takes a shared lock if no exclusive lock exists; nil otherwise.
     package static func sharedIfFree(_ file: FilePath) throws(Errno) -> FileLock? {
         try take(file, wait: false, isExclusive: false)
     }

@@ -1,21 +1,22 @@
-/// Names that other programs leave in a tree that they move: never ours, never content.
+/// Names that other programs use in a tree that they synchronise; such a file is never content.
 package enum ForeignNames {
-    /// Whether a name is that of a file that Syncthing has not written to its end.
+    /// Returns whether a name belongs to a file that Syncthing is still writing.
     package static func isDraft(_ name: String) -> Bool {
         name.hasSuffix(".tmp") && (name.hasPrefix(".syncthing.") || name.hasPrefix("~syncthing~"))
     }
 
-    /// The names that Syncthing keeps for itself at the top of a folder, and carries nowhere.
+    /// The names that Syncthing uses at the top of a folder and never transfers.
     private static let markers = [".stfolder", ".stversions", ".stignore"]
 
-    /// Whether what has a name never leaves the device: it is excluded, or a synchroniser keeps it for itself.
+    /// Returns whether an entry of this name never leaves the device: it is excluded, or belongs to a synchroniser.
     package static func staysHere(_ name: String) -> Bool {
         name.hasSuffix(ItemPath.excludedSuffix) || isDraft(name) || markers.contains(name)
     }
 
-    /// Whether a name belongs to a synchroniser or a network file system (DESIGN §4, rule 8).
+    /// Returns whether a name belongs to a synchroniser or a network file system; such a file is never content.
     ///
-    /// Any name with `.sync-conflict-` in it, for none of ours has that; which item a copy is of, ``FileCoordination/ConflictName`` tells.
+    /// This includes any name with `.sync-conflict-` in it, because no name of this package contains that;
+    /// ``FileCoordination/ConflictName`` finds the original of a copy.
     package static func matches(_ name: String) -> Bool {
         if markers.contains(name) || isDraft(name) { return true }
         if name.hasPrefix(".nfs") || name.hasPrefix(".unison.") || name.hasPrefix(".fuse_hidden") { return true }

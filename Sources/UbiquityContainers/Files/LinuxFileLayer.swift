@@ -2,12 +2,27 @@ internal import CLinux
 internal import Glibc
 package import SystemPackage
 
-/// The kernel's files.
+/// The file layer of the Linux kernel.
 package struct LinuxFileLayer: FileLayer {
     package init() {}
 
     package func names(in directory: FilePath) throws(Errno) -> [String] {
-        let descriptor = open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try list(directory, flags: 0)
+    }
+
+    package func directoryNames(in directory: FilePath) throws(Errno) -> [String]? {
+        do {
+            // A link in the last component is ENOTDIR, as is anything else that is no directory (open(2), O_DIRECTORY).
+            return try list(directory, flags: O_NOFOLLOW)
+        } catch .noSuchFileOrDirectory {
+            return nil
+        } catch .notDirectory {
+            return nil
+        }
+    }
+
+    private func list(_ directory: FilePath, flags: Int32) throws(Errno) -> [String] {
+        let descriptor = open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         guard let stream = fdopendir(descriptor) else {
             let error = Errno(rawValue: errno)
@@ -22,7 +37,7 @@ package struct LinuxFileLayer: FileLayer {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }
-            // A name that is not UTF-8 is none of ours.
+            // A name that is not UTF-8 does not belong to this package.
             if let name, name != ".", name != ".." { names.append(name) }
         }
         guard errno == 0 else { throw Errno(rawValue: errno) }
@@ -102,7 +117,7 @@ package struct LinuxFileLayer: FileLayer {
 
     package func renameNew(_ from: FilePath, to: FilePath) throws(Errno) {
         guard clinux_rename_new(AT_FDCWD, from.string, AT_FDCWD, to.string) != 0 else { return }
-        // File systems without RENAME_NOREPLACE (NFS, some FUSE) say EINVAL: link(2) refuses an existing name as well.
+        // File systems without RENAME_NOREPLACE (NFS, some FUSE) return EINVAL. link(2) also refuses an existing name.
         guard errno == EINVAL || errno == ENOSYS else { throw Errno(rawValue: errno) }
         guard link(from.string, to.string) == 0 else { throw Errno(rawValue: errno) }
         unlink(from.string)
@@ -117,7 +132,7 @@ package struct LinuxFileLayer: FileLayer {
     }
 
     package func syncFile(_ file: FilePath) throws(Errno) {
-        // Its content and size; fdatasync(2) leaves out the times alone.
+        // This syncs content and size; fdatasync(2) leaves out only the times.
         try sync(file, flags: O_RDONLY | O_NOFOLLOW, by: fdatasync)
     }
 

@@ -1,35 +1,35 @@
-/// The name of an account: a user's identity, as it stands in paths.
+/// The name of an account: a user's identity, as used in paths.
 public struct AccountName: Hashable, Sendable, CustomStringConvertible {
     /// The name as given.
     public let description: String
 
-    /// Checks a name and takes it.
+    /// Makes a name after checking its form.
     ///
-    /// - Parameter name: one path component of at most 200 bytes: no slash, no control character, no leading dot, and not `local`,
-    ///   which names the peers of a device that is signed out.
-    /// - Throws: `ContainerError` with `invalidName`, which says what is wrong.
+    /// - Parameter name: one path component of at most 200 bytes: no slash, no control character, no leading dot. It
+    ///   must not be `local`, the name for the peers of a device that is signed out.
+    /// - Throws: `ContainerError` with `invalidName`; its message names the fault.
     public init(_ name: String) throws(ContainerError) {
         if let fault = PathComponentRule.fault(in: name) {
             throw ContainerError(.invalidName, "The account name \(name.debugDescription) \(fault); choose one like alice@example.org.")
         }
         if !name.utf8.allSatisfy({ $0 < 0x80 }) {
-            // File systems disagree on when two spellings of such a letter are one name.
+            // File systems disagree about whether two spellings of such a letter are one name.
             throw ContainerError(
-                .invalidName, "The account name \(name.debugDescription) holds other letters than ASCII's; choose one like alice@example.org.")
+                .invalidName, "The account name \(name.debugDescription) contains letters outside ASCII; choose one like alice@example.org.")
         }
         if name == PeerIdentifier.localAccount {
-            throw ContainerError(.invalidName, "The account name “local” stands for being signed out; choose another.")
+            throw ContainerError(.invalidName, "The account name “local” is reserved for being signed out; choose another.")
         }
         description = name
     }
 }
 
-/// What a name must be to stand alone as a directory in a container's path, on any of the user's devices.
+/// The rules for a name that is a directory in a container's path on all of the user's devices.
 package enum PathComponentRule {
-    /// The longest name, in bytes of UTF-8; room is left for `~<uuid>` below NAME_MAX (255).
+    /// The longest name, in bytes of UTF-8; it leaves room for `~<uuid>` within NAME_MAX (255).
     package static let longest = 200
 
-    /// What is wrong with a name, or nil.
+    /// Returns the fault of a name, or nil.
     package static func fault(in name: String) -> String? {
         if name.isEmpty { return "is empty" }
         if name.utf8.count > longest { return "is longer than \(longest) bytes" }

@@ -1,10 +1,10 @@
-/// `accounts/<account>.json`: what this device knows of an account.
+/// `accounts/<account>.json`: this device's record of an account.
 package struct AccountRecord: Codable, Sendable, HomeFormat {
     package var format = HomeFormatVersion.current
     package var token: UbiquityIdentityToken
-    /// Nil: `containers` in the device home.
+    /// The containers root; nil means `containers` in the device home.
     package var containersRoot: String?
-    /// By container identifier.
+    /// The peers by container identifier.
     package var peers: [String: Peer] = [:]
 
     init(token: UbiquityIdentityToken) { self.token = token }
@@ -12,9 +12,9 @@ package struct AccountRecord: Codable, Sendable, HomeFormat {
     /// This device's peer in one container.
     package struct Peer: Codable, Sendable {
         package var identifier: String
-        /// Whether its mark has been written; from then on a missing mark means a wipe, or lateness.
+        /// Whether its mark has been written; from then on a missing mark means a wipe or a late arrival.
         package var attached: Bool
-        /// The containers root in which it was written.
+        /// The containers root below which the mark was written.
         package var root: String?
 
         package init(identifier: String, attached: Bool, root: String? = nil) {
@@ -25,10 +25,10 @@ package struct AccountRecord: Codable, Sendable, HomeFormat {
     }
 }
 
-/// The version that every JSON file of the device home carries.
+/// A JSON file of the device home, which carries the version of its format.
 protocol HomeFormat {
     var format: Int { get }
-    /// What to do where the file does not hold what it should.
+    /// The remedy for invalid content.
     static var remedy: String { get }
 }
 
@@ -36,11 +36,11 @@ extension HomeFormat {
     static var remedy: String { "restore it, or remove it and sign in again" }
 }
 
-/// What in a JSON file is not as it should be; what stands there is not shown, for it may be a key.
+/// The fault of a JSON file; it never shows the invalid value, which may be a key.
 struct MemberFault: Error, CustomStringConvertible {
     let description: String
 
-    /// Takes it from a decoder's error; nil for any other.
+    /// Makes a fault from a decoding error; nil for any other error.
     init?(_ error: any Error) {
         guard let error = error as? DecodingError else { return nil }
         func name(_ path: [any CodingKey]) -> String {
@@ -49,9 +49,9 @@ struct MemberFault: Error, CustomStringConvertible {
         description =
             switch error {
             case .keyNotFound(let key, let context): "\(name(context.codingPath + [key])) is missing"
-            case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(name(context.codingPath)) is of another type"
+            case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(name(context.codingPath)) has another type"
             case .dataCorrupted(let context):
-                context.codingPath.isEmpty ? "it is no JSON" : "\(name(context.codingPath)): \(context.debugDescription)"
+                context.codingPath.isEmpty ? "it is not JSON" : "\(name(context.codingPath)): \(context.debugDescription)"
             @unknown default: "it cannot be read"
             }
     }

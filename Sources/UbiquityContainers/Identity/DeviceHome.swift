@@ -4,33 +4,33 @@ internal import Logging
 public import SystemPackage
 internal import TreeWatching
 
-/// The directory in which this device keeps its accounts and, by default, its containers.
+/// The directory in which this device stores its accounts and, by default, its containers.
 ///
-/// Files are read anew at each call: another process may have signed in or out meanwhile. Reading takes microseconds and waits
-/// for nobody, so it may be done on any thread.
+/// Each call reads the files again, because another process may have signed in or out meanwhile. Reading takes
+/// microseconds and never waits, so any thread may do it.
 ///
 /// ```swift
 /// let home = try DeviceHome.standard()
 /// if let token = try home.ubiquityIdentityToken { … }
 /// ```
 public struct DeviceHome: Sendable, Hashable {
-    /// Where it lies.
+    /// The directory.
     public let path: FilePath
 
-    /// A home at a directory that need not exist yet.
+    /// Makes a home from a directory that need not exist yet.
     public init(_ path: FilePath) {
-        // Changes are told with paths in this form.
+        // Changes are reported with paths in this form.
         self.path = PathFacts.absolute(path)
     }
 
-    /// The user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.
+    /// Returns the user's home: `$UBIQUITY_HOME`, else `$XDG_DATA_HOME/ubiquity`, else `~/.local/share/ubiquity`.
     ///
-    /// - Parameter environment: the process's own unless given.
-    /// - Returns: the home; nothing is made yet.
-    /// - Throws: `ContainerError` where none of the three variables is set.
+    /// - Parameter environment: the environment; by default that of the process.
+    /// - Returns: the home; nothing is created yet.
+    /// - Throws: `ContainerError` when none of the three variables is set.
     public static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) throws(ContainerError) -> DeviceHome {
         if let home = environment["UBIQUITY_HOME"], !home.isEmpty { return DeviceHome(FilePath(home)) }
-        // XDG base directories: a relative path is to be ignored.
+        // The XDG specification of base directories says to ignore a relative path.
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return DeviceHome(FilePath(data).appending("ubiquity")) }
         if let user = environment["HOME"], user.hasPrefix("/") { return DeviceHome(FilePath(user).appending(".local/share/ubiquity")) }
         throw ContainerError(.fileSystem, "No device home: set UBIQUITY_HOME to a directory.")
@@ -38,31 +38,32 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// The signed-in account, or nil while signed out.
     ///
-    /// - Throws: `ContainerError` where `account.json` cannot be read or understood.
+    /// - Throws: `ContainerError` when `account.json` cannot be read or understood.
     public var account: AccountName? {
         get throws(ContainerError) { try signedIn?.name }
     }
 
-    /// The opaque token of the signed-in account, nil exactly while signed out, equal for one account on this device.
+    /// The opaque token of the signed-in account: nil exactly while signed out, and equal for one account on this
+    /// device.
     ///
-    /// - Throws: `ContainerError` where the home's files cannot be read or understood.
+    /// - Throws: `ContainerError` when the home's files cannot be read or understood.
     public var ubiquityIdentityToken: UbiquityIdentityToken? {
         get throws(ContainerError) { try signedIn?.record.token }
     }
 
     /// The containers root of the signed-in account, or nil while signed out.
     ///
-    /// - Throws: `ContainerError` where the home's files cannot be read or understood.
+    /// - Throws: `ContainerError` when the home's files cannot be read or understood.
     public var containersRoot: FilePath? {
         get throws(ContainerError) { try signedIn.map { root(of: $0.record) } }
     }
 
-    /// Signs in to an account, in the place of any other, whose presenters are told as ``signOut()`` does.
+    /// Signs in to an account and replaces any other; presenters of the other account are told as ``signOut()`` does.
     ///
     /// - Parameters:
     ///   - name: the account.
-    ///   - containers: where its containers lie, such as a folder that a synchroniser keeps: an existing directory. Nil keeps the
-    ///     root that the account had on this device, at first `containers` in the home.
+    ///   - containers: the directory of its containers, such as a synchronised folder; it must exist. Nil keeps the
+    ///     account's root on this device, which is at first `containers` in the home.
     /// - Returns: the account that was signed in before, if any.
     /// - Throws: `ContainerError`; nothing has changed then.
     @discardableResult
@@ -86,7 +87,8 @@ public struct DeviceHome: Sendable, Hashable {
             let before = try? account
             var record = try files.record(of: name) ?? AccountRecord(token: UbiquityIdentityToken(UUID()))
             if let root { record.containersRoot = root.string }
-            // Before a container is used here. What hinders it is for the doctor to tell: an account works without.
+            // The rule comes before any container is used here. A failure is left to the doctor, because an account
+            // works without the rule.
             StignoreRule.ensure(above: self.root(of: record), files: files.files)
             try files.write(record, of: name)
             try files.write(SignedIn(account: name.description), to: files.accountFile)
@@ -97,8 +99,8 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// Signs out.
     ///
-    /// Nothing in any container changes. Presenters of items in the account's containers are told as by a deletion (U-79), behind this call;
-    /// ``signOut(tellingWithin:)`` returns when they have heard, which a program that ends at once needs.
+    /// No container changes. Presenters of items in the account's containers are told as by a deletion, after this call
+    /// returns. A program that ends at once needs ``signOut(tellingWithin:)``, which returns after they have been told.
     ///
     /// - Returns: the account that was signed in, if any.
     /// - Throws: `ContainerError`.
@@ -118,12 +120,13 @@ public struct DeviceHome: Sendable, Hashable {
         return name
     }
 
-    /// Signs out, and tells presenters of items in the account's containers as by a deletion, in every process of this device (U-79).
+    /// Signs out, and tells presenters of items in the account's containers as by a deletion, in every process of this
+    /// device.
     ///
-    /// They are asked to accommodate the deletion, so that they close what they show; an objection is passed over, and nothing is deleted. They find the account
-    /// signed out already.
+    /// Presenters are asked to accommodate the deletion, so that they close their items. An objection has no effect,
+    /// and nothing is deleted. At that time the account is already signed out.
     ///
-    /// - Parameter deadline: how long presenters are waited for, in each container.
+    /// - Parameter deadline: the limit of the wait for presenters, for each container.
     /// - Returns: the account that was signed in, if any.
     /// - Throws: `ContainerError`.
     @discardableResult
@@ -134,12 +137,13 @@ public struct DeviceHome: Sendable, Hashable {
         return name
     }
 
-    /// Signs in as ``signIn(_:containers:)`` does, and tells presenters in containers of the account that was signed in before as by a deletion (U-79).
+    /// Signs in as ``signIn(_:containers:)`` does, and tells presenters in the previous account's containers as by a
+    /// deletion.
     ///
     /// - Parameters:
     ///   - name: the account.
-    ///   - containers: where its containers lie; nil keeps the root that it had.
-    ///   - deadline: how long presenters are waited for, in each container.
+    ///   - containers: the directory of its containers; nil keeps the account's root.
+    ///   - deadline: the limit of the wait for presenters, for each container.
     /// - Returns: the account that was signed in before, if any.
     /// - Throws: `ContainerError`; nothing has changed then.
     @discardableResult
@@ -152,13 +156,13 @@ public struct DeviceHome: Sendable, Hashable {
         return replaced
     }
 
-    /// Tells presenters of items in the containers of an account that is signed out, and waits for nobody.
+    /// Tells presenters of items in the containers of a signed-out account, without waiting.
     private func tellPresentersSoon(of account: (name: AccountName, record: AccountRecord)) {
         guard !account.record.peers.isEmpty, FileCoordinator.canBePresented else { return }
         Task.detached { await tellPresenters(of: account, within: .seconds(10)) }
     }
 
-    /// The purpose of the accesses by which presenters hear of a sign-out, and nothing is deleted.
+    /// The purpose of the accesses that report a sign-out to presenters; nothing is deleted.
     static let signOutPurpose = "org.ubiquity.sign-out"
 
     private func tellPresenters(of account: (name: AccountName, record: AccountRecord), within deadline: Duration) async {
@@ -167,9 +171,9 @@ public struct DeviceHome: Sendable, Hashable {
             for identifier in account.record.peers.keys.compactMap({ try? ContainerIdentifier($0) }) {
                 let path = UbiquityContainer.path(root: root, account: account.name, identifier: identifier)
                 group.addTask {
-                    // It may be signed in again by now.
+                    // The account may have signed in again.
                     guard (try? self.account) != account.name else { return }
-                    // A claim to delete, as which nothing is done: what its presenters answer changes nothing.
+                    // A claim to delete under which nothing happens, so presenters' answers change nothing.
                     let coordinator = FileCoordinator()
                     coordinator.purposeIdentifier = Self.signOutPurpose
                     try? await coordinator.write(
@@ -185,7 +189,8 @@ public struct DeviceHome: Sendable, Hashable {
 
     /// The signed-in account.
     ///
-    /// Where the process watches the home, all who watch are told what this call has found: nobody acts upon an account that others never hear of.
+    /// If the process watches the home, all observers are told the result of this call: no caller acts on an account
+    /// that observers never hear of.
     package var signedIn: SignedInAccount? {
         get throws(ContainerError) {
             if let monitor = IdentityMonitor.existing(for: self) { return try monitor.read() }
@@ -193,7 +198,7 @@ public struct DeviceHome: Sendable, Hashable {
         }
     }
 
-    /// Reads `account.json`, and tells nobody.
+    /// Reads `account.json` without telling observers.
     func readSignedIn() throws(ContainerError) -> SignedInAccount? {
         let files = HomeFiles(home: self)
         guard let signedIn = try files.read(SignedIn.self, from: files.accountFile) else { return nil }
@@ -206,7 +211,7 @@ public struct DeviceHome: Sendable, Hashable {
         return (name, record)
     }
 
-    /// Where what was set aside is kept, with reasons.
+    /// The directory for items that were set aside, with reasons.
     package var kept: FilePath { path.appending("kept") }
 
     package func root(of record: AccountRecord) -> FilePath {

@@ -1,30 +1,31 @@
 package import SystemPackage
 
-/// `config.json`: what a user has settled for this device; all of it optional.
+/// `config.json`: the user's settings for this device; all of them are optional.
 ///
-/// Members that are unknown here are another version's, and ignored. Each part is read by those that need it alone, so that an error in one harms no other.
+/// Unknown members belong to another version and are ignored. Each part is read separately by the code that needs it,
+/// so an error in one part does not affect another.
 package struct HomeConfiguration: Codable, Sendable, HomeFormat {
     package var format = HomeFormatVersion.current
-    /// The containers that programs may look up without naming them, in order.
+    /// The containers that programs may open without a name, in order.
     package var containers: [String]?
 
-    /// From when on deletions look like an accident.
+    /// The limit above which deletions look like an accident.
     package var massDeletion: MassDeletionLimit?
 
     package init(containers: [String]? = nil) { self.containers = containers }
 
-    static var remedy: String { "mend it, or remove it" }
+    static var remedy: String { "correct it, or remove it" }
 }
 
-/// The member `syncthing` of `config.json`: where this device's Syncthing answers, and its key.
+/// The member `syncthing` of `config.json`: the address of this device's Syncthing, and its key.
 ///
-/// There is one, for a device runs one Syncthing however many accounts and folders it has.
+/// There is one, because a device runs one Syncthing for all its accounts and folders.
 package struct SyncthingConfiguration: Decodable, Sendable, Hashable {
-    /// Such as `https://127.0.0.1:8384`.
+    /// The address, such as `https://127.0.0.1:8384`.
     package var address: String
-    /// The API key; it is to appear in no message.
+    /// The API key; no message may contain it.
     package var key: String
-    /// The file of the one certificate that is trusted, Syncthing's `https-cert.pem`; nil trusts what the system trusts.
+    /// The file of the only trusted certificate, Syncthing's `https-cert.pem`; nil trusts the system's certificates.
     package var certificate: String?
 
     package init(address: String, key: String, certificate: String? = nil) {
@@ -33,21 +34,21 @@ package struct SyncthingConfiguration: Decodable, Sendable, Hashable {
         self.certificate = certificate
     }
 
-    /// The file, as far as this part of it goes.
+    /// The file, reduced to this part.
     struct File: Decodable, HomeFormat {
         var format: Int
         var syncthing: SyncthingConfiguration?
 
         static var remedy: String {
-            #"it takes "syncthing": {"address": "http://127.0.0.1:8384", "key": "…"}, and "certificate" for https; mend it, or remove the member"#
+            #"it takes "syncthing": {"address": "http://127.0.0.1:8384", "key": "…"}, and "certificate" for https; correct it, or remove the member"#
         }
     }
 }
 
 extension DeviceHome {
-    /// What the user has settled.
+    /// The user's settings.
     ///
-    /// - Throws: `ContainerError` where the file cannot be read or understood.
+    /// - Throws: `ContainerError` when the file cannot be read or understood.
     package var configuration: HomeConfiguration {
         get throws(ContainerError) {
             let files = HomeFiles(home: self)
@@ -55,9 +56,9 @@ extension DeviceHome {
         }
     }
 
-    /// Where this device's Syncthing answers; nil where the user has not said so.
+    /// The address and key of this device's Syncthing; nil if the user has not set them.
     ///
-    /// - Throws: `ContainerError` where the file cannot be read, or this part of it be understood.
+    /// - Throws: `ContainerError` when the file cannot be read, or this part cannot be understood.
     package var syncthing: SyncthingConfiguration? {
         get throws(ContainerError) {
             let files = HomeFiles(home: self)
@@ -65,6 +66,6 @@ extension DeviceHome {
         }
     }
 
-    /// Where ``configuration`` and ``syncthing`` stand.
+    /// The file that contains ``configuration`` and ``syncthing``.
     package var configurationFile: FilePath { HomeFiles(home: self).configurationFile }
 }

@@ -3,7 +3,8 @@ internal import SystemPackage
 
 /// Reads and replaces the files of a device home.
 ///
-/// Each is replaced whole (temporary file, fsync, rename, fsync of the directory): a crash leaves the old content or the new one.
+/// A file is replaced as a whole (temporary file, fsync, rename, fsync of the directory): a crash leaves the old or the
+/// new content.
 struct HomeFiles {
     let home: DeviceHome
     let files: any FileLayer = LinuxFileLayer()
@@ -55,7 +56,7 @@ struct HomeFiles {
         try write(record, to: recordFile(of: name))
     }
 
-    /// Decodes a file; nil where there is none.
+    /// Decodes a file; nil if it does not exist.
     func read<Value: Decodable & HomeFormat>(_ type: Value.Type, from file: FilePath) throws(ContainerError) -> Value? {
         let bytes: [UInt8]
         do {
@@ -109,7 +110,7 @@ struct HomeFiles {
             .fileSystem, "\(file) cannot be written; check the directory's owner, mode and free space.", path: file, cause: Self.reason(error))
     }
 
-    /// The errno inside a Cocoa error, which says more in fewer words.
+    /// Returns the errno inside a Cocoa error, which is shorter and more precise.
     private static func reason(_ error: any Error) -> any Error {
         let cocoa = error as NSError
         if let inner = cocoa.userInfo[NSUnderlyingErrorKey] as? any Error {

@@ -1,14 +1,17 @@
 internal import Foundation
 package import SystemPackage
 
-/// `stores/<number>.json` of the device home: where an app of this device keeps a store of some container's content.
+/// `stores/<number>.json` of the device home: the place where an app of this device keeps a store of a container's
+/// content.
 ///
-/// It is for people alone: tools find with it the stores that belong to a container, and nothing else depends on it. A store writes it when it is opened and no such file says the same; where it cannot,
-/// it opens all the same. Each file is replaced whole (temporary file, fsync, rename, fsync of the directory): a crash on the way leaves none, the old one, or a temporary file beside it that nobody
-/// reads, and the next opening writes it anew. It is never removed by itself: where a store has gone, tools say so.
+/// Tools use it to find the stores of a container; nothing else depends on it. A store writes it at opening if no such
+/// file exists, and opens even if the write fails. Each file is replaced as a whole (temporary file, fsync, rename,
+/// fsync of the directory): a crash leaves no file, the old one, or a temporary file beside it that no program reads,
+/// and the next opening writes the file again. No program removes it automatically: if the store is gone, tools report
+/// that.
 package struct KnownStore: Codable, Sendable, Hashable, HomeFormat {
     var format = HomeFormatVersion.current
-    /// The path that the app gave its store, absolute.
+    /// The absolute path of the store, chosen by the app.
     package var path: String
     /// The content name.
     package var content: String
@@ -23,9 +26,9 @@ package struct KnownStore: Codable, Sendable, Hashable, HomeFormat {
 
     static var remedy: String { "remove it, and open the app once" }
 
-    /// One for one store.
+    /// The name of the file for this store.
     fileprivate var fileName: String {
-        // FNV-1a, 64 bits: the same in every process, and two of the few stores of a device hardly ever meet.
+        // FNV-1a, 64 bits: equal in every process, and collisions among the few stores of a device are very unlikely.
         let hash = [path, content, container].joined(separator: "\n").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01b3
         }
@@ -37,7 +40,7 @@ package struct KnownStore: Codable, Sendable, Hashable, HomeFormat {
 extension DeviceHome {
     private var storesDirectory: FilePath { path.appending("stores") }
 
-    /// The stores that have been opened on this device, by path; what cannot be read is left out.
+    /// The stores that have been opened on this device, by path; unreadable files are left out.
     package var knownStores: [KnownStore] {
         let files = HomeFiles(home: self)
         let names = (try? files.files.names(in: storesDirectory)) ?? []
@@ -47,7 +50,7 @@ extension DeviceHome {
         return found.sorted { ($0.path, $0.content, $0.container) < ($1.path, $1.content, $1.container) }
     }
 
-    /// Notes a store, unless it is known; a home that is not there is not made, and what hinders it is passed over.
+    /// Records a store unless it is known; does not create a missing home, and ignores errors.
     ///
     /// - Parameter store: the store.
     package func note(_ store: KnownStore) {

@@ -2,19 +2,20 @@ public import Foundation
 
 /// One installation of one app on one device under one account: `<account>~<uuid>`.
 ///
-/// Peers are ordered by the bytes of their names, alike on every device.
+/// Peers are ordered by the bytes of their names, so the order is equal on every device.
 public struct PeerIdentifier: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// What stands for the account while signed out.
+    /// The account part of a name while signed out.
     package static let localAccount = "local"
 
-    /// `<account>~<uuid>`, the uuid in lower case.
+    /// The text `<account>~<uuid>`, with the uuid in lower case.
     public let description: String
 
     package init(account: String, uuid: UUID) { description = "\(account)~\(uuid.uuidString.lowercased())" }
 
-    /// Reads `<account>~<uuid>`.
+    /// Parses `<account>~<uuid>`.
     ///
-    /// - Parameter name: a directory's or a mark's name; nil is returned for anything but a peer's name in its one spelling.
+    /// - Parameter name: the name of a directory or a mark; the result is nil unless it is a peer's name in its only
+    ///   valid spelling.
     public init?(_ name: some StringProtocol) {
         var name = String(name)
         guard name.withUTF8({ Self.isName($0) }) else { return nil }
@@ -24,16 +25,16 @@ public struct PeerIdentifier: Hashable, Sendable, Comparable, CustomStringConver
     /// The account's name, or `local` while signed out.
     public var account: String { String(description.utf8.dropLast(Self.suffix))! }
 
-    /// What tells this peer from the account's others.
+    /// The part that distinguishes this peer from the account's other peers.
     public var uuid: UUID { UUID(uuidString: String(description.utf8.suffix(Self.suffix - 1))!)! }
 
     /// Orders peers by the bytes of their names.
     public static func < (left: Self, right: Self) -> Bool { left.description.utf8.lexicographicallyPrecedes(right.description.utf8) }
 
-    /// How many bytes stand behind the account.
+    /// The number of bytes after the account.
     private static let suffix = 37
 
-    /// Stores read names by the hundred in each save and import: no UUID is made of them on the way.
+    /// Checks a name without making a UUID, because stores read hundreds of names in each save and import.
     private static func isName(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let start = bytes.count - suffix
         guard start > 0, start <= PathComponentRule.longest, bytes[start] == UInt8(ascii: "~"), bytes[0] != UInt8(ascii: ".") else { return false }

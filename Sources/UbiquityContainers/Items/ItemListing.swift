@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// Some items of one container, and how they stand.
+/// Some items of one container, with their statuses.
 package struct ItemListing: Sendable {
     /// An item's status at a moment.
     package struct Line: Sendable, Hashable, Codable {
@@ -14,13 +14,13 @@ package struct ItemListing: Sendable {
     private let isRecursive: Bool
     private let source: any ItemStatusSource
 
-    /// Takes some items.
+    /// Makes a listing of items.
     ///
     /// - Parameters:
     ///   - roots: paths in the container.
     ///   - container: the container's directory.
-    ///   - isRecursive: whether what lies below is listed, too: but for what only stores and the package itself use.
-    ///   - source: tells how items stand.
+    ///   - isRecursive: whether to list everything below, except items that only stores and this package use.
+    ///   - source: returns the statuses of items.
     package init(of roots: [FilePath], in container: FilePath, isRecursive: Bool, source: any ItemStatusSource) {
         self.container = container.lexicallyNormalized()
         self.roots = roots.map { $0.lexicallyNormalized() }
@@ -28,9 +28,9 @@ package struct ItemListing: Sendable {
         self.source = source
     }
 
-    /// The items, in order.
+    /// Returns the items in order.
     ///
-    /// - Parameter check: is called before each directory; what it throws ends the listing.
+    /// - Parameter check: called before each directory; an error that it throws ends the listing.
     /// - Returns: their paths. Blocks while it lists directories.
     package func items(_ check: () throws -> Void = {}) rethrows -> [FilePath] {
         guard isRecursive else { return roots }
@@ -48,7 +48,7 @@ package struct ItemListing: Sendable {
                         && [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName].contains(entry.text)
                     let isDirectory = entry.kind == .directory && !DirectoryFacts.isLocal(entry)
                     if entry.kind == .directory, isOurs || !isDirectory || ForeignNames.matches(entry.text) { skipped.insert(entry.name) }
-                    // A directory that is gone into is listed then.
+                    // A directory that the walk enters is listed there.
                     if !isOurs, !isDirectory, !ForeignNames.matches(entry.text) { items.append(directory.path.appending(entry.name)) }
                 }
                 return skipped
@@ -57,25 +57,25 @@ package struct ItemListing: Sendable {
         return items.sorted { $0.string < $1.string }
     }
 
-    /// How the items stand.
+    /// Returns the statuses of the items.
     ///
-    /// - Returns: a line each, in order.
-    /// - Throws: what the source throws; `CancellationError`.
+    /// - Returns: one line for each item, in order.
+    /// - Throws: the source's error; `CancellationError`.
     package func lines() async throws -> [Line] {
         let paths = try await blockingCancellably { try items($0) }
         let statuses = try await source.statuses(of: paths)
         return paths.map { Line(path: $0.string, status: statuses[$0] ?? .unknown) }
     }
 
-    /// Tells how the items stand, and then each that stands otherwise, until the source ends or the task is cancelled.
+    /// Reports the statuses of the items, and then each change, until the source ends or the task is cancelled.
     ///
-    /// An item that comes is told of; one that goes is told of as `unknown`, once.
+    /// A new item is reported; an item that disappears is reported once as `unknown`.
     ///
-    /// - Parameter body: is given the lines that are new, first all of them.
-    /// - Throws: what the source throws, and the body; `CancellationError`.
+    /// - Parameter body: receives the new lines, at first all of them.
+    /// - Throws: the error of the source or the body; `CancellationError`.
     package func follow(_ body: ([Line]) async throws -> Void) async throws {
         var known: [String: ItemStatus] = [:]
-        // The first change is always the whole container.
+        // The first change always concerns the whole container.
         for await _ in source.changes() {
             let lines = try await lines()
             var new = lines.filter { known[$0.path] != $0.status }

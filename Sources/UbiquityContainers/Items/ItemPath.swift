@@ -1,12 +1,12 @@
 internal import FileCoordination
 package import SystemPackage
 
-/// What an item's path alone says, and what lies beside it.
+/// Facts about an item from its path and from the names beside it.
 package enum ItemPath {
-    /// The ending of a name that is never synced, nor is anything below it.
+    /// The suffix of a name that is never synchronised, together with everything below it.
     package static let excludedSuffix = ".nosync"
 
-    /// An item's path in the container.
+    /// Returns an item's path in the container.
     ///
     /// - Parameters:
     ///   - item: an absolute path.
@@ -22,49 +22,50 @@ package enum ItemPath {
         return path
     }
 
-    /// Whether an item lies in or below a `*.nosync` of its container.
+    /// Returns whether an item is in or below a `*.nosync` of its container.
     package static func isExcluded(_ item: FilePath, in container: FilePath) -> Bool {
         var relative = item.lexicallyNormalized()
         guard relative.removePrefix(container.lexicallyNormalized()) else { return false }
         return relative.components.contains { $0.string.hasSuffix(excludedSuffix) }
     }
 
-    /// The name of the item that a conflict copy is of: `Letter.txt` for `Letter.sync-conflict-20260102-030405-ABCDEFG.txt`.
+    /// Returns the name of the original of a conflict copy: `Letter.txt` for
+    /// `Letter.sync-conflict-20260102-030405-ABCDEFG.txt`.
     ///
     /// - Parameter name: any name.
-    /// - Returns: nil for a name that no synchroniser gives to a copy.
+    /// - Returns: nil if no synchroniser gives such a name to a copy.
     package static func original(ofConflictCopy name: String) -> String? { ConflictName(name)?.original }
 
-    /// The items of a directory beside which conflict copies lie whose conflict is not resolved: those with a ``FileVersion`` to that effect.
+    /// Returns the items of a directory that have unresolved conflict copies, and so an unresolved ``FileVersion``.
     ///
     /// - Parameters:
-    ///   - directory: an existing one or not.
-    ///   - files: where it lies.
-    /// - Returns: their names; of a directory that cannot be read, none.
+    ///   - directory: the directory, which need not exist.
+    ///   - files: the layer that lists it.
+    /// - Returns: their names; none if the directory cannot be read.
     package static func conflicted(in directory: FilePath, files: any FileLayer) -> Set<String> {
         Set(unresolvedCopies(among: (try? files.names(in: directory)) ?? [], in: directory).map(\.original))
     }
 
-    /// A copy of an item that lost a conflict, which nobody has resolved.
+    /// A conflict copy of an item that is not resolved.
     package struct UnresolvedCopy: Sendable, Hashable {
-        /// Where it lies.
+        /// The path of the copy.
         package var path: FilePath
-        /// The name of the item, which lies beside it.
+        /// The name of the item beside it.
         package var original: String
-        /// The device that wrote it, as far as its name tells.
+        /// The device that wrote it, if the name tells it.
         package var device: String?
     }
 
-    /// The conflict copies among the names of a directory whose conflict is not resolved.
+    /// Returns the unresolved conflict copies among the names of a directory.
     ///
     /// - Parameters:
-    ///   - names: all that lies there.
-    ///   - directory: where that is.
-    /// - Returns: the copies, in the names' order.
+    ///   - names: all names in the directory.
+    ///   - directory: the directory.
+    /// - Returns: the copies, in the order of the names.
     package static func unresolvedCopies(among names: [String], in directory: FilePath) -> [UnresolvedCopy] {
         let copies = names.compactMap { name in ConflictName(name).map { ($0, directory.appending(name)) } }
         guard !copies.isEmpty else { return [] }
-        // A copy of what is not there is an item like others.
+        // A copy without its original is an ordinary item.
         let present = Set(names)
         return copies.filter { present.contains($0.original) && ConflictCopy($0, at: $1)?.isResolved == false }.map {
             UnresolvedCopy(path: $1, original: $0.original, device: $0.device)

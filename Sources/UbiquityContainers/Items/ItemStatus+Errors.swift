@@ -2,10 +2,11 @@ public import Foundation
 public import SystemPackage
 
 extension ItemStatus {
-    /// Cocoa's error for an item that stands like this, as `NSURLUbiquitousItemDownloadingErrorKey` and `…UploadingErrorKey` have it; nil where there is none.
+    /// Cocoa's error for an item with this status, as in `NSURLUbiquitousItemDownloadingErrorKey` and
+    /// `…UploadingErrorKey`; nil if there is none.
     ///
-    /// It is `ubiquitousFileUnavailable` (4353) for an item that is not here, which no device has brought yet, and `ubiquitousFileUbiquityServerNotAvailable` (4355)
-    /// for one that no other device is there to take.
+    /// It is `ubiquitousFileUnavailable` (4353) for an item that no device has brought here yet, and
+    /// `ubiquitousFileUbiquityServerNotAvailable` (4355) for an item that no connected device can take.
     public var ubiquityError: CocoaError? {
         switch self {
         case .notDownloaded: CocoaError(.ubiquitousFileUnavailable)
@@ -14,9 +15,10 @@ extension ItemStatus {
         }
     }
 
-    /// Cocoa's error for what kept a synchroniser from storing an item: `ubiquitousFileNotUploadedDueToQuota` (4354) where there is no room for it.
+    /// Returns Cocoa's error for a failure to store an item: `ubiquitousFileNotUploadedDueToQuota` (4354) if there is
+    /// no space.
     ///
-    /// A folder that is synchronised has no quota but that of its disks.
+    /// A synchronised folder has no quota except that of its disks.
     ///
     /// - Parameter error: the system's error.
     /// - Returns: nil for any other error.

@@ -1,34 +1,36 @@
-/// How an item of a container stands towards the user's other devices.
+/// The status of a container's item with respect to the user's other devices.
 ///
 /// The raw values are stable names, for JSON and scripts.
 public enum ItemStatus: String, Sendable, Hashable, Codable, CaseIterable, CustomStringConvertible {
-    /// It is here in the newest version that is known, and another device has that version or has made it.
+    /// The newest known version is here, and another device has or made that version.
     case current
-    /// It is here, but a newer version, or its removal, is known elsewhere.
+    /// A version is here, but a newer version, or the item's removal, is known elsewhere.
     case downloaded
-    /// Another device has it; here it is not.
+    /// Another device has the item, but this device has not.
     case notDownloaded
     /// Its newest version is being fetched.
     case downloading
-    /// This device alone has its newest version, and another device that shares it is connected.
+    /// Only this device has the newest version, and another device that shares the item is connected.
     case uploading
-    /// This device alone has its newest version, and no other device is connected, or the synchroniser has not seen it yet.
+    /// Only this device has the newest version, and no other device is connected, or the synchroniser has not seen it
+    /// yet.
     case waitingToUpload
-    /// It never leaves this device: it lies in or below a `*.nosync`, or the synchroniser is told to ignore it.
+    /// The item never leaves this device: it is in or below a `*.nosync`, or the synchroniser ignores it.
     case excluded
-    /// Copies of it that lost a conflict lie beside it, unresolved.
+    /// The item has unresolved conflict copies beside it.
     case conflicted
-    /// Nobody can tell: there is no transport, it does not answer, or there is no such item.
+    /// The status is unknown: there is no transport, the transport does not answer, or there is no such item.
     case unknown
 
     /// The stable name.
     public var description: String { rawValue }
 
-    /// The name of Cocoa's constant for this status, `NSURLUbiquitousItemDownloadingStatus…`, or nil where the status is unknown.
+    /// Returns the name of Cocoa's constant for this status, `NSURLUbiquitousItemDownloadingStatus…`, or nil if the
+    /// status is unknown.
     ///
-    /// Cocoa tells only how much is here: an item that never leaves the device is current.
+    /// Cocoa only tells how much is on this device: an item that never leaves the device is current.
     ///
-    /// - Parameter isHere: whether the item, in whatever version, is on this device; it matters for `downloading` alone.
+    /// - Parameter isHere: whether any version of the item is on this device; it matters only for `downloading`.
     /// - Returns: one of three names.
     public func downloadingStatus(isHere: Bool) -> String? {
         let name: String? =

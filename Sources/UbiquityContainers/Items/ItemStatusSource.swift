@@ -1,6 +1,6 @@
 public import SystemPackage
 
-/// Who can tell how a container's items stand: the transport that moves them, or without one ``LocalItemStatus``.
+/// A source of the statuses of a container's items: the transport that moves them, or ``LocalItemStatus`` without one.
 ///
 /// ```swift
 /// for await change in source.changes() {
@@ -8,34 +8,35 @@ public import SystemPackage
 /// }
 /// ```
 public protocol ItemStatusSource: Sendable {
-    /// Tells how an item stands.
+    /// Returns the status of an item.
     ///
-    /// A transport that does not answer is no error: the status is unknown meanwhile.
+    /// It is no error if a transport does not answer: the status is then unknown.
     ///
-    /// - Parameter item: an absolute path in the container; nothing need be there.
-    /// - Returns: its status now.
-    /// - Throws: `ContainerError` with `notInContainer`; the transport's own error where it is set up in such a way that it can never tell;
-    ///   `CancellationError` as soon as the task is cancelled.
+    /// - Parameter item: an absolute path in the container; the item need not exist.
+    /// - Returns: its current status.
+    /// - Throws: `ContainerError` with `notInContainer`; the transport's own error if its configuration makes any
+    ///   answer impossible; `CancellationError` as soon as the task is cancelled.
     func status(of item: FilePath) async throws -> ItemStatus
 
-    /// Tells how several items stand, for less than one by one.
+    /// Returns the statuses of several items, at less cost than one by one.
     ///
     /// - Parameter items: absolute paths in the container.
-    /// - Returns: a status for each.
-    /// - Throws: what `status(of:)` throws, for the first item that fails.
+    /// - Returns: a status for each item.
+    /// - Throws: the error of `status(of:)` for the first item that fails.
     func statuses(of items: [FilePath]) async throws -> [FilePath: ItemStatus]
 
     /// Tells when to ask again.
     ///
-    /// Each call begins a sequence of its own, for one reader. Its first element is always `below` for the whole container, so that a late
-    /// observer misses nothing. A reader that is slow is told of more at once, never of less. The sequence ends with the reader's task.
+    /// Each call begins a new sequence for one reader. Its first element is always `below` for the whole container, so
+    /// that a late observer misses nothing. A slow reader gets wider changes, but none are lost. The sequence ends with
+    /// the reader's task.
     ///
     /// - Returns: the changes from now on.
     func changes() -> AsyncStream<ItemStatusChange>
 }
 
 extension ItemStatusSource {
-    /// Asks one by one.
+    /// Returns the statuses one by one.
     public func statuses(of items: [FilePath]) async throws -> [FilePath: ItemStatus] {
         var statuses: [FilePath: ItemStatus] = [:]
         for item in items { statuses[item] = try await status(of: item) }
@@ -43,10 +44,10 @@ extension ItemStatusSource {
     }
 }
 
-/// Items whose status may be another now.
+/// Items whose status may have changed.
 public enum ItemStatusChange: Sendable, Hashable {
     /// One item.
     case item(FilePath)
-    /// Whatever lies at or below a directory.
+    /// Everything at or below a directory.
     case below(FilePath)
 }

@@ -1,24 +1,24 @@
 package import SystemPackage
 
-/// What the items of a container take, and which of them are in conflict, from one walk.
+/// The size of a container's items and the conflicts among them, from one walk.
 package struct ItemSurvey: Sendable {
-    /// How many files there are, `*.nosync` included, but for what stores and the package itself use.
+    /// The number of files, including `*.nosync`, but without files that only stores and this package use.
     package private(set) var files = 0
-    /// Their bytes.
+    /// Their size in bytes.
     package private(set) var bytes: Int64 = 0
-    /// The conflict copies that nobody has resolved, by path.
+    /// The unresolved conflict copies, by path.
     package private(set) var copies: [ItemPath.UnresolvedCopy] = []
 
-    /// Walks; follows no link, and passes over what cannot be listed.
+    /// Walks a container without following links, and skips directories that cannot be listed.
     ///
     /// - Parameters:
-    ///   - container: its directory. Blocks while it lists all of it.
-    ///   - check: is called before each directory; what it throws ends the walk.
+    ///   - container: the container's directory. Blocks while it lists everything.
+    ///   - check: called before each directory; an error that it throws ends the walk.
     package init(of container: FilePath, _ check: () throws -> Void = {}) rethrows {
         var pending = [container]
         while let directory = pending.popLast() {
             try check()
-            // What else lies there is asked for only where there is a copy, of which that may be the original.
+            // The other names are needed only if there is a copy, because one of them may be its original.
             var hasCopies = false
             try? DirectoryScan.forEach(in: directory, sizes: true) { entry in
                 if entry.kind == .file {

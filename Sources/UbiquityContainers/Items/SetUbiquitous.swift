@@ -3,26 +3,28 @@ public import Foundation
 internal import SystemPackage
 
 extension UbiquityContainer {
-    /// Moves an item into the container, or out of it; `FileManager`'s method of Cocoa's.
+    /// Moves an item into or out of the container, like Cocoa's `FileManager` method.
     ///
-    /// It is a coordinated move: presenters of the item hear where it is, and others that use it are waited for. Nothing is made on the way, and nothing that
-    /// is there is replaced. Between two file systems the item is copied whole under a name that no synchroniser takes, and then renamed: a crash leaves the
-    /// source, and perhaps that copy, beside the destination.
+    /// It is a coordinated move: presenters of the item learn its new place, and the move waits for other accesses. It
+    /// creates no directories and replaces nothing. Between two file systems the item is copied completely under a name
+    /// that synchronisers ignore, and then renamed. A crash leaves the source, and perhaps that copy beside the
+    /// destination.
     ///
     /// - Parameters:
-    ///   - isUbiquitous: whether the item is to be in the container.
+    ///   - isUbiquitous: whether to move the item into the container.
     ///   - url: the item.
-    ///   - destinationURL: where it is to be: below the container, in a directory that is there; or outside it.
-    ///   - deadline: when to give up waiting for others that use it; nil waits without limit.
-    /// - Throws: `CocoaError.fileWriteFileExists` (516) where there is an item at the destination; `ContainerError`: `invalidName` where the places are not as
-    ///   `isUbiquitous` says, `fileSystem`; `FileCoordinationError`; or `CancellationError`. The item is where it was.
+    ///   - destinationURL: the new place: in an existing directory below the container, or outside the container.
+    ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
+    /// - Throws: `CocoaError.fileWriteFileExists` (516) when an item exists at the destination; `ContainerError`:
+    ///   `invalidName` when the places contradict `isUbiquitous`, `fileSystem`; `FileCoordinationError`; or
+    ///   `CancellationError`. The item has not moved then.
     public func setUbiquitous(_ isUbiquitous: Bool, itemAt url: URL, destinationURL: URL, deadline: FileCoordinator.Deadline? = nil) async throws {
         let inside = isUbiquitous ? destinationURL : url
         let outside = isUbiquitous ? url : destinationURL
         guard contains(inside), !contains(outside) else {
             throw ContainerError(
                 .invalidName,
-                "\(url.path) cannot be moved to \(destinationURL.path): \(isUbiquitous ? "the destination has to lie below \(path), and the item outside it" : "the item has to lie below \(path), and the destination outside it").",
+                "\(url.path) cannot be moved to \(destinationURL.path): \(isUbiquitous ? "the destination must be below \(path), and the item outside it" : "the item must be below \(path), and the destination outside it").",
                 path: FilePath(destinationURL.path))
         }
         let coordinator = FileCoordinator()
@@ -34,12 +36,13 @@ extension UbiquityContainer {
         }
     }
 
-    /// Whether an item is meant for the user's other devices: it lies in the container, and in no `.nosync` folder.
+    /// Returns whether an item is meant for the user's other devices: it is in the container, and in no `.nosync`
+    /// folder.
     ///
-    /// It says nothing of whether it has got there.
+    /// The result does not tell whether the item has arrived there.
     ///
     /// - Parameter url: a file URL.
-    /// - Returns: whether it is.
+    /// - Returns: whether the item is meant for other devices.
     public func isUbiquitousItem(at url: URL) -> Bool {
         guard contains(url) else { return false }
         let names = FilePath(url.path).lexicallyNormalized().components.dropFirst(path.components.count).map(\.string)
@@ -63,12 +66,12 @@ extension UbiquityContainer {
                 ])
         } catch {
             throw ContainerError(
-                .fileSystem, "\(source) cannot be moved to \(target); see that its directory is there and can be written.", path: target, cause: error
+                .fileSystem, "\(source) cannot be moved to \(target); check that its directory exists and is writable.", path: target, cause: error
             )
         }
     }
 
-    /// Renames; false between two file systems.
+    /// Renames the item; false if the places are on two file systems.
     private func rename(_ source: FilePath, to target: FilePath) throws(Errno) -> Bool {
         do {
             try files.renameNew(source, to: target)
@@ -78,7 +81,7 @@ extension UbiquityContainer {
         }
     }
 
-    /// The move between two file systems.
+    /// Moves the item between two file systems.
     private func copy(_ source: FilePath, to target: FilePath) async throws {
         let draft = target.removingLastComponent().appending(".\(target.lastComponent!.string).\(UUID().uuidString).nosync")
         try await blocking { [files] in

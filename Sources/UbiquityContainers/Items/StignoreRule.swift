@@ -1,38 +1,40 @@
 internal import Foundation
 package import SystemPackage
 
-/// The rule `*.nosync` in the `.stignore` of a folder that Syncthing keeps, without which it would carry what must not leave the device.
+/// The rule `*.nosync` in the `.stignore` of a Syncthing folder; without it Syncthing would transfer items that must
+/// not leave the device.
 ///
-/// `.stignore` itself is not synced: each device needs the rule. Of its lines the first that matches decides, and `!` takes out of
-/// what follows (https://docs.syncthing.net/users/ignoring.html): so the rule must stand before any such line, and before any `#include`,
-/// which may bring one.
+/// `.stignore` itself is not synchronised, so each device needs the rule. The first matching line decides, and `!`
+/// exempts from the following lines (https://docs.syncthing.net/users/ignoring.html). The rule must therefore come
+/// before any such line, and before any `#include`, which may contain one.
 package enum StignoreRule {
     /// The rule's line.
     package static let line = "*\(ItemPath.excludedSuffix)"
 
-    /// What was found, or done.
+    /// The result of a check or an addition.
     package enum Outcome: Sendable, Equatable {
-        /// No ancestor of the path holds `.stfolder`.
+        /// No ancestor of the path contains `.stfolder`.
         case noFolder
-        /// The rule stands in this file and comes first.
+        /// This file contains the rule in the first place.
         case present(FilePath)
-        /// It was added to this file.
+        /// The rule was added to this file.
         case added(FilePath)
-        /// It is missing, and this file cannot be read or written.
+        /// The rule is missing, and this file cannot be read or written.
         case failed(FilePath, Errno)
     }
 
-    /// Adds the rule to the nearest Syncthing folder's `.stignore` if it is not there; everything else stays as it is, byte by byte.
+    /// Adds the rule to the `.stignore` of the nearest Syncthing folder if it is missing; every other byte stays
+    /// unchanged.
     ///
     /// - Parameters:
-    ///   - path: a containers root, or any path below.
-    ///   - files: where it lies.
-    /// - Returns: what was done; nothing is thrown, for a container works without Syncthing too.
+    ///   - path: a containers root, or any path below it.
+    ///   - files: the layer that changes the file.
+    /// - Returns: the result. It never throws, because a container also works without Syncthing.
     @discardableResult
     package static func ensure(above path: FilePath, files: any FileLayer) -> Outcome {
         guard let folder = folder(above: path, files: files) else { return .noFolder }
         let file = folder.appending(".stignore")
-        // Syncthing leaves such a name alone, and removes it some day if we do not.
+        // Syncthing ignores such a name, and eventually removes the file if this package does not.
         let temporary = folder.appending(".syncthing.stignore-\(UUID().uuidString).tmp")
         do {
             let content: [UInt8]
@@ -52,7 +54,7 @@ package enum StignoreRule {
         }
     }
 
-    /// Tells whether the rule is where it has to be, and changes nothing.
+    /// Returns whether the rule is in the right place, without changing anything.
     package static func check(above path: FilePath, files: any FileLayer) -> Outcome {
         guard let folder = folder(above: path, files: files) else { return .noFolder }
         let file = folder.appending(".stignore")
@@ -63,7 +65,7 @@ package enum StignoreRule {
         }
     }
 
-    /// The nearest directory, from the path upwards, that holds Syncthing's marker.
+    /// Returns the nearest directory, from the path upwards, that contains Syncthing's marker.
     private static func folder(above path: FilePath, files: any FileLayer) -> FilePath? {
         var directory = path.lexicallyNormalized()
         while true {
@@ -72,14 +74,14 @@ package enum StignoreRule {
         }
     }
 
-    /// Where the rule has to be inserted; nil where it stands already.
+    /// Returns the position at which the rule must be inserted; nil if it is already there.
     static func place(in content: [UInt8]) -> Int? {
         var place = 0
         var start = 0
         while start < content.count {
             let end = content[start...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? content.count
             let text = String(decoding: content[start..<end], as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-            // Must be first in the file, where it is known at all.
+            // Syncthing versions that know this line require it to be first in the file.
             if text.hasPrefix("#escape"), place == start, content[end - 1] == UInt8(ascii: "\n") { place = end }
             if text.hasPrefix("!") || text.hasPrefix("#include") { return place }
             if isRule(text) { return nil }
@@ -88,7 +90,7 @@ package enum StignoreRule {
         return place
     }
 
-    /// Whether a line ignores `*.nosync` everywhere; `(?i)` and `(?d)` make it no narrower.
+    /// Returns whether a line ignores `*.nosync` everywhere; `(?i)` and `(?d)` do not restrict it.
     private static func isRule(_ text: String) -> Bool {
         var text = text[...]
         while text.hasPrefix("(?i)") || text.hasPrefix("(?d)") { text = text.dropFirst(4) }

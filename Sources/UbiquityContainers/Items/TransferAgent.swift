@@ -1,18 +1,19 @@
 public import SystemPackage
 
-/// Who fetches single items and frees their space: what a synchroniser that keeps everything everywhere does not do.
+/// Fetches single items and frees their space; a synchroniser that keeps everything everywhere cannot do this.
 ///
-/// There is none yet: ``NoTransferAgent`` stands in its place, and fails with `ContainerError.Code.notAvailable`.
+/// There is no agent yet: ``NoTransferAgent`` replaces it, and fails with `ContainerError.Code.notAvailable`.
 public protocol TransferAgent: Sendable {
-    /// Removes an item's local copy; the item stays listed, and other devices keep theirs.
+    /// Removes an item's local copy; the item stays listed, and other devices keep their copies.
     ///
-    /// The caller must hold no coordinated write of it.
+    /// The caller must not hold a coordinated write of the item.
     ///
-    /// - Parameter item: an absolute path in a container, of an item whose newest version another device has.
-    /// - Throws: `ContainerError`: `notAvailable`, where nobody could bring it back.
+    /// - Parameter item: an absolute path in a container; another device must have the item's newest version.
+    /// - Throws: `ContainerError`: `notAvailable` if no device could bring it back.
     func evict(_ item: FilePath) async throws(ContainerError)
 
-    /// Begins to fetch an item's newest version, and returns before it is here; where there is nothing to fetch, it does nothing.
+    /// Starts to fetch an item's newest version and returns before it is here; does nothing if there is nothing to
+    /// fetch.
     ///
     /// - Parameter item: an absolute path in a container.
     /// - Throws: `ContainerError`: `notAvailable`.
@@ -21,10 +22,10 @@ public protocol TransferAgent: Sendable {
 
 /// The absence of a transfer agent: nothing is evicted or fetched on demand.
 public struct NoTransferAgent: TransferAgent {
-    /// Makes one; all are alike.
+    /// Makes a value; all values are equal.
     public init() {}
 
-    /// Refuses, and leaves the item as it is.
+    /// Refuses, and leaves the item unchanged.
     ///
     /// - Parameter item: any item.
     /// - Throws: always, `ContainerError` with `notAvailable`.
@@ -35,15 +36,16 @@ public struct NoTransferAgent: TransferAgent {
             path: item)
     }
 
-    /// Does nothing for an item that is here, whose newer versions the synchroniser brings by itself, and refuses any other.
+    /// Does nothing for an item on this device, whose newer versions the synchroniser brings anyway; refuses any other
+    /// item.
     ///
     /// - Parameter item: any item.
-    /// - Throws: `ContainerError` with `notAvailable` where the item is not here.
+    /// - Throws: `ContainerError` with `notAvailable` if the item is not on this device.
     public func startDownloading(_ item: FilePath) async throws(ContainerError) {
         if (try? await blocking { try LinuxFileLayer().kind(of: item) }) != nil { return }
         throw ContainerError(
             .notAvailable,
-            "\(item) cannot be fetched on demand: no transfer agent runs here. A synchroniser brings it by itself; see that it runs and that a device that has the item is connected.",
+            "\(item) cannot be fetched on demand: no transfer agent runs here. A synchroniser brings it by itself; check that it runs and that a device with the item is connected.",
             path: item)
     }
 }

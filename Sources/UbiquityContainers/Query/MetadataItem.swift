@@ -1,23 +1,23 @@
 public import Foundation
 public import SystemPackage
 
-/// An item of a container as a query finds it; Cocoa's `NSMetadataItem`.
+/// An item of a container that a query has found; Cocoa's `NSMetadataItem`.
 public struct MetadataItem: Hashable, Sendable, Identifiable {
-    /// Its absolute path, below the container's as that is spelled.
+    /// Its absolute path, which begins with the container's path as the caller spelled it.
     public let path: FilePath
-    /// Its size in bytes; of a package that of the files in it, of a directory or link nothing of use.
+    /// Its size in bytes; for a package the size of all its files; for a directory or link, no useful value.
     public let size: Int64
-    /// When its content was last changed; of a package, that of what was changed last in it.
+    /// The time of the last change of its content; for a package the latest change of a file in it.
     public let contentModificationDate: Date
     /// Whether it is a directory, a package included.
     public let isDirectory: Bool
-    /// Whether it is a directory that counts as one item (`FileCoordinator.filePackages`).
+    /// Whether it is a directory that counts as one item (see `FileCoordinator.filePackages`).
     public let isPackage: Bool
-    /// Whether it is a symbolic link, wherever that leads.
+    /// Whether it is a symbolic link, with any destination.
     public let isSymbolicLink: Bool
-    /// Whether versions of it lost a conflict which nobody has resolved: those of ``FileVersion/unresolvedConflictVersions(ofItemAt:)``.
+    /// Whether the item has the unresolved versions of ``FileVersion/unresolvedConflictVersions(ofItemAt:)``.
     public internal(set) var hasUnresolvedConflicts: Bool
-    /// How it stands, where the query has somebody to ask; nil until the answer is there.
+    /// Its status, if the query has a status source; nil until the source has answered.
     public internal(set) var status: ItemStatus?
 
     package init(
@@ -34,7 +34,7 @@ public struct MetadataItem: Hashable, Sendable, Identifiable {
         self.status = status
     }
 
-    /// The path, by which an item is the same in two updates.
+    /// The path, which identifies the item across updates.
     public var id: FilePath { path }
     /// The last component of the path.
     public var name: String { path.lastComponent?.string ?? "" }

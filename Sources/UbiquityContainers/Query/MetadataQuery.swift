@@ -1,6 +1,6 @@
 public import SystemPackage
 
-/// Finds the items of containers that match a predicate, and goes on telling what changes; Cocoa's `NSMetadataQuery`.
+/// Finds the items of containers that match a predicate, and keeps reporting changes; Cocoa's `NSMetadataQuery`.
 ///
 /// ```swift
 /// let query = MetadataQuery(container) { $0.name.hasSuffix(".txt") }
@@ -8,42 +8,47 @@ public import SystemPackage
 /// for await update in query.updates { show(update.results) }
 /// ```
 ///
-/// Items are files, directories, file packages, which count as one, and symbolic links, which are not followed. Left out are:
+/// Items are files, directories, file packages, which count as one item, and symbolic links, which are not followed.
+/// The query leaves out:
 ///
-/// - names that begin with a dot, and what lies below them, unless asked for;
-/// - `*.nosync`, which is not meant for other devices, with what lies below;
-/// - `CoreData`, the inside of stores, and `.ubiquity`;
-/// - conflict copies of items that are there: these are conflicted (``MetadataItem/hasUnresolvedConflicts``). A copy whose item is gone is an item;
-/// - names that are not UTF-8, which no synchroniser carries, and what is neither file, directory nor link.
+/// - names that begin with a dot, and everything below them, unless requested;
+/// - `*.nosync` and everything below, because it is not meant for other devices;
+/// - `CoreData`, which belongs to stores, and `.ubiquity`;
+/// - conflict copies of existing items: the items are conflicted (``MetadataItem/hasUnresolvedConflicts``). A copy
+///   without its original is an item;
+/// - names that are not UTF-8, which synchronisers do not transfer, and anything other than a file, directory or link.
 ///
-/// Files are watched, not asked for. What this process writes by `FileCoordinator` is shown at once, what others do when the batching interval has passed.
-/// When the account changes, or a container's directory goes, its items are gone from the results at once, and nothing holds that back; they return with it.
+/// Files are watched, not polled. Writes of this process through `FileCoordinator` appear at once, other changes after
+/// the batching interval. When the account changes, or a container's directory disappears, its items leave the results
+/// at once, even while updates are disabled; they return with it.
 public final class MetadataQuery: Sendable {
-    /// Which part of a container is searched; Cocoa's search scopes.
+    /// The part of a container to search; Cocoa's search scopes.
     public enum Scope: Sendable, Hashable {
-        /// What lies in `Documents`.
+        /// Everything in `Documents`.
         case documents
-        /// What lies outside it.
+        /// Everything outside `Documents`.
         case data
     }
 
-    /// Tells whether an item is looked for; it must always say the same of equal items, be quick, and leave the query alone.
+    /// Returns whether an item matches; it must return equal results for equal items, be quick, and not use the query.
     public typealias Predicate = @Sendable (MetadataItem) -> Bool
-    /// Tells whether the first of two items comes before the second; it must be a strict weak order, quick, and leave the query alone.
+    /// Returns whether the first of two items comes before the second; it must be a strict weak order, quick, and not
+    /// use the query.
     public typealias Order = @Sendable (MetadataItem, MetadataItem) -> Bool
 
     private let core: QueryCore
 
-    /// Makes a query that is not started.
+    /// Makes a query without starting it.
     ///
     /// - Parameters:
-    ///   - containers: where to look.
-    ///   - scope: in which part of them.
-    ///   - includesHidden: whether names that begin with a dot are looked at.
-    ///   - batchingInterval: for how long changes are gathered into one update.
-    ///   - statusSource: tells how a container's items stand, such as ``LocalItemStatus``; without it ``MetadataItem/status`` is nil.
-    ///   - order: how the results are sorted, where this does not decide by path.
-    ///   - predicate: which items are looked for.
+    ///   - containers: the containers to search.
+    ///   - scope: the part of them to search.
+    ///   - includesHidden: whether to include names that begin with a dot.
+    ///   - batchingInterval: the time during which changes are collected into one update.
+    ///   - statusSource: returns the statuses of a container's items, such as ``LocalItemStatus``; without it
+    ///     ``MetadataItem/status`` is nil.
+    ///   - order: the order of the results; the path decides between equal items.
+    ///   - predicate: the items to find.
     public convenience init(
         _ containers: UbiquityContainer..., scope: Scope = .documents, includesHidden: Bool = false, batchingInterval: Duration = .seconds(1),
         statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)? = nil,
@@ -55,7 +60,7 @@ public final class MetadataQuery: Sendable {
             sortedBy: order, clock: ContinuousClock(), predicate: predicate)
     }
 
-    /// The same with a clock that measures the batching interval.
+    /// Makes a query with a clock that measures the batching interval.
     package init(
         containers: [UbiquityContainer], scope: Scope = .documents, includesHidden: Bool = false, batchingInterval: Duration = .seconds(1),
         statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)? = nil,
@@ -73,33 +78,33 @@ public final class MetadataQuery: Sendable {
 
     // MARK: Running
 
-    /// Begins to gather.
+    /// Starts to gather.
     ///
-    /// - Returns: false where the query runs already.
+    /// - Returns: false if the query already runs.
     @discardableResult
     public func start() -> Bool { core.start() }
 
-    /// Ends; the results stay as they are, and ``start()`` begins anew.
+    /// Stops; the results stay, and ``start()`` gathers again.
     public func stop() { core.stop() }
 
-    /// Whether the query was started and not stopped.
+    /// Whether the query has been started and not stopped.
     public var isStarted: Bool { core.phase != .stopped }
-    /// Whether the query has yet to find all that was there when it was started.
+    /// Whether the query is still finding the items that existed at its start.
     public var isGathering: Bool { core.phase == .gathering }
 
-    /// Which items are looked for; another predicate begins a query that runs anew.
+    /// The items to find; a new predicate restarts a running query.
     public var predicate: Predicate {
         get { core.predicate }
         set { core.predicate = newValue }
     }
 
-    /// How the results are sorted; another order begins a query that runs anew.
+    /// The order of the results; a new order restarts a running query.
     public var order: Order {
         get { core.order }
         set { core.order = newValue }
     }
 
-    /// For how long changes are gathered into one update, from the next on; by default a second.
+    /// The time during which changes are collected into one update, from the next update on; by default a second.
     public var batchingInterval: Duration {
         get { core.interval }
         set { core.interval = newValue }
@@ -107,16 +112,16 @@ public final class MetadataQuery: Sendable {
 
     // MARK: Reading
 
-    /// What matches now, in the query's order.
+    /// The items that match now, in the query's order.
     public var results: [MetadataItem] { core.results }
 
-    /// The query's updates; a reader that comes late begins with where it stands.
+    /// The query's updates; a late reader first gets the current state.
     public var updates: MetadataQueryUpdates { MetadataQueryUpdates(query: self) }
 
-    /// Freezes the results, as for the time in which somebody goes through them; each call needs one of ``enableUpdates()``.
+    /// Freezes the results, for example while they are enumerated; each call needs one call of ``enableUpdates()``.
     public func disableUpdates() { core.disableUpdates() }
 
-    /// Tells at once what has changed meanwhile; more calls than of ``disableUpdates()`` are a programmer's error.
+    /// Reports at once the changes since the freeze; more calls than of ``disableUpdates()`` are a programming error.
     public func enableUpdates() { core.enableUpdates() }
 
     func subscribe() -> QueryReader { core.subscribe() }

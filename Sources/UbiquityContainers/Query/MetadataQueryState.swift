@@ -1,54 +1,54 @@
 package import SystemPackage
 
-/// What a query has found, what it has shown, and when it shows the difference; it reads no file and knows no clock.
+/// The found and the reported items of a query, and the decisions when to report; it reads no file and uses no clock.
 package struct MetadataQueryState: Sendable {
-    /// Tells whether an item is looked for.
+    /// Returns whether an item matches.
     package typealias Predicate = @Sendable (MetadataItem) -> Bool
-    /// Tells whether the first of two items comes first.
+    /// Returns whether the first of two items comes first.
     package typealias Order = @Sendable (MetadataItem, MetadataItem) -> Bool
 
     package enum Phase: Sendable, Hashable {
-        /// Not begun, or at its end; what was shown stays.
+        /// Before the start or after the end; reported results stay.
         case stopped
-        /// Until everything that was there at the beginning is found.
+        /// Until the query has found all items that existed at the start.
         case gathering
-        /// Everything is found, and what changes is followed.
+        /// All items are found, and changes are followed.
         case live
     }
 
-    /// What is to be done.
+    /// The actions for the caller.
     package enum Action: Sendable, Hashable {
         case tell(MetadataQueryUpdate)
-        /// Say so when a batching interval has passed.
+        /// Call back after the batching interval.
         case wait
     }
 
-    /// What a look at the files has found.
+    /// The result of inspecting files.
     package enum Finding: Sendable, Hashable {
-        /// An item is there, as it is now; its status is nil, for files do not tell.
+        /// An item exists in this state; its status is nil, because files do not tell it.
         case item(MetadataItem)
-        /// No item is there, nor below it if one was.
+        /// No item is at the path; if one was, everything below it is gone too.
         case absent(FilePath)
-        /// No item is there, nor below it, whether one was there or not.
+        /// No item is at the path or below it, whether or not one was there.
         case nothingBelow(FilePath)
     }
 
     package private(set) var phase = Phase.stopped
-    /// Of what kind the last update was; nil before the first.
+    /// The kind of the last update; nil before the first.
     private var told: MetadataQueryUpdate.Kind?
     private var predicate: Predicate
     private var order: Order
-    /// Everything that is there, whether it is looked for or not.
+    /// All existing items, whether they match or not.
     private var items: [FilePath: MetadataItem] = [:]
     private var shown: [FilePath: MetadataItem] = [:]
-    /// All that match, in order, as they were shown last.
+    /// All matching items in order, as last reported.
     package private(set) var results: [MetadataItem] = []
-    /// What may differ from what is shown.
+    /// The paths that may differ from the reported results.
     private var touched: Set<FilePath> = []
     private var isWaiting = false
-    /// How often updates were disabled and not enabled again.
+    /// The number of disable calls without a matching enable call.
     private var holds = 0
-    /// What updates that were held back would have told of the phase.
+    /// Whether the held updates contained a change of the phase.
     private var isPhaseUntold = false
 
     package init(predicate: @escaping Predicate, order: @escaping Order) {
@@ -56,7 +56,7 @@ package struct MetadataQueryState: Sendable {
         self.order = order
     }
 
-    /// Begins, or begins again.
+    /// Starts or restarts.
     package mutating func start(predicate: @escaping Predicate, order: @escaping Order) -> [Action] {
         (self.predicate, self.order) = (predicate, order)
         phase = .gathering
@@ -69,19 +69,19 @@ package struct MetadataQueryState: Sendable {
         return [tell(MetadataQueryUpdate(kind: .gatheringBegan, added: [], changed: [], removed: removed, results: []))]
     }
 
-    /// Ends; the results stay as they are.
+    /// Stops; the results stay.
     package mutating func stop() {
         phase = .stopped
         (items, touched, isWaiting) = ([:], [], false)
     }
 
-    /// Takes in what was found while gathering, and shows it.
+    /// Adds items found while gathering, and reports them.
     package mutating func gathered(_ found: [Finding]) -> [Action] {
         take(found)
         return phase == .gathering ? flush(.gatheringProgressed) : schedule()
     }
 
-    /// Everything is found that was there at the beginning.
+    /// Ends the gathering: all items that existed at the start are found.
     package mutating func finish() -> [Action] {
         guard phase == .gathering else { return [] }
         phase = .live
@@ -92,19 +92,19 @@ package struct MetadataQueryState: Sendable {
         return flush(.gatheringFinished, evenIfSame: true)
     }
 
-    /// Takes in what was found later.
+    /// Adds later findings.
     ///
     /// - Parameters:
-    ///   - found: what was found, in this order.
-    ///   - isUrgent: whether it is shown at once rather than with what follows within the batching interval.
-    /// - Returns: what is to be done.
+    ///   - found: the findings, in this order.
+    ///   - isUrgent: whether to report them at once instead of after the batching interval.
+    /// - Returns: the actions for the caller.
     package mutating func found(_ found: [Finding], isUrgent: Bool = false) -> [Action] {
         take(found)
         guard isUrgent else { return schedule() }
         return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
-    /// Takes in how items stand.
+    /// Adds statuses.
     package mutating func stand(_ statuses: [FilePath: ItemStatus]) -> [Action] {
         for (path, status) in statuses where items[path] != nil && items[path]?.status != status {
             items[path]?.status = status
@@ -113,7 +113,8 @@ package struct MetadataQueryState: Sendable {
         return schedule()
     }
 
-    /// Nothing below a directory is to be shown any more, from now on and whatever holds updates back: no other account may see it.
+    /// Removes everything below a directory from the results at once, even while updates are disabled: no other account
+    /// may see it.
     package mutating func empty(_ directory: FilePath) -> [Action] {
         remove(below: directory)
         let (held, others) = (holds, holds > 0 ? touched.filter { !$0.starts(with: directory) } : [])
@@ -126,15 +127,15 @@ package struct MetadataQueryState: Sendable {
         return flush(phase == .gathering || isPhaseUntold ? .gatheringProgressed : .updated)
     }
 
-    /// A batching interval has passed.
+    /// Handles the end of a batching interval.
     package mutating func intervalPassed() -> [Action] {
         guard isWaiting else { return [] }
         isWaiting = false
-        // What is told while it gathers is part of that.
+        // Reports during gathering are part of the gathering.
         return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
-    /// Results stay as they are until updates are enabled as often as they were disabled.
+    /// Freezes the results until as many calls have enabled updates as have disabled them.
     package mutating func disableUpdates() { holds += 1 }
 
     package mutating func enableUpdates() -> [Action] {
@@ -148,7 +149,7 @@ package struct MetadataQueryState: Sendable {
         return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
-    /// The items that are known, at or below a path.
+    /// Returns the known items at or below a path.
     package func known(below path: FilePath) -> [FilePath] { items.keys.filter { $0.starts(with: path) } }
 
     // MARK: Taking in
@@ -159,7 +160,7 @@ package struct MetadataQueryState: Sendable {
             switch finding {
             case .item(var item):
                 let before = items[item.path]
-                // What lay in a directory is gone with it.
+                // The items in a directory disappear with it.
                 if let before, before.isDirectory, !item.isDirectory || item.isPackage != before.isPackage { remove(below: item.path) }
                 item.status = before?.status
                 guard item != before else { continue }
@@ -188,7 +189,7 @@ package struct MetadataQueryState: Sendable {
         return [.wait]
     }
 
-    /// Shows what is different.
+    /// Reports the differences.
     private mutating func flush(_ kind: MetadataQueryUpdate.Kind, evenIfSame: Bool = false) -> [Action] {
         guard phase != .stopped, holds == 0 else { return [] }
         var update = MetadataQueryUpdate(kind: kind, added: [], changed: [], removed: [], results: [])
@@ -215,7 +216,7 @@ package struct MetadataQueryState: Sendable {
         return [tell(update)]
     }
 
-    /// Brings the results up to date, for less than sorting them anew.
+    /// Updates the results at less cost than sorting them again.
     private mutating func arrange(_ update: MetadataQueryUpdate) {
         let gone = Set((update.changed + update.removed).map(\.path))
         let stay = gone.isEmpty ? results : results.filter { !gone.contains($0.path) }
@@ -238,7 +239,7 @@ package struct MetadataQueryState: Sendable {
         results = merged
     }
 
-    /// The order, made total: the same items are always in the same order.
+    /// Compares by the order, made total: equal results always have the same order.
     private func isBefore(_ first: MetadataItem, _ second: MetadataItem) -> Bool {
         if order(first, second) { return true }
         if order(second, first) { return false }
@@ -250,7 +251,7 @@ package struct MetadataQueryState: Sendable {
         return .tell(update)
     }
 
-    /// Where things stand, for a reader that comes late; nil before the first update.
+    /// The current state for a late reader; nil before the first update.
     package var present: MetadataQueryUpdate? {
         told.map { told in
             let kind: MetadataQueryUpdate.Kind = told == .updated ? .gatheringFinished : told

@@ -1,31 +1,31 @@
 internal import SystemPackage
 
-/// What a query has to tell: where it stands, what is different, and everything that it finds now.
+/// An update of a query: its state, the differences, and all current results.
 public struct MetadataQueryUpdate: Sendable, Hashable {
-    /// Where a query stands; Cocoa's notifications of `NSMetadataQuery`.
+    /// The states of a query; Cocoa's notifications of `NSMetadataQuery`.
     public enum Kind: Sendable, Hashable {
-        /// It begins, or begins again with another predicate or order: nothing is found yet.
+        /// The query starts, or restarts with another predicate or order: nothing is found yet.
         case gatheringBegan
-        /// Some more is found.
+        /// More items are found.
         case gatheringProgressed
-        /// Everything that is there is found.
+        /// All existing items are found.
         case gatheringFinished
         /// Something has changed.
         case updated
     }
 
-    /// Where the query stands.
+    /// The state of the query.
     public internal(set) var kind: Kind
-    /// The items that are new among the results.
+    /// The new items among the results.
     public internal(set) var added: [MetadataItem]
-    /// The items that are among the results as before, and different themselves.
+    /// The items that stay among the results and have changed.
     public internal(set) var changed: [MetadataItem]
-    /// The items that are among the results no longer, as they were.
+    /// The items that left the results, in their last state.
     public internal(set) var removed: [MetadataItem]
-    /// All that match, in the query's order.
+    /// All matching items, in the query's order.
     public internal(set) var results: [MetadataItem]
 
-    /// Takes in the update that follows, for a reader who has read neither.
+    /// Merges the following update, for a reader that has read neither.
     mutating func merge(_ next: MetadataQueryUpdate) {
         guard next.kind != .gatheringBegan else {
             self = next

@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// A query's updates; each iteration is a reader of its own.
+/// A query's updates; each iteration has its own reader.
 ///
-/// It begins with where the query stands, as one update in which everything is added, once the query was started; and ends with its task. A reader who is
-/// slow gets several updates as one, with what is different in the end. The query lives for as long as somebody reads.
+/// If the query was started, an iteration begins with the current state, as one update in which every item is added. It
+/// ends with its task. A slow reader gets several updates merged into one. The query lives while a reader exists.
 public struct MetadataQueryUpdates: AsyncSequence, Sendable {
     /// An update.
     public typealias Element = MetadataQueryUpdate
-    /// Nothing is thrown.
+    /// Iteration never throws.
     public typealias Failure = Never
 
     let query: MetadataQuery
 
-    /// Begins to read.
+    /// Starts to read.
     ///
     /// - Returns: the iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(query: query, reader: query.subscribe()) }
@@ -22,18 +22,18 @@ public struct MetadataQueryUpdates: AsyncSequence, Sendable {
         let query: MetadataQuery
         let reader: QueryReader
 
-        /// The next update.
+        /// Returns the next update.
         ///
-        /// - Parameter actor: whose isolation it keeps to.
+        /// - Parameter actor: the actor whose isolation the call keeps.
         /// - Returns: nil when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MetadataQueryUpdate? { await reader.next() }
 
-        /// The same.
+        /// Returns the next update.
         public mutating func next() async -> MetadataQueryUpdate? { await reader.next() }
     }
 }
 
-/// What waits for a reader: four updates at most, one of each kind.
+/// The pending updates of a reader: at most four, one of each kind.
 final class QueryReader: Sendable {
     private struct State {
         var updates: [MetadataQueryUpdate] = []
@@ -43,7 +43,7 @@ final class QueryReader: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes an update for the reader.
+    /// Adds an update for the reader.
     func take(_ update: MetadataQueryUpdate) {
         let waiting = state.withLock { state -> CheckedContinuation<MetadataQueryUpdate?, Never>? in
             if let waiting = state.waiting.take() { return waiting }

@@ -1,9 +1,9 @@
 internal import Synchronization
 internal import SystemPackage
 
-/// A query's state under its lock, with those who read it: every change is made and told as one step.
+/// A query's state under its lock, with its readers: each change and its report are one step.
 ///
-/// The run that finds things out is another each time the query starts; what an earlier one still says counts no longer.
+/// Each start of the query has its own run; results of an earlier run are ignored.
 final class QueryCore: Sendable {
     private struct Guarded {
         var state: MetadataQueryState
@@ -11,7 +11,7 @@ final class QueryCore: Sendable {
         var order: MetadataQueryState.Order
         var interval: Duration
         var readers: [ObjectIdentifier: Weak] = [:]
-        /// The number of the present run.
+        /// The number of the current run.
         var run: UInt64 = 0
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
@@ -112,7 +112,7 @@ final class QueryCore: Sendable {
 
     // MARK: The run's side
 
-    /// Changes the state on behalf of a run, if that is still the present one.
+    /// Changes the state for a run, if it is still the current one.
     func apply(_ number: UInt64, _ change: (inout MetadataQueryState) -> [MetadataQueryState.Action]) {
         guarded.withLock { guarded in
             guard guarded.run == number else { return }
@@ -121,7 +121,7 @@ final class QueryCore: Sendable {
         }
     }
 
-    /// The items that are known at or below a path.
+    /// Returns the known items at or below a path.
     func known(_ number: UInt64, below path: FilePath) -> [FilePath] {
         guarded.withLock { $0.run == number ? $0.state.known(below: path) : [] }
     }

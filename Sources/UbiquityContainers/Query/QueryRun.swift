@@ -2,10 +2,11 @@ internal import FileCoordination
 internal import SystemPackage
 internal import TreeWatching
 
-/// One run of a query, from its start to its stop: hears of what happens, looks, and tells the core what was found.
+/// One run of a query, from its start to its stop: receives events, inspects files, and reports results to the core.
 ///
-/// Everything that happens comes in by one queue and is worked off in its order, so that a later look at a path is always told later. A scan goes on in steps
-/// between which other things have their turn; what changes meanwhile is looked at when it is done.
+/// All events come through one queue and are handled in order, so that a later inspection of a path is always reported
+/// later. A scan runs in steps, with other events between them; paths that change meanwhile are inspected after the
+/// scan.
 struct QueryRun: Sendable {
     let number: UInt64
     let core: QueryCore
@@ -14,7 +15,7 @@ struct QueryRun: Sendable {
     let includesHidden: Bool
     let statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)?
 
-    /// What can happen; the number is a container's.
+    /// The events; the number identifies a container.
     enum Input: Sendable {
         case changes(Int, TreeChangeBatch)
         case rootIsMissing(Int)
@@ -22,7 +23,7 @@ struct QueryRun: Sendable {
         case account(Int, isSignedIn: Bool)
         /// A coordinated write of this process has ended.
         case written([FilePath])
-        /// Go on with this scan.
+        /// The next step of this scan is due.
         case scan(Int, UInt64)
         case statusMayDiffer(Int, ItemStatusChange)
         case statuses(Int, [FilePath: ItemStatus])
@@ -60,10 +61,10 @@ struct QueryRun: Sendable {
         }
     }
 
-    /// Tells whether the container's account is the one that is signed in, as that changes.
+    /// Reports whether the container's account is signed in, whenever that changes.
     private func followAccount(of container: UbiquityContainer, _ index: Int, _ input: AsyncStream<Input>.Continuation) async {
         func look() {
-            // A home that cannot be read says nothing of the account.
+            // An unreadable home tells nothing about the account.
             guard let account = try? container.home.account else { return }
             input.yield(.account(index, isSignedIn: account == container.account))
         }
@@ -74,25 +75,25 @@ struct QueryRun: Sendable {
     }
 }
 
-/// A container, as a run of a query knows it.
+/// A run's state of a container.
 struct QueryContainer: Sendable {
     let path: FilePath
-    /// As coordination spells it.
+    /// The path as coordination spells it.
     let canonical: FilePath
     let tree: QueryTreeBox
-    /// Takes what is to be asked of the status source; nil without one.
+    /// Sends paths to the status source; nil without one.
     var question: AsyncStream<[FilePath]>.Continuation?
     var isSignedIn: Bool?
-    /// Nil until that is known.
+    /// Nil until it is known.
     var isThere: Bool?
     var scan: QueryTree.Scan?
-    /// Tells a scan from those that were given up.
+    /// Distinguishes a scan from abandoned ones.
     var scanNumber: UInt64 = 0
-    /// Whether all that was there at the beginning was found.
+    /// Whether all items that existed at the start are found.
     var isGathered = false
-    /// What is to be looked at when the scan is done.
+    /// The paths to inspect after the scan.
     var held: [QueryLook] = []
-    /// The items whose status is to be asked for.
+    /// The items whose status is needed.
     var questions: Set<FilePath> = []
     var isAsking = false
 
@@ -104,7 +105,7 @@ struct QueryContainer: Sendable {
 
     var isOpen: Bool { isSignedIn == true && isThere == true }
 
-    /// A path as the container spells it.
+    /// Returns a path as the container spells it.
     func own(_ path: FilePath) -> FilePath? {
         var relative = path
         if relative.removePrefix(canonical) { return self.path.pushing(relative) }

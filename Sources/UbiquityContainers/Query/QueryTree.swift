@@ -2,13 +2,13 @@ internal import FileCoordination
 internal import Foundation
 internal import SystemPackage
 
-/// Reads a container's files as a query sees them: which of them are items, and what can be told of each.
+/// Reads a container's files for a query: decides which of them are items, and describes them.
 ///
-/// It blocks. Whatever has happened to a path, it is looked at as it is now, so that looking once too often does no harm.
+/// It blocks. It always inspects the current state of a path, so one inspection too many does no harm.
 struct QueryTree: Sendable {
     typealias Finding = MetadataQueryState.Finding
 
-    /// Directories that are still to be read.
+    /// The directories that are still unread.
     struct Scan: Sendable {
         fileprivate var frames: [(directory: FilePath, names: ArraySlice<String>?)]
         var isDone: Bool { frames.isEmpty }
@@ -20,7 +20,7 @@ struct QueryTree: Sendable {
     private let files: any FileLayer = LinuxFileLayer()
     /// The conflict copies beside an item, by name, each with whether its conflict is resolved.
     private var copies: [FilePath: [String: Bool]] = [:]
-    /// Items that are not there, so that their copies are items themselves.
+    /// Missing items, whose copies are therefore items themselves.
     private var orphaned: Set<FilePath> = []
 
     init(container: FilePath, scope: MetadataQuery.Scope, includesHidden: Bool) {
@@ -31,18 +31,18 @@ struct QueryTree: Sendable {
 
     // MARK: Scanning
 
-    /// Begins to look at everything; at nothing where a link stands in the container's place, for that leads who knows where.
+    /// Starts to read everything; reads nothing if a link replaces the container, because it may lead anywhere.
     mutating func scan() -> Scan {
         (copies, orphaned) = ([:], [])
         return Scan(frames: isDirectory(container) ? [(container, nil)] : [])
     }
 
-    /// Takes the next step of a scan.
+    /// Performs the next step of a scan.
     ///
     /// - Parameters:
-    ///   - scan: what is still to be read.
-    ///   - limit: how many items are enough.
-    /// - Returns: what was found, and what is to be read after it.
+    ///   - scan: the rest of the scan.
+    ///   - limit: the number of items that is enough.
+    /// - Returns: the findings, and the new rest of the scan.
     mutating func step(_ scan: Scan, limit: Int) -> (findings: [Finding], rest: Scan) {
         var rest = scan
         let findings = go(on: &rest, limit: limit)
@@ -74,9 +74,9 @@ struct QueryTree: Sendable {
         return findings
     }
 
-    /// The names in a directory that may be items; takes note of the conflict copies.
+    /// Returns the names in a directory that may be items, and records the conflict copies.
     private mutating func names(in directory: FilePath) -> [String] {
-        // What cannot be read has nothing in it that anybody could use.
+        // An unreadable directory has no usable items.
         let names = (try? files.names(in: directory)) ?? []
         let candidates = names.compactMap { name in ConflictName(name).map { (name, $0) } }
         guard !candidates.isEmpty else { return names }
@@ -90,9 +90,9 @@ struct QueryTree: Sendable {
         return names.filter { !hidden.contains($0) }
     }
 
-    // MARK: Looking
+    // MARK: Scanning
 
-    /// Looks at a path, with what is in it where it is a directory and that is wanted.
+    /// Inspects a path and, if requested, the contents of a directory there.
     mutating func look(at look: QueryLook) -> [Finding] {
         var findings: [Finding] = []
         let path: FilePath
@@ -127,7 +127,7 @@ struct QueryTree: Sendable {
         let finding = describe(path)
         guard case .absent = finding else {
             guard orphaned.remove(path) != nil else { return [finding] }
-            // Its copies are versions of it again.
+            // The item exists again, so its copies are versions of it.
             return [finding] + copyPaths(of: path).map { .absent($0) }
         }
         let own = copies[path]
@@ -160,11 +160,11 @@ struct QueryTree: Sendable {
         if !orphaned.isEmpty { orphaned = orphaned.filter { !$0.starts(with: path) } }
     }
 
-    // MARK: Telling
+    // MARK: Describing
 
     private func isDirectory(_ path: FilePath) -> Bool { (try? FileFacts(of: path))??.kind == .directory }
 
-    /// What is at a path; follows no link.
+    /// Describes the entry at a path without following links.
     private func describe(_ path: FilePath) -> Finding {
         guard let facts = (try? FileFacts(of: path)) ?? nil, facts.kind != .other else { return .absent(path) }
         let isPackage = facts.kind == .directory && FileCoordinator.filePackages.contains(path)
@@ -175,7 +175,7 @@ struct QueryTree: Sendable {
                 isSymbolicLink: facts.kind == .link, hasUnresolvedConflicts: copies[path]?.values.contains(false) ?? false))
     }
 
-    /// The size of a package's files, and when the last of them was changed.
+    /// Returns the size of a package's files and the time of the last change among them.
     private func total(of package: FilePath, _ facts: FileFacts) -> (Int64, Date) {
         var (size, date) = (Int64(0), facts.modificationDate)
         var directories = [package]
@@ -190,26 +190,26 @@ struct QueryTree: Sendable {
         return (size, date)
     }
 
-    // MARK: What is an item
+    // MARK: Items
 
     private enum Place {
-        /// Not of this query.
+        /// Not part of this query.
         case outside
-        /// A directory that is no item, and has items in it.
+        /// A directory that is not an item, but contains items.
         case above
         case item
-        /// In a package, which is the item.
+        /// Inside a package, which is the item.
         case inside(FilePath)
     }
 
-    /// What stands at a path, as far as names tell, which are compared as text: a scan asks this of every entry.
+    /// Classifies a path by its names, which are compared as text because a scan does this for every entry.
     ///
     /// - Parameters:
-    ///   - path: absolute.
-    ///   - isInPlainDirectory: whether it is known that no directory above is a package.
-    /// - Returns: whether it is an item, or of what it is a part.
+    ///   - path: an absolute path.
+    ///   - isInPlainDirectory: whether no directory above is known to be a package.
+    /// - Returns: whether it is an item, or the item that contains it.
     private func place(of path: FilePath, isInPlainDirectory: Bool = false) -> Place {
-        // What is not UTF-8 no synchroniser carries, and no URL holds.
+        // Synchronisers do not transfer names that are not UTF-8, and URLs cannot represent them.
         guard let text = String(validating: path), text.utf8.starts(with: container.string.utf8) else { return .outside }
         let rest = text.utf8.dropFirst(container.string.utf8.count)
         guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return .outside }
@@ -221,7 +221,7 @@ struct QueryTree: Sendable {
         guard isDocument == (scope == .documents) else { return .outside }
         if isDocument, names.count == 1 { return .above }
         if isInPlainDirectory { return .item }
-        // Neither the container nor its documents are a package, whatever they are called.
+        // Neither the container nor its documents directory is a package, whatever its name is.
         let above = path.components.count - names.count + (isDocument ? 1 : 0)
         for depth in FileCoordinator.filePackages.depths(above: path) where depth > above {
             let directory = FilePath(root: path.root, path.components.prefix(depth))
@@ -230,15 +230,15 @@ struct QueryTree: Sendable {
         return .item
     }
 
-    /// Names that are never shown: what does not leave the device, and what a synchroniser keeps for itself.
+    /// Returns whether a name is never shown: it does not leave the device, or belongs to a synchroniser.
     private static func isExcluded(_ name: String) -> Bool { ForeignNames.staysHere(name) }
 }
 
-/// A path to be looked at.
+/// A path to inspect.
 struct QueryLook: Sendable, Hashable {
     var path: FilePath
-    /// Whether what is in it may be new too.
+    /// Whether the contents may be new too.
     var isDeep = false
-    /// Whether a directory was there that is not there any more; another may be.
+    /// Whether a directory was there that is gone; another one may exist.
     var wasDirectory = false
 }

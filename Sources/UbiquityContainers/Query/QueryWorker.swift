@@ -2,14 +2,14 @@ internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 
-/// Works off what happens to the containers of a query.
+/// Handles the events of a query's containers.
 struct QueryWorker {
     private let number: UInt64
     private let core: QueryCore
     private var sources: [QueryContainer]
     private let input: AsyncStream<QueryRun.Input>.Continuation
 
-    /// How many items are shown at a time while gathering, and asked about at a time.
+    /// The number of items to report or to ask about at once while gathering.
     private static let batch = 256
 
     init(number: UInt64, core: QueryCore, sources: [QueryContainer], input: AsyncStream<QueryRun.Input>.Continuation) {
@@ -43,9 +43,9 @@ struct QueryWorker {
         }
     }
 
-    // MARK: Coming and going
+    // MARK: Opening and closing
 
-    /// Looks at everything, if there is something to look at.
+    /// Starts to read a container if it exists.
     private mutating func open(_ index: Int) {
         guard sources[index].isOpen else { return }
         sources[index].scanNumber += 1
@@ -54,7 +54,7 @@ struct QueryWorker {
         input.yield(.scan(index, sources[index].scanNumber))
     }
 
-    /// Shows nothing of a container any more.
+    /// Removes a container from the results.
     private mutating func close(_ index: Int) {
         sources[index].scanNumber += 1
         sources[index].scan = nil
@@ -93,7 +93,7 @@ struct QueryWorker {
         for change in batch {
             switch change.kind {
             case .ready, .rootBack:
-                // What is the same as before is told by nobody.
+                // Equal results are not reported.
                 looks = []
                 sources[index].isThere = true
                 open(index)
@@ -114,7 +114,7 @@ struct QueryWorker {
         if sources[index].scan != nil { sources[index].held += looks } else { await look(looks, index) }
     }
 
-    /// Shows what this process has written, before anybody else tells of it.
+    /// Reports this process's own writes, before any other source reports them.
     private mutating func takeWritten(_ paths: [FilePath]) async {
         for index in sources.indices where sources[index].isOpen {
             let looks = paths.compactMap { sources[index].own($0) }.map { QueryLook(path: $0, isDeep: true) }
@@ -125,7 +125,7 @@ struct QueryWorker {
     }
 
     private mutating func look(_ looks: [QueryLook], _ index: Int, isUrgent: Bool = false) async {
-        // As things are now, so once is enough.
+        // Inspects the current state, so once is enough.
         var seen: [QueryLook: Int] = [:]
         let looks = looks.enumerated().filter { seen.updateValue($0.offset, forKey: $0.element) == nil }.map(\.element)
         guard !looks.isEmpty else { return }
@@ -134,7 +134,7 @@ struct QueryWorker {
         tell(findings, index) { $0.found($1, isUrgent: isUrgent) }
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     private mutating func tell(
         _ findings: [QueryTree.Finding], _ index: Int,
@@ -154,14 +154,14 @@ struct QueryWorker {
         question.yield(paths)
     }
 
-    /// Runs what blocks away from the cooperative pool.
+    /// Runs blocking work outside the cooperative pool.
     private func off<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         // The body throws nothing.
         try! await blocking(body)
     }
 }
 
-/// A tree that is read on whichever thread may block, by one at a time.
+/// Holds a tree for use on any thread that may block, one thread at a time.
 final class QueryTreeBox: Sendable {
     private let tree: Mutex<QueryTree>
 

@@ -3,7 +3,7 @@ public import Foundation
 internal import SystemPackage
 
 extension FileVersion {
-    /// How ``replaceItem(at:options:coordinator:deadline:)`` goes about it; Cocoa's `NSFileVersion.ReplacingOptions`.
+    /// The options of ``replaceItem(at:options:coordinator:deadline:)``; Cocoa's `NSFileVersion.ReplacingOptions`.
     public struct ReplacingOptions: OptionSet, Hashable, Sendable {
         /// The bits.
         public let rawValue: UInt32
@@ -11,25 +11,26 @@ extension FileVersion {
         /// Makes a set from its bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The version itself becomes the item, and is a version no longer.
+        /// Moves the version itself, which then is no version any more.
         public static let byMoving = ReplacingOptions(rawValue: 1 << 0)
     }
 
     // MARK: Resolving
 
-    /// Says that nobody need look at the version any more: it is among the unresolved ones no longer, in any process, for good.
+    /// Marks the conflict as resolved: the version is no longer among the unresolved ones, in any process, permanently.
     ///
-    /// The version stays until it is removed. Its content counts: should something else be written into the copy later, that is unresolved. Presenters of the
-    /// item hear of it. Doing it again does nothing.
+    /// The version stays until it is removed. The mark applies to the current content: if the copy changes later, it is
+    /// unresolved. Presenters of the item are told. A second call does nothing.
     ///
     /// - Parameter isResolved: true.
-    /// - Throws: `ContainerError`: `notAllowed` for false on a version in conflict, for what was decided is not undecided again; `notAvailable` where the file
-    ///   system keeps no extended attributes, so that the version has to be removed instead; `fileSystem`.
+    /// - Throws: `ContainerError`: `notAllowed` for false on a version in conflict, because a decision cannot be
+    ///   undone; `notAvailable` if the file system has no extended attributes, so that the version must be removed
+    ///   instead; `fileSystem`.
     public func setResolved(_ isResolved: Bool) async throws(ContainerError) {
         guard isConflict else { return }
         guard isResolved else {
             throw ContainerError(
-                .notAllowed, "The conflict of \(path) cannot be made unresolved: write what is to be looked at again into \(localizedName).",
+                .notAllowed, "The conflict of \(path) cannot be made unresolved: write the content to review again into \(localizedName).",
                 path: path)
         }
         if self.isResolved { return }
@@ -37,11 +38,12 @@ extension FileVersion {
             try await blocking { [path] in try ConflictCopy.markResolved(path) }
         } catch let error as Errno where error == .notSupported {
             throw ContainerError(
-                .notAvailable, "The conflict of \(path) cannot be marked as resolved, for its file system keeps no attributes: remove the version.",
+                .notAvailable,
+                "The conflict of \(path) cannot be marked as resolved, because its file system has no extended attributes: remove the version.",
                 path: path, cause: error)
         } catch {
             throw ContainerError(
-                .fileSystem, "The conflict of \(path) cannot be marked as resolved; see that the file is there and can be written.", path: path,
+                .fileSystem, "The conflict of \(path) cannot be marked as resolved; check that the file exists and is writable.", path: path,
                 cause: error)
         }
         FileCoordinator().item(at: itemURL, didResolve: persistentIdentifier)
@@ -51,13 +53,14 @@ extension FileVersion {
 
     /// Removes a version that lost a conflict, in a coordinated write of its item and of itself.
     ///
-    /// A version that has gone already is no error. A crash leaves it there or not.
+    /// A missing version is no error. A crash leaves the version complete or removed.
     ///
     /// - Parameters:
-    ///   - coordinator: inside an accessor, the accessor's coordinator, which waits for nobody then; one of its own unless given.
-    ///   - deadline: when to give up waiting for others; nil waits without limit.
-    /// - Throws: `ContainerError`: `notAllowed` for the current version, `fileSystem`; `FileCoordinationError`, a presenter's own error, or
-    ///   `CancellationError`. The version is there then.
+    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the removal does not wait for it; by
+    ///     default a new one.
+    ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
+    /// - Throws: `ContainerError`: `notAllowed` for the current version, `fileSystem`; `FileCoordinationError`, a
+    ///   presenter's own error, or `CancellationError`. The version still exists then.
     nonisolated(nonsending) public func remove(
         coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil
     ) async throws {
@@ -67,21 +70,22 @@ extension FileVersion {
         try await Self.remove([self], coordinator, deadline)
     }
 
-    /// Removes the versions beside the current one, resolved or not, in coordinated writes of the item and of them.
+    /// Removes all versions except the current one, resolved or not, in coordinated writes of the item and of them.
     ///
-    /// Those that come while it works stay, for nobody has looked at them. A crash leaves some of them.
+    /// Versions that appear meanwhile stay, because the user has not seen them. A crash leaves some of the versions.
     ///
     /// - Parameters:
-    ///   - url: a file URL; where nothing is there, nothing is done.
-    ///   - coordinator: inside an accessor, the accessor's coordinator, which waits for nobody then; one of its own unless given.
-    ///   - deadline: when to give up waiting for others; nil waits without limit.
-    /// - Throws: as ``remove(coordinator:deadline:)``; some of them are gone then.
+    ///   - url: a file URL; if there is no item, the call does nothing.
+    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the removal does not wait for it; by
+    ///     default a new one.
+    ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
+    /// - Throws: as ``remove(coordinator:deadline:)``; some versions are removed then.
     nonisolated(nonsending) public static func removeOtherVersions(
         ofItemAt url: URL, coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil
     ) async throws {
         var versions = try await otherVersions(ofItemAt: url)?[...] ?? []
         while !versions.isEmpty {
-            // Few at a time, for the cost of a claim grows faster than the number of its items.
+            // Few at a time, because the cost of a claim grows faster than the number of its items.
             try await remove(Array(versions.prefix(32)), coordinator, deadline)
             versions = versions.dropFirst(32)
         }
@@ -102,19 +106,21 @@ extension FileVersion {
 
     // MARK: Choosing
 
-    /// Puts the version's content in the place of an item, by default its own, in one step, in a coordinated write.
+    /// Replaces an item, by default the version's own, with the version's content, in one step of a coordinated write.
     ///
-    /// What was there before is gone; it is no version. The item has the present time as its modification time, so that it counts as changed. A crash leaves
-    /// the old content or the new one, and the version but where it was to be moved and was.
+    /// The previous content is lost; it does not become a version. The item gets the current time as its modification
+    /// time, so that it counts as changed. A crash leaves the old or the new content. The version survives it too,
+    /// unless `byMoving` was given and the move was done.
     ///
     /// - Parameters:
-    ///   - url: the item to replace; nothing need be there but its directory, and a directory is not replaced.
+    ///   - url: the item to replace; its directory must exist, the item need not, and a directory is not replaced.
     ///   - options: `byMoving` moves the version instead of copying it.
-    ///   - coordinator: inside an accessor, the accessor's coordinator, which waits for nobody then; one of its own unless given.
-    ///   - deadline: when to give up waiting for others; nil waits without limit.
-    /// - Returns: where the item is, which may have moved meanwhile.
-    /// - Throws: `ContainerError`: `notAllowed` where the current version is to be moved, or to replace itself; `fileSystem`; `FileCoordinationError`, a
-    ///   presenter's own error, or `CancellationError`. Everything is as it was then.
+    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the call does not wait for it; by
+    ///     default a new one.
+    ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
+    /// - Returns: the item's current URL, which differs if the item has moved meanwhile.
+    /// - Throws: `ContainerError`: `notAllowed` when the current version would move, or replace itself; `fileSystem`;
+    ///   `FileCoordinationError`, a presenter's own error, or `CancellationError`. Nothing has changed then.
     @discardableResult
     nonisolated(nonsending) public func replaceItem(
         at url: URL, options: ReplacingOptions = [], coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil

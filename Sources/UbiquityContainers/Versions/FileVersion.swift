@@ -3,10 +3,11 @@ public import Foundation
 internal import Glibc
 public import SystemPackage
 
-/// One of the contents that a file has: the current one, or one that lost a conflict; Cocoa's `NSFileVersion`.
+/// One version of a file's content: the current one, or one that lost a conflict; Cocoa's `NSFileVersion`.
 ///
-/// Where a file was changed on two devices at once, the synchroniser picks one content, and leaves the other beside it as a copy with a name of its own
-/// (Syncthing: `Letter.sync-conflict-20260102-030405-ABCDEFG.txt`). Such a copy is a version in conflict until somebody resolves or removes it:
+/// If two devices change a file at the same time, the synchroniser chooses one content, and leaves the other beside it
+/// as a copy with another name (Syncthing: `Letter.sync-conflict-20260102-030405-ABCDEFG.txt`). Such a copy is a
+/// version in conflict until it is resolved or removed:
 ///
 /// ```swift
 /// for version in try await FileVersion.unresolvedConflictVersions(ofItemAt: letter) ?? [] {
@@ -16,57 +17,60 @@ public import SystemPackage
 /// try await FileVersion.removeOtherVersions(ofItemAt: letter)
 /// ```
 ///
-/// A value tells how the version was when it was looked up, save ``isResolved`` and ``hasLocalContents``, which look again. Only plain files are versions in
-/// conflict. A directory or package has its current version alone, and what lies in it has versions of its own. A copy of a file that is not there is an item
-/// like others. Presenters hear of versions that come, go, and are resolved.
+/// A value describes the version at the time of the lookup, except ``isResolved`` and ``hasLocalContents``, which look
+/// again. Only plain files are versions in conflict. A directory or package has only its current version, and the files
+/// in it have their own versions. A copy without its original is an ordinary item. Presenters are told about versions
+/// that appear, disappear, and are resolved.
 public struct FileVersion: Hashable, Sendable {
-    /// Where the version's content is: read it, coordinated, like any file.
+    /// The URL of the version's content; read it under coordination, like any file.
     public let url: URL
-    /// The same as a path.
+    /// The path of ``url``.
     public let path: FilePath
-    /// The item that it is a version of.
+    /// The URL of the version's item.
     public let itemURL: URL
-    /// Finds the version again, with the item's URL; it stays when both are moved together.
+    /// Finds the version again, together with the item's URL; it stays valid when item and version move together.
     public let persistentIdentifier: FileVersionIdentifier
-    /// Whether it is one that lost a conflict, resolved or not.
+    /// Whether the version lost a conflict, resolved or not.
     public let isConflict: Bool
-    /// When its content was last changed.
+    /// The time of the last change of its content.
     public let modificationDate: Date
-    /// The device that wrote it, as far as the copy's name tells: the first seven characters of Syncthing's device identifier.
+    /// The device that wrote it, if the copy's name tells it: the first seven characters of Syncthing's device
+    /// identifier.
     public let nameOfSavingComputer: String?
 
     /// The name of the item, for people.
     public var localizedName: String { itemURL.lastPathComponent }
 
-    /// Whether nobody need look at the version: its conflict was resolved, or it never was in one.
+    /// Whether the version needs no attention: its conflict was resolved, or it never was in one.
     ///
-    /// Blocks for a system call or two.
+    /// Blocks for one or two system calls.
     public var isResolved: Bool { !isConflict || ConflictCopy(at: path)?.isResolved ?? true }
 
     /// Whether the content is on this device.
     ///
-    /// Blocks for a system call.
+    /// Blocks for one system call.
     public var hasLocalContents: Bool { (try? LinuxFileLayer().kind(of: path)) ?? nil != nil }
 
     static let current = FileVersionIdentifier(rawValue: "current")
 
-    // MARK: Looking up
+    // MARK: Lookups
 
-    /// The version that stands at the item's own place.
+    /// Returns the current version, which is at the item's own path.
     ///
     /// - Parameter url: a file URL.
-    /// - Returns: nil where nothing is there.
-    /// - Throws: `ContainerError` where the item cannot be looked up.
+    /// - Returns: nil if there is no item.
+    /// - Throws: `ContainerError` when the item cannot be inspected.
     public static func currentVersion(ofItemAt url: URL) async throws(ContainerError) -> FileVersion? {
         let item = try path(of: url)
         return try await look { () throws(ContainerError) in try current(of: item, url) }
     }
 
-    /// The versions beside the current one, the newest first; today those that lost a conflict, resolved or not.
+    /// Returns the versions other than the current one, newest first; currently these are the ones that lost a
+    /// conflict, resolved or not.
     ///
     /// - Parameter url: a file URL.
-    /// - Returns: nil where the item is not there.
-    /// - Throws: `ContainerError` where the item or its directory cannot be read.
+    /// - Returns: nil if there is no item.
+    /// - Throws: `ContainerError` when the item or its directory cannot be read.
     public static func otherVersions(ofItemAt url: URL) async throws(ContainerError) -> [FileVersion]? {
         let item = try path(of: url)
         return try await look { () throws(ContainerError) in
@@ -75,11 +79,11 @@ public struct FileVersion: Hashable, Sendable {
         }
     }
 
-    /// The versions that lost a conflict which nobody has resolved, the newest first.
+    /// Returns the versions with an unresolved conflict, newest first.
     ///
     /// - Parameter url: a file URL.
-    /// - Returns: none where all is well; nil where the item is not there.
-    /// - Throws: `ContainerError` where the item or its directory cannot be read.
+    /// - Returns: an empty array if there are none; nil if there is no item.
+    /// - Throws: `ContainerError` when the item or its directory cannot be read.
     public static func unresolvedConflictVersions(ofItemAt url: URL) async throws(ContainerError) -> [FileVersion]? {
         let item = try path(of: url)
         return try await look { () throws(ContainerError) in
@@ -88,13 +92,13 @@ public struct FileVersion: Hashable, Sendable {
         }
     }
 
-    /// The version that an identifier stands for.
+    /// Returns the version with an identifier.
     ///
     /// - Parameters:
     ///   - url: a file URL.
-    ///   - identifier: what ``persistentIdentifier`` was, perhaps long ago.
-    /// - Returns: nil where the item has no such version any more, or is not there.
-    /// - Throws: `ContainerError` where the item or its directory cannot be read.
+    ///   - identifier: an earlier ``persistentIdentifier``, of any age.
+    /// - Returns: nil if the item does not have the version any more, or does not exist.
+    /// - Throws: `ContainerError` when the item or its directory cannot be read.
     public static func version(
         ofItemAt url: URL, forPersistentIdentifier identifier: FileVersionIdentifier
     ) async throws(ContainerError) -> FileVersion? {
@@ -110,14 +114,14 @@ public struct FileVersion: Hashable, Sendable {
         return path
     }
 
-    /// Runs what blocks away from the cooperative pool.
+    /// Runs blocking work outside the cooperative pool.
     private static func look<Value: Sendable>(
         _ body: @escaping @Sendable () throws(ContainerError) -> Value
     ) async throws(ContainerError) -> Value {
         do {
             return try await blocking(body)
         } catch {
-            // The body throws nothing else.
+            // The body throws no other error.
             throw error as! ContainerError
         }
     }
@@ -134,7 +138,7 @@ public struct FileVersion: Hashable, Sendable {
         }
     }
 
-    /// An item's conflict copies, the newest first.
+    /// Returns an item's conflict copies, newest first.
     private static func copies(of item: FilePath, _ url: URL) throws(ContainerError) -> [(version: FileVersion, isResolved: Bool)] {
         let directory = item.removingLastComponent()
         guard let original = item.lastComponent.flatMap({ String(validating: $0) }) else { return [] }

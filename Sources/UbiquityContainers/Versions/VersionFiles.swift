@@ -2,17 +2,17 @@ internal import Foundation
 internal import Glibc
 internal import SystemPackage
 
-/// Removes conflict copies, and puts them in the place of items.
+/// Removes conflict copies, and replaces items with them.
 ///
 /// It blocks, and the caller coordinates.
 struct VersionFiles {
     let files: any FileLayer = LinuxFileLayer()
 
-    /// Removes copies of one directory; those that are gone are no error.
+    /// Removes copies in one directory; a missing copy is no error.
     func remove(_ copies: [FilePath]) throws(ContainerError) {
         for copy in copies {
             try attempt(copy, "cannot be removed; check its directory's owner and mode") { () throws(Errno) in
-                // Whatever else has taken the name is no version.
+                // Any other kind of entry with this name is not a version.
                 guard try files.kind(of: copy) == .file else { return }
                 try files.remove(copy)
             }
@@ -21,24 +21,24 @@ struct VersionFiles {
         try attempt(directory, "cannot be synced") { () throws(Errno) in try files.syncDirectory(directory) }
     }
 
-    /// Puts a copy of a version in the place of an item.
+    /// Replaces an item with a copy of a version.
     ///
-    /// A crash before the rename leaves the item as it was, and perhaps a draft beside it, which is hidden and no synchroniser takes; after it, the new
-    /// content. The version is there before and after.
+    /// A crash before the rename leaves the old item, and perhaps a hidden draft beside it that synchronisers ignore; a
+    /// crash after it leaves the new content. The version exists before and after.
     func replace(_ item: FilePath, byCopying version: FilePath) throws(ContainerError) {
         let draft = item.removingLastComponent().appending(".\(UUID().uuidString).nosync")
         do throws(ContainerError) {
-            try attempt(version, "is not there, or is no plain file") { () throws(Errno) in
+            try attempt(version, "does not exist, or is not a plain file") { () throws(Errno) in
                 guard try files.kind(of: version) == .file else { throw Errno.noSuchFileOrDirectory }
             }
             do {
                 try FileManager.default.copyItem(atPath: version.string, toPath: draft.string)
             } catch {
                 throw ContainerError(
-                    .fileSystem, "\(version) cannot be copied to \(draft); see that the directory can be written and has room.", path: draft,
+                    .fileSystem, "\(version) cannot be copied to \(draft); check that the directory is writable and has space.", path: draft,
                     cause: error)
             }
-            try attempt(item, "cannot be replaced; see that it is no directory, and that its directory can be written") { () throws(Errno) in
+            try attempt(item, "cannot be replaced; check that it is not a directory, and that its directory is writable") { () throws(Errno) in
                 try touch(draft)
                 try files.syncFile(draft)
                 try files.renameOver(draft, to: item)
@@ -50,17 +50,18 @@ struct VersionFiles {
         }
     }
 
-    /// Puts a version itself in the place of an item.
+    /// Replaces an item with a version itself.
     ///
-    /// One rename: a crash leaves the item as it was and the version, perhaps with a new modification time; or the new content, and the version gone. Between two file
-    /// systems the version is copied first, and a crash before its removal leaves it where it was.
+    /// This is one rename: a crash leaves the old item and the version, perhaps with a new modification time; or the
+    /// new content without the version. Between two file systems the version is copied first, and a crash before its
+    /// removal leaves the version in place.
     func replace(_ item: FilePath, byMoving version: FilePath) throws(ContainerError) {
         let isOnOneFileSystem: Bool
         do throws(Errno) {
             guard try files.kind(of: version) == .file else { throw Errno.noSuchFileOrDirectory }
             if try FileFacts(of: item)?.kind == .directory { throw Errno.isDirectory }
             try files.syncFile(version)
-            // Also, a mark that the conflict is resolved counts no longer.
+            // The new time also makes the mark of a resolved conflict invalid.
             try touch(version)
             do throws(Errno) {
                 try files.renameOver(version, to: item)
@@ -70,7 +71,7 @@ struct VersionFiles {
             }
         } catch {
             throw ContainerError(
-                .fileSystem, "\(item) cannot be replaced by \(version); see that it is no directory, and that its directory can be written.",
+                .fileSystem, "\(item) cannot be replaced by \(version); check that it is not a directory, and that its directory is writable.",
                 path: item,
                 cause: error)
         }
@@ -83,7 +84,7 @@ struct VersionFiles {
         }
     }
 
-    /// Gives a file the present time; utimensat(2).
+    /// Sets a file's modification time to the current time; utimensat(2).
     private func touch(_ file: FilePath) throws(Errno) {
         guard file.withPlatformString({ utimensat(AT_FDCWD, $0, nil, AT_SYMLINK_NOFOLLOW) }) == 0 else { throw Errno(rawValue: errno) }
     }

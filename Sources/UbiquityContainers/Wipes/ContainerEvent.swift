@@ -1,58 +1,61 @@
 public import Foundation
 public import SystemPackage
 
-/// Something that befell a container as a whole: a wipe, its end, or another account.
+/// An event of a whole container: a wipe, its end, or another account.
 ///
-/// However many files a wipe removes, it is one event, told when nothing more has happened for a moment. Nothing of ours is deleted or made because of one.
+/// A wipe of any number of files is one event, reported after a short time without further changes. This package
+/// deletes and creates nothing because of an event.
 public struct ContainerEvent: Sendable, Hashable {
-    /// What it was.
+    /// The kinds of events.
     public enum Kind: Sendable, Hashable {
-        /// All items are gone, one by one; the container is there.
+        /// All items are gone, one by one; the container exists.
         case contentsRemoved
-        /// Many items were deleted without coordination, more than ``MassDeletionLimit`` lets pass; how many, of how many.
+        /// More items were deleted without coordination than ``MassDeletionLimit`` allows: the number removed, and the
+        /// number before.
         case massDeletion(removed: Int, of: Int)
         /// The container's directory was deleted.
         case containerRemoved
         /// The container's directory, or one above it, was renamed or moved away.
         case containerMoved
-        /// The file system on which the container lies was unmounted.
+        /// The container's file system was unmounted.
         case unmounted
-        /// The container is there without this peer's attachment mark: it was made anew, or is an older copy.
+        /// The container exists without this peer's attachment mark: it was created again, or is an older copy.
         case markGone
-        /// The content of these stores is gone from below `CoreData`.
+        /// The content of these stores below `CoreData` is gone.
         case storeContentGone(Set<String>)
-        /// A store's content was removed on purpose, here or on another device: this is its present epoch.
+        /// A store's content was removed on purpose, here or on another device: this is its current epoch.
         case storeContentRemoved(store: String, epoch: Int64)
         /// The container's account is no longer signed in.
         case signedOut
-        /// The container is there, and cannot be read.
+        /// The container exists, and cannot be read.
         case unreadable(Errno)
-        /// What was gone is back, or the account.
+        /// The missing part, or the account, is back.
         case restored
     }
 
-    /// What the container holds after it.
+    /// The contents of the container after the event.
     public struct Held: Sendable, Hashable {
-        /// Its files and symbolic links, those in `.nosync` folders included, those of stores not.
+        /// Its files and symbolic links, including those in `.nosync` folders, but not those of stores.
         public var items = 0
-        /// The stores that have content in it.
+        /// The stores with content in it.
         public var stores: Set<String> = []
-        /// Whether this peer's attachment mark is there.
+        /// Whether this peer's attachment mark exists.
         public var hasMark = false
     }
 
-    /// What it was.
+    /// The kind of the event.
     public var kind: Kind
-    /// When that was found.
+    /// The time when the event was detected.
     public var date: Date
-    /// What the container holds after it.
+    /// The contents of the container after the event.
     public var held: Held
-    /// Whether the guard against mass deletion has suspended stores in the container, until ``UbiquityContainer/resume()``.
+    /// Whether the guard against mass deletion has suspended stores in the container, until
+    /// ``UbiquityContainer/resume()``.
     public var isSuspended: Bool
 }
 
 extension ContainerEvent.Kind {
-    /// The case's name, for programs.
+    /// The name of the case, for programs.
     package var name: String {
         switch self {
         case .contentsRemoved: "contentsRemoved"
@@ -89,20 +92,21 @@ extension ContainerEvent.Kind: CustomStringConvertible {
     }
 }
 
-/// From when on deletions without coordination look like an accident: such as a synchroniser that carries another device's lost disk here.
+/// The limit above which deletions without coordination look like an accident, such as when a synchroniser transfers
+/// the loss of another device's disk.
 ///
-/// `config.json` of the device home may name other numbers: `"massDeletion": {"items": 100, "share": 0.5}`.
+/// `config.json` of the device home may set other numbers: `"massDeletion": {"items": 100, "share": 0.5}`.
 public struct MassDeletionLimit: Sendable, Hashable, Codable {
-    /// So many items at least, at about one time.
+    /// The least number of items, deleted within a short time.
     public var items: Int
-    /// And so great a part of all, from 0 to 1.
+    /// The least share of all items, from 0 to 1.
     public var share: Double
 
     /// Makes a limit.
     ///
     /// - Parameters:
-    ///   - items: so many items at least.
-    ///   - share: and so great a part of all, from 0 to 1.
+    ///   - items: the least number of items.
+    ///   - share: the least share of all items, from 0 to 1.
     public init(items: Int = 100, share: Double = 0.5) {
         self.items = items
         self.share = share

@@ -330,14 +330,14 @@ public struct ContainerEvents: AsyncSequence, Sendable {
     /// Returns when the container is watched, and whatever befalls it from now on will be told.
     package func ready() async throws { try await monitor.ready() }
 
-    /// Begins to observe.
+    /// Starts an observation.
     ///
     /// - Returns: the iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, base: monitor.events.subscribe().makeAsyncIterator()) }
 
     /// Iterates over the events.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Watches for as long as somebody iterates.
+        /// Watches the home while the iterator exists.
         let monitor: ContainerMonitor
         var base: AsyncStream<ContainerEvent>.Iterator
 

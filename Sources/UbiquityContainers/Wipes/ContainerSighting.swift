@@ -1,24 +1,24 @@
 internal import SystemPackage
 
-/// A container as it is at one moment, as far as a wipe shows in it.
+/// The state of a container at one moment, as far as it shows a wipe.
 struct ContainerSighting: Hashable, Sendable {
     var isSignedIn = true
     var attachment = ContainerAttachment.attached
-    /// The files that are no store's and no mark.
+    /// The number of files that belong to no store and are no mark.
     var items = 0
-    /// The epoch of each store that has content; 1 where no mark says another.
+    /// The epoch of each store with content; 1 if no mark names another.
     var epochs: [String: Int64] = [:]
 
-    /// Whether its directory is not there.
+    /// Whether the container's directory is missing.
     var isGone: Bool { attachment == .detached(.containerGone) || attachment == .detached(.rootGone) }
 
     var held: ContainerEvent.Held { .init(items: items, stores: Set(epochs.keys), hasMark: attachment == .attached) }
 }
 
 extension ContainerSighting {
-    /// Looks at a container; what goes meanwhile counts as gone.
+    /// Inspects a container; a file that disappears meanwhile counts as gone.
     ///
-    /// Blocks for as long as it takes to list all of it.
+    /// Blocks while it lists the whole container.
     init(of container: UbiquityContainer) {
         let files = container.files
         isSignedIn = (try? container.home.account) == container.account

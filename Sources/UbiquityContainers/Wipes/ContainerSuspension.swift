@@ -1,9 +1,10 @@
 internal import Foundation
 internal import SystemPackage
 
-/// `suspended/<account>/<container>.json` in the device home: that the guard against mass deletion has acted.
+/// `suspended/<account>/<container>.json` in the device home: records that the guard against mass deletion has acted.
 ///
-/// While the file is there no store of this device exchanges in the container. It is outside of the container, which may be on its way out.
+/// While the file exists, no store of this device exchanges in the container. The file is outside of the container,
+/// because the container may be in the process of disappearing.
 struct ContainerSuspension: Codable, Sendable, HomeFormat {
     var format = HomeFormatVersion.current
     var since: Date
@@ -12,7 +13,7 @@ struct ContainerSuspension: Codable, Sendable, HomeFormat {
 }
 
 extension HomeFiles {
-    /// Below it lies what is suspended.
+    /// The directory of the suspensions.
     static let suspendedDirectoryName = "suspended"
 
     func suspensionFile(of container: ContainerIdentifier, _ account: AccountName) -> FilePath {
@@ -34,7 +35,7 @@ extension HomeFiles {
 }
 
 extension DeviceHome {
-    /// Whether a peer may exchange in a container: it is attached, and nobody has suspended that.
+    /// Returns whether a peer may exchange in a container: it is attached, and the container is not suspended.
     func attachment(
         of peer: PeerIdentifier, in container: ContainerIdentifier, _ account: AccountName, at path: FilePath, _ files: any FileLayer
     ) -> ContainerAttachment {
@@ -46,12 +47,13 @@ extension DeviceHome {
 }
 
 extension UbiquityContainer {
-    /// Whether the guard against mass deletion keeps stores from exchanging in the container.
+    /// Whether the guard against mass deletion stops stores from exchanging in the container.
     ///
-    /// Blocks for a system call.
+    /// Blocks for one system call.
     public var isSuspended: Bool { (try? files.kind(of: suspensionFile)) == .file }
 
-    /// Says that what was deleted was meant to be, or has been put back: stores exchange again, in all processes of this device.
+    /// Confirms that the deletion was meant, or that the items are back: stores exchange again, in all processes of
+    /// this device.
     ///
     /// - Throws: `ContainerError` with `fileSystem`.
     public func resume() throws(ContainerError) {
@@ -64,6 +66,6 @@ extension UbiquityContainer {
 
     private var suspensionFile: FilePath { HomeFiles(home: home).suspensionFile(of: identifier, account) }
 
-    /// Tells at each change that somebody suspends or resumes a container of this device; nil where nobody watches the home.
+    /// Reports each suspension or resumption of a container of this device; nil if the home is not watched.
     package var suspensions: AsyncStream<Void>? { identity?.suspensions.subscribe() }
 }

@@ -2,37 +2,39 @@ internal import FileCoordination
 internal import Foundation
 internal import SystemPackage
 
-/// The deletion of everything in a container, on purpose: what iCloud's settings called “Delete Documents & Data”.
+/// The deletion of everything in a container, on purpose, as “Delete Documents & Data” in iCloud's settings.
 ///
-/// The container and its attachment marks stay, so that apps go on in it. A store in it loses its content, on every device that the synchroniser reaches, and
-/// suspends: its own file keeps everything. A store file that lies in the container itself, below a `.nosync` folder, goes with the rest.
+/// The container and its attachment marks stay, so that apps can continue to use it. A store in it loses its content on
+/// every device that the synchroniser reaches, and suspends: its own file keeps everything. A store file in the
+/// container itself, below a `.nosync` folder, is deleted with the rest.
 public struct ContainerWipe: Sendable, Codable, Hashable {
-    /// How many files were deleted.
+    /// The number of deleted files.
     public var files = 0
-    /// What is still there, by path.
+    /// The remaining items, by path.
     public var left: [ContainerCopy.LeftOut] = []
 
     /// Deletes everything in a container.
     ///
-    /// First all stores lose their place at one moment, so that none writes into what is being deleted. Then each item is deleted under coordination: presenters
-    /// are asked and told, accesses that run are waited for. Whatever comes meanwhile is deleted too. Where it is cut short, what is left stays as it is, and the
-    /// next wipe goes on with it.
+    /// First all stores lose their directory in one step, so that none writes into it during the deletion. Then each
+    /// item is deleted under coordination: presenters are asked and told, and the wipe waits for running accesses.
+    /// Items that appear meanwhile are deleted too. If the wipe is interrupted, the rest stays unchanged, and the next
+    /// wipe continues with it.
     ///
     /// - Parameters:
     ///   - container: the container.
-    ///   - deadline: how long others are waited for, for each item.
-    ///   - progress: is told how many files have been deleted, as that grows.
-    /// - Returns: what was deleted, and what is still there for a reason.
-    /// - Throws: `FileCoordinationError` with `brokerUnavailable`: nothing has changed then; `ContainerError` with `rootUnavailable` or `fileSystem`;
-    ///   `CancellationError`.
+    ///   - deadline: the limit of the wait for other accesses, for each item.
+    ///   - progress: receives the number of deleted files as it grows.
+    /// - Returns: the deleted and the remaining items, with reasons.
+    /// - Throws: `FileCoordinationError` with `brokerUnavailable`: nothing has changed then; `ContainerError` with
+    ///   `rootUnavailable` or `fileSystem`; `CancellationError`.
     public static func run(
         _ container: UbiquityContainer, deadline: Duration = .seconds(30), progress: @escaping @Sendable (_ files: Int) -> Void = { _ in }
     ) async throws -> ContainerWipe {
-        // Before anything is changed: without coordination nothing could be deleted of what the stores have left behind.
+        // This check comes before any change: without coordination the wipe could not delete what the stores have left.
         try await FileCoordinator.requireAvailability(in: container.url, deadline: .after(deadline))
         let wiping = Wiping(container: container, deadline: deadline, progress: progress)
         var wipe = ContainerWipe()
-        // More than once, for others may write meanwhile; not for ever.
+        // Several passes, because other processes may write meanwhile, but a limited number.
         for _ in 0..<Self.passes {
             try await blocking { try wiping.dropStores() }
             let before = wipe.files
@@ -43,14 +45,14 @@ public struct ContainerWipe: Sendable, Codable, Hashable {
         let back = try await blocking { try wiping.items() }.filter { item in
             !wipe.left.contains { container.path.pushing(FilePath($0.path)) == item }
         }
-        wipe.left += back.map { .init(path: $0.lastComponent!.string, reason: "it is made again as soon as it is deleted") }
+        wipe.left += back.map { .init(path: $0.lastComponent!.string, reason: "another program creates it again as soon as it is deleted") }
         return wipe
     }
 
     private static let passes = 5
 }
 
-/// A wipe on its way.
+/// The state of a running wipe.
 private struct Wiping {
     let container: UbiquityContainer
     let deadline: Duration
@@ -58,7 +60,7 @@ private struct Wiping {
 
     private var files: any FileLayer { container.files }
 
-    /// Takes `CoreData` away by one rename, to where no synchroniser looks and no store writes.
+    /// Removes `CoreData` with one rename to a place that synchronisers and stores ignore.
     func dropStores() throws {
         guard try files.kind(of: container.path) == .directory else {
             throw ContainerError(.rootUnavailable, "The container \(container.path) is not there: there is nothing to delete.", path: container.path)
@@ -74,11 +76,11 @@ private struct Wiping {
         }
     }
 
-    /// What is deleted as one each: the entries of the container, and those of `Documents` before it itself.
+    /// Returns the units of deletion: the entries of the container, with those of `Documents` before the directory
+    /// itself.
     func items() throws -> [FilePath] {
         func entries(of directory: FilePath) throws -> [FilePath] {
-            guard try files.kind(of: directory) == .directory else { return [] }
-            return try files.names(in: directory).sorted().map { directory.appending($0) }
+            try (files.directoryNames(in: directory) ?? []).sorted().map { directory.appending($0) }
         }
         do {
             let marks = container.markDirectory
@@ -104,7 +106,7 @@ private struct Wiping {
         } catch let error as CancellationError {
             throw error
         } catch {
-            removal.left.append((item, "others do not let go of it (\(error))"))
+            removal.left.append((item, "other accesses did not end (\(error))"))
         }
         wipe.files += removal.removed
         let prefix = container.path.components.count
@@ -114,7 +116,7 @@ private struct Wiping {
     }
 }
 
-/// The removal of a tree; what cannot be removed stays and is listed.
+/// The removal of a tree; items that cannot be removed stay and are listed.
 private struct Removal: Sendable {
     let files: any FileLayer
     let progress: @Sendable (Int) -> Void
@@ -128,7 +130,7 @@ private struct Removal: Sendable {
             case .directory:
                 let before = left.count
                 for name in try files.names(in: path) { remove(path.appending(name)) }
-                // Of a directory that cannot be emptied the entries say why.
+                // If a directory cannot be emptied, its entries carry the reason.
                 if left.count == before { try files.removeDirectory(path) }
             case .file, .other:
                 try files.remove(path)

@@ -1,24 +1,24 @@
 internal import SystemPackage
 internal import TreeWatching
 
-/// Tells from sightings of a container, and from what was seen to go between them, what befell it.
+/// Decides what happened to a container, from sightings of it and from the items that disappeared between them.
 ///
-/// A value without effects: ``ContainerMonitor`` looks, waits and tells.
+/// It is a value without effects: ``ContainerMonitor`` inspects, waits and reports.
 struct WipeDetector: Sendable {
-    /// How the container was when that was told last.
+    /// The state of the container at the last report.
     private(set) var settled: ContainerSighting
     var limit: MassDeletionLimit?
-    /// Whether too much has gone since then.
+    /// Whether too many items have disappeared since then.
     private var isTripped = false
-    /// Items that went since then, and of which nobody had said that they would.
+    /// Items that disappeared since then without announcement.
     private var removed: Set<FilePath> = []
-    /// How many others went.
+    /// The number of announced items that disappeared.
     private var expected = 0
-    /// Items that came since then: that these go is nobody's loss.
+    /// Items that appeared since then; their disappearance is no loss.
     private var born: Set<FilePath> = []
-    /// What somebody deletes, or moves out, under coordination, and until when that is believed.
+    /// The announced deletions and moves, each with the time until which the announcement counts.
     private var announced: [FilePath: ContinuousClock.Instant] = [:]
-    /// Those of which something has gone since then.
+    /// The announcements of which some item has already disappeared.
     private var begun: Set<FilePath> = []
     private var loss: TreeChange.RootLoss?
 
@@ -27,11 +27,11 @@ struct WipeDetector: Sendable {
         self.limit = limit
     }
 
-    /// An item, or a directory with what is in it, is deleted under coordination.
+    /// Announces that an item, or a directory with its contents, is deleted under coordination.
     ///
     /// - Parameters:
     ///   - path: the item.
-    ///   - time: now. Who deletes may still wait for others, for minutes.
+    ///   - time: the current time. The deletion may still wait for other accesses, for minutes.
     mutating func announce(_ path: FilePath, at time: ContinuousClock.Instant = .now) {
         announced[path] = time + .seconds(600)
         let late = removed.filter { $0.starts(with: path) }
@@ -39,20 +39,20 @@ struct WipeDetector: Sendable {
         expected += late.count
     }
 
-    /// An item is there, perhaps again.
+    /// Records that an item appeared, perhaps again.
     mutating func appeared(_ path: FilePath) {
         if removed.remove(path) == nil { born.insert(path) }
     }
 
-    /// An item has another path.
+    /// Records that an item has another path.
     mutating func moved(_ from: FilePath, to path: FilePath) {
         if born.remove(from) != nil { born.insert(path) }
         removed.remove(path)
     }
 
-    /// An item is gone.
+    /// Records that an item disappeared.
     ///
-    /// - Returns: whether that makes it too many: the guard is to act now, and not when it is over.
+    /// - Returns: whether the limit is now passed: the guard must act at once, before the wipe ends.
     mutating func vanished(_ path: FilePath) -> Bool {
         if born.remove(path) != nil { return false }
         if let place = announcement(of: path) {
@@ -66,7 +66,7 @@ struct WipeDetector: Sendable {
         return isTripped
     }
 
-    /// The announcement that an item is part of.
+    /// Returns the announcement that covers an item.
     private func announcement(of path: FilePath) -> FilePath? {
         guard !announced.isEmpty else { return nil }
         var place = path
@@ -77,28 +77,28 @@ struct WipeDetector: Sendable {
         return nil
     }
 
-    /// The container's directory is no longer where it was.
+    /// Records that the container's directory left its place.
     mutating func lost(_ loss: TreeChange.RootLoss) { self.loss = loss }
 
-    /// Whether nothing has been said of why the container would be gone that was there before.
+    /// Whether the container was there before and no reason for its loss is known.
     var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
 
-    /// What is to be told and done when nothing has happened for a while.
+    /// The report and the actions after a time without changes.
     struct Verdict: Hashable, Sendable {
-        /// Nil for nothing that concerns the container as a whole.
+        /// The kind of event; nil if nothing concerns the container as a whole.
         var kind: ContainerEvent.Kind?
-        /// Whether stores are to be suspended until somebody says that it was meant.
+        /// Whether to suspend stores until the user confirms the deletion.
         var isGuarded = false
-        /// Whether what the guard did on the way is to be undone, for the container says itself what it lacks.
+        /// Whether to undo the guard's suspension, because the container itself shows what is missing.
         var isLifted = false
     }
 
-    /// Says what it was, nothing having happened for a while.
+    /// Decides what happened, after a time without changes.
     ///
     /// - Parameters:
-    ///   - now: how the container is.
-    ///   - time: now.
-    /// - Returns: what is to be told, and done.
+    ///   - now: the current state of the container.
+    ///   - time: the current time.
+    /// - Returns: the report and the actions.
     mutating func settle(_ now: ContainerSighting, at time: ContinuousClock.Instant = .now) -> Verdict {
         let before = settled
         let wasTripped = isTripped
@@ -106,17 +106,17 @@ struct WipeDetector: Sendable {
         let isHere = now.isSignedIn && now.attachment == .attached
         let verdict = Verdict(
             kind: kind, isGuarded: isTripped && isHere, isLifted: wasTripped && now.isSignedIn && (!isTripped || now.attachment != .attached))
-        // What has begun is soon over.
+        // A deletion that has begun ends soon.
         for place in begun { announced[place] = min(announced[place] ?? time, time + .seconds(60)) }
         announced = now.isSignedIn ? announced.filter { $0.value > time } : [:]
         (settled, removed, expected, born, begun, loss, isTripped) = (now, [], 0, [], [], nil, false)
-        // A container that is gone cannot be counted: what it held is what it has to be compared with when it is back.
+        // A missing container cannot be counted, so the old numbers stay for the comparison when it is back.
         if now.attachment != .attached, now.attachment != .detached(.markGone) { (settled.items, settled.epochs) = (before.items, before.epochs) }
         return verdict
     }
 
     private mutating func kind(_ before: ContainerSighting, _ now: ContainerSighting) -> ContainerEvent.Kind? {
-        // Of another's container nothing is told.
+        // Nothing is reported about another account's container.
         guard now.isSignedIn else { return before.isSignedIn ? .signedOut : nil }
         if case .detached(let reason) = now.attachment {
             guard now.attachment != before.attachment || !before.isSignedIn else { return nil }
@@ -124,7 +124,7 @@ struct WipeDetector: Sendable {
         }
         let gone = Set(before.epochs.keys).subtracting(now.epochs.keys)
         let removed = max(self.removed.count, before.items - now.items - expected)
-        // What was found on the way may be back.
+        // The items that triggered the guard may be back.
         isTripped = limit?.isPassed(by: removed, of: before.items) == true
         if before.items > 0, now.items == 0 { return .contentsRemoved }
         if isTripped { return .massDeletion(removed: removed, of: before.items) }

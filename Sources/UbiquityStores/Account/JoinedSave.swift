@@ -2,17 +2,18 @@ internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 
-/// Saves what was saved in another file of this device once more, where what this file holds only seems to be later.
+/// Saves values of another file of this device once more, if they lost only to stamps in the future.
 ///
-/// A stamp of a time that has not come is from a device with a wrong clock, or from one that had read such a stamp. It does not say which of two values was
-/// written later. The join is later than both, so the joined value is a save of now.
+/// A stamp in the future comes from a device with a wrong clock, or from a device that had read such a stamp. It does
+/// not show which of two values was written later. The join is later than both, so the joined value counts as saved
+/// now.
 struct JoinedSave {
     let shapes: [TableShape]
     /// The other file.
     let origin: Database
-    /// This file, into which the other's saves have been joined.
+    /// This file, into which the other file's saves have been joined.
     let db: Database
-    /// The time on this device.
+    /// The present time on this device.
     let wall: HybridTime
     private var records: [String: Set<[RecordValue]>] = [:]
 
@@ -23,7 +24,7 @@ struct JoinedSave {
         self.wall = wall
     }
 
-    /// Notes the records of a log that is joined.
+    /// Notes the records of a joined log.
     mutating func note(_ contents: LogBody.Contents) throws {
         for rows in contents.groups.flatMap(\.rows) {
             let table = contents.tables[rows.table]
@@ -40,10 +41,10 @@ struct JoinedSave {
         var rows = WireWriter()
     }
 
-    /// Finds what is saved once more of the records that were noted.
+    /// Returns the changes of the noted records that are saved once more.
     ///
     /// - Parameter values: writes values to logs.
-    /// - Returns: the changes, by table; none where there is nothing.
+    /// - Returns: the changes, by table; empty if there are none.
     /// - Throws: GRDB's errors.
     func sections(_ values: LargeValues) throws -> [Section] {
         try shapes.compactMap { shape in
@@ -62,7 +63,10 @@ struct JoinedSave {
         }
     }
 
-    /// The columns of a record in which a stamp of the future has won over what was saved, and the record's life here; nil where none has.
+    /// Returns the columns of a record in which a stamp of the future has won over the saved value, with the record's
+    /// life here.
+    ///
+    /// It returns nil if there are none.
     private func columns(of saved: Registers, _ shape: TableShape, _ here: RelatedTable) throws -> (life: Int64, columns: ColumnSet)? {
         let found = try here.find(saved.key)
         guard let life = found.registers?.clock.life, found.aside?.state ?? .shown == .shown else { return nil }

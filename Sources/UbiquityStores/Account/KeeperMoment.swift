@@ -1,15 +1,15 @@
-/// A moment in the work of a ``StoreKeeper``: a test holds it there, and changes the world meanwhile.
+/// A moment in the work of a ``StoreKeeper``, at which a test can hold it and change the surroundings.
 package enum KeeperMoment: Hashable, Sendable {
-    /// What a step does.
+    /// The kind of a step.
     package enum Kind: Hashable, Sendable { case ask, prepare, tellWillChange, swap, tellDidChange }
 
-    /// It has read who is signed in, and nothing follows from that yet.
+    /// The keeper has read which account is signed in, and has not acted on it yet.
     case looked
-    /// It begins a step.
+    /// The keeper begins a step.
     case begins(Kind)
-    /// It has done a step, and has not noted that.
+    /// The keeper has finished a step, and has not noted it yet.
     case done(Kind)
-    /// It could not do a step, and has not noted that.
+    /// The keeper has failed at a step, and has not noted it yet.
     case failed(Kind)
 }
 

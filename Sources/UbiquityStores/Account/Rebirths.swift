@@ -4,28 +4,30 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Gives records that are joined from another file of the store later lives, where they would lose to a greater one whole.
+/// Gives records that are joined from another file of the store later lives, if they would lose to a greater life as a
+/// whole.
 ///
-/// Who saved the record could not know that the account had deleted one of that key: it is inserted at the next odd life. Nor could they know that the
-/// account had entered it again: it has the life of that record, so that its columns are merged by their stamps. What is found of a record holds for all
-/// that is said of it, in whichever log, so it is kept.
+/// The user who saved the record could not know that the account had deleted a record with its key: the record is
+/// inserted at the next odd life. Nor could the user know that the account had inserted such a record again: the joined
+/// record then has that record's life, so that their columns are merged by their stamps. The result for a record
+/// applies to all of its changes, in every log, so it is stored.
 struct Rebirths {
     private let source: PeerIdentifier
     private let shapes: [TableShape]
     private let origin: Database
     private let db: Database
-    /// The last log of the other file that has been joined by earlier transactions.
+    /// The last log of the other file that earlier transactions have joined.
     private let joined: Int64
     private var known: [ObjectID: Int64] = [:]
 
-    /// Looks at both files.
+    /// Reads the stored results.
     ///
     /// - Parameters:
-    ///   - source: the peer that the other file's saves are of.
-    ///   - shapes: the synced tables of both.
+    ///   - source: the peer of the other file's saves.
+    ///   - shapes: the synced tables of both files.
     ///   - origin: the other file.
-    ///   - db: the file that it is joined into.
-    ///   - joined: the last log that has been joined by earlier transactions.
+    ///   - db: the file into which the other one is joined.
+    ///   - joined: the last log that earlier transactions have joined.
     /// - Throws: GRDB's errors.
     init(of source: PeerIdentifier, _ shapes: [TableShape], origin: Database, _ db: Database, joined: Int64) throws {
         self.source = source
@@ -33,7 +35,8 @@ struct Rebirths {
         self.shapes = shapes
         self.origin = origin
         self.db = db
-        // Where nothing has been joined of what is there now, those that are known are of others, which were joined and emptied before.
+        // If none of the present logs has been joined, the stored results belong to earlier ones, which were joined and
+        // removed.
         guard joined > 0 else {
             try db.execute(sql: "DELETE FROM ubiquity_rebirth WHERE source = ?", arguments: [source.description])
             return
@@ -43,7 +46,7 @@ struct Rebirths {
         }
     }
 
-    /// How many lives later a record begins than its file says; 0 for most.
+    /// Returns the number of lives by which a record begins later than its file says; 0 for most records.
     ///
     /// - Parameters:
     ///   - table: the name of the record's table.
@@ -56,10 +59,11 @@ struct Rebirths {
         if let lives = known[record] { return lives }
         let there = try RelatedTable(shape, db).find(record.key)
         let death = try ClockTable(shape: shape, db).death(record.key)
-        // One that is alive there is the same record: columns are merged by their stamps, however often it has been deleted and entered again.
+        // A record that is alive in the account is this record: columns are merged by stamp, however often it was
+        // deleted and inserted again.
         let next = there.registers?.clock.life ?? (death > 0 ? death + 1 : 0)
         var lives: Int64 = 0
-        // One that was joined alive, and has been deleted since, is dead as any other.
+        // A record that was joined alive and deleted later is dead like any other.
         if next > 0, let registers = try RelatedTable(shape, origin).find(record.key).registers {
             let more = next - registers.clock.life
             if more > 0, try !wasJoined(record) { lives = more }
@@ -71,7 +75,7 @@ struct Rebirths {
         return lives
     }
 
-    /// Whether an earlier transaction has joined something of a record.
+    /// Returns whether an earlier transaction has joined a change of a record.
     private func wasJoined(_ record: ObjectID) throws -> Bool {
         guard joined > 0 else { return false }
         let logs = try Row.fetchCursor(origin, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence <= ?", arguments: [joined])
@@ -86,11 +90,11 @@ struct Rebirths {
         return false
     }
 
-    /// Puts new lives into what a log says.
+    /// Changes the lives in a log's contents.
     ///
     /// - Parameters:
-    ///   - contents: what it says.
-    ///   - values: writes values to it.
+    ///   - contents: the contents.
+    ///   - values: writes values to them.
     /// - Throws: `LogFault`, or GRDB's errors.
     mutating func apply(to contents: inout LogBody.Contents, _ values: LargeValues) throws {
         for group in contents.groups.indices {
@@ -107,7 +111,7 @@ struct Rebirths {
         }
     }
 
-    /// The changes of one table with new lives; nil where there are none.
+    /// Returns the changes of one table with new lives; nil if no life changes.
     private mutating func reborn(_ rows: LogBody.Rows, of table: LogBody.Table, _ values: LargeValues) throws -> LogBody.Rows? {
         var isReborn = false
         var writer = WireWriter(reserving: rows.bytes.count)

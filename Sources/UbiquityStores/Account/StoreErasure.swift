@@ -7,21 +7,22 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Removes the SQLite file of a store, where nobody has it open.
+/// Removes the SQLite file of a store that nobody has open.
 ///
-/// A crash on the way leaves a whole database or none, for nothing lies beside it by then. The directory and the locks in it stay: somebody may be waiting for one.
+/// A crash leaves a whole database or none, because no other file belongs to it by then. The directory and its locks
+/// stay, because another process may wait for a lock.
 struct StoreErasure {
     let file: FilePath
     let schema: SyncedSchema
 
-    /// Removes it.
+    /// Removes the file.
     ///
-    /// - Parameter isRemovable: looks whether it may go, while nobody else can read or write.
-    /// - Returns: whether it is gone; not where somebody has it open, or it may not go.
+    /// - Parameter isRemovable: decides whether the file may be removed, while nobody else can read or write it.
+    /// - Returns: whether the file is gone; false if a process has it open, or it may not be removed.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     func run(if isRemovable: (Database) throws -> Bool) throws -> Bool {
         guard FileManager.default.fileExists(atPath: file.string) else { return true }
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .zero, unless: { false }) else { return false }
+        guard let lock = try StoreLock.take(StoreLock.Name.open.file(of: file), within: .zero, unless: { false }) else { return false }
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { return false }
         defer { withExtendedLifetime(exclusion) {} }
@@ -31,14 +32,14 @@ struct StoreErasure {
             defer { try? queue.close() }
             return try queue.writeWithoutTransaction { db in
                 guard try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") == "delete" else { return false }
-                // Who wants to write waits, and finds that it is gone.
+                // Writers block here, then find the file removed.
                 try db.execute(sql: "BEGIN EXCLUSIVE")
                 defer { try? db.execute(sql: "ROLLBACK") }
                 guard try isRemovable(db) else { return false }
                 try remove()
                 return true
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             return false
         }
     }
@@ -51,14 +52,14 @@ struct StoreErasure {
         }
     }
 
-    /// Whether a file holds nothing that has not gone out, and nothing that somebody has said of it.
+    /// Returns whether all saves of a file are published, and it holds no conflicts, local data, pause or request.
     static func isSent(_ schema: SyncedSchema, _ sealer: Sealer, _ db: Database) throws -> Bool {
         try Outbox.isEmpty(db) && !sealer.hasNotes(db) && !Adopter.isPending(db) && localContent(schema, db).isEmpty
             && Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_conflict") == 0 && !StoreState.read(db).paused
             && StoreState.read(db).request == nil
     }
 
-    /// The tables and columns of a file that never leave the device.
+    /// Returns the tables and columns of a file that never leave the device.
     static func localContent(_ schema: SyncedSchema, _ db: Database) throws -> [String] {
         let shapes = try SchemaInspector.shapes(of: schema, in: db)
         let synced = Set(shapes.map(\.name))
@@ -70,16 +71,16 @@ struct StoreErasure {
 }
 
 extension StoreFiles {
-    /// Removes the file of an account that is not signed in, if all that is in it has gone out and is in the container.
+    /// Removes the file of an account that is not signed in, if all its saves are published and in the container.
     ///
     /// - Parameters:
     ///   - account: the account.
-    ///   - base: the file, open, and in use no more; nil where this process has not had it open.
-    ///   - isStopped: asked after what may last.
+    ///   - base: the open file, which is no longer in use; nil if this process has not opened it.
+    ///   - isStopped: called after steps that may take long.
     /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
     func eraseGone(_ account: AccountName, _ base: StoreBase? = nil, unless isStopped: () async -> Bool) async throws {
         await base?.stop()
-        // Somebody may be reading still: then it goes when the store is opened again.
+        // A read may still be running: then the file is removed when the store is opened again.
         if let base, (try? base.pool.close()) == nil { return }
         guard try await exists(.account(account)), try !hasFormer(account) else { return }
         let sealed = try await muted.open(.account(account))
@@ -92,7 +93,7 @@ extension StoreFiles {
         }
     }
 
-    /// The same for every account that is known here and not signed in.
+    /// Removes the files of all known accounts that are not signed in, if all their saves are published.
     func eraseGone(unless isStopped: () async -> Bool) async throws {
         let present = try home.account
         for account in try home.knownAccounts where account != present {

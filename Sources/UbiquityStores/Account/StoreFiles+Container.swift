@@ -7,15 +7,16 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension StoreFiles {
-    /// Takes the file of this device along to the container that the app names now.
+    /// Moves the local file to the container that the app names now.
     ///
-    /// What is saved while nobody is signed in is in no container yet: it goes to the account that signs in, in whichever container the app names then.
-    /// What is on its way to an account in the former container stays that account's, and opening says so.
+    /// Saves that are made while nobody is signed in belong to no container yet: they go to the account that signs in,
+    /// in the container that the app names then. If the file has been given to an account in the former container, it
+    /// stays that account's, and opening reports it.
     ///
-    /// It is one statement, whole or not at all.
+    /// The move is one statement, so it happens completely or not at all.
     ///
-    /// - Parameter file: the local file, which need not be there. What is wrong with it is found out when it is opened.
-    /// - Throws: nothing that SQLite says of the file.
+    /// - Parameter file: the local file, which need not exist. Opening it reports its faults.
+    /// - Throws: no `DatabaseError`; other errors of GRDB.
     func bringAlong(_ file: FilePath) throws {
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         do {
@@ -32,9 +33,9 @@ extension StoreFiles {
                 try db.execute(
                     sql: "UPDATE ubiquity_state SET container = ? WHERE container = ? AND given IS NULL", arguments: [identifier.description, former])
             }
-            context.logger.info("\(file): it was of the container \(former), and is of \(identifier) from now on")
+            context.logger.info("\(file): moved from the container \(former) to \(identifier)")
         } catch is DatabaseError {
-            // A file of another version, or none: opening says what is wrong.
+            // The file has another version, or is no database: opening reports the fault.
         }
     }
 }

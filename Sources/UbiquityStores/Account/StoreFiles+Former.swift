@@ -7,26 +7,28 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// An account's file that is made anew from the container: it lies out of the way until what is made holds all that it does.
+/// Rebuilds an account's file from the container: the former file lies aside until the new one holds everything that it
+/// does.
 extension StoreFiles {
-    /// Where an account's file lies while a new one is made in its place.
+    /// Returns the directory in which an account's former file lies while a new one is made in its place.
     private func former(_ account: AccountName) throws -> FilePath { try store(account).removingLastComponent().appending("former") }
 
-    /// The directory in which an account's file lies.
+    /// Returns the directory in which an account's file lies.
     private func store(_ account: AccountName) throws -> FilePath {
         StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content).removingLastComponent()
     }
 
-    /// Whether an account's former file is still to be brought into the present one.
+    /// Returns whether an account has a former file that is not yet joined into the present one.
     func hasFormer(_ account: AccountName) throws -> Bool {
         FileManager.default.fileExists(atPath: try former(account).appending(path.lastComponent!).string)
     }
 
-    /// Whether an account's file is one that can be made anew.
+    /// Returns whether an account's file can be rebuilt.
     ///
-    /// - Parameter base: the file, which is closed where it is.
-    /// - Returns: false of one that is paused, or that alone knows that its content is being put back.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where it holds what is nowhere else, and with `timedOut` where another process has it open.
+    /// - Parameter base: the file, which is closed if it can.
+    /// - Returns: false if the exchange is paused, or if the file is needed to put its content back into the container.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the file holds data that exists nowhere else, and with
+    ///   `timedOut` if another process has it open.
     func canBeMadeAnew(_ base: StoreBase) async throws -> Bool {
         try await blocking {
             do {
@@ -36,8 +38,8 @@ extension StoreFiles {
                     return false
                 }
                 if isLeft { return false }
-            } catch let error as DatabaseError where error.isDamage {
-                // A new one is what it needs.
+            } catch let error as DatabaseError where error.fault == .file {
+                // A damaged file needs a rebuild.
             }
             try base.pool.close()
             try alone(with: base.file.path) {}
@@ -47,31 +49,34 @@ extension StoreFiles {
 
     private static func isLeftAlone(_ state: StoreState) -> Bool { state.paused || state.request == .finishRepublishing }
 
-    /// Puts an account's file out of the way, so that a new one is made; where the content holds all that it does, for what is made would be less.
+    /// Moves an account's file aside, so that a new one is made, if the content holds everything that the file does.
     ///
-    /// It is one rename of the directory in which the file lies with what belongs to it. Nobody may have the file open: what they write would go where nobody looks.
+    /// Otherwise the new file would hold less. The move is one rename of the directory that contains the file and
+    /// everything that belongs to it. No process may have the file open, because its writes would then go to the moved
+    /// file.
     ///
-    /// - Throws: `UbiquitousStoreError`, with `contentIncomplete` where the content is gone or holds less; or what reading it throws. The file is where it was.
+    /// - Throws: `UbiquitousStoreError`, with `contentIncomplete` if the content is gone or holds less; or an error of
+    ///   reading it. The file then stays in its place.
     func setFormer(_ account: AccountName) async throws {
         let (former, store) = (try former(account), try store(account))
-        // One that was begun goes on; what a removal has left is no file.
+        // A move that was begun continues; after a removal there is no file to move.
         guard try !hasFormer(account), try await exists(.account(account)) else { return }
         let base = try await muted.open(.account(account))
         do {
             defer { try? base.pool.close() }
             let state = try await base.pool.read { db in try StoreState.read(db) }
             if Self.isLeftAlone(state) { return }
-            // What has never been published is joined from there.
+            // Saves of a file that has never published are joined from the former file.
             var isHeld = !state.attached
             if !isHeld { isHeld = try await base.engine.isHeldByContent() }
             guard isHeld else {
                 throw UbiquitousStoreError(
                     .contentIncomplete,
-                    "\(base.file.path) is not made anew: the content is gone, or does not hold all that it does. It is used as it is; `ubwatch verify` lists what is wrong with the content.",
+                    "\(base.file.path) is not rebuilt: the content is gone, or does not hold everything that the file does. The file stays in use; `ubwatch verify` lists what is wrong with the content.",
                     path: base.file.path)
             }
-        } catch let error as DatabaseError where error.isDamage {
-            // What it holds cannot be told: it is set aside where it cannot be read in the end either.
+        } catch let error as DatabaseError where error.fault == .file {
+            // The holdings of a damaged file are unknown: it is set aside later if it stays unreadable.
         }
         try await blocking {
             try alone(with: base.file.path) {
@@ -83,10 +88,8 @@ extension StoreFiles {
 
     /// Runs a body while no other process has a store file open.
     private func alone(with file: FilePath, _ body: () throws -> Void) throws {
-        // Whoever opens it waits, and finds it there or not.
-        guard let lock = try StoreLock.take(FilePath(file.string + "-open"), within: .seconds(60), unless: { Task.isCancelled }) else {
-            throw UbiquitousStoreError(.timedOut, "Another process has been opening \(file) for a minute; see whether it is stopped.", path: file)
-        }
+        // A process that opens the file waits here, and then finds it in its place or gone.
+        let lock = try StoreLock.opening(file)
         defer { withExtendedLifetime(lock) {} }
         guard let exclusion = try StoreUse.exclude(file) else { throw Self.isOpenElsewhere(file) }
         defer { withExtendedLifetime(exclusion) {} }
@@ -96,70 +99,72 @@ extension StoreFiles {
             defer { try? queue.close() }
             try queue.writeWithoutTransaction { db in
                 _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
-                // Nor may anybody write whom the locks say nothing of.
+                // This also excludes writers that hold no store lock.
                 try db.execute(sql: "BEGIN EXCLUSIVE")
                 defer { try? db.execute(sql: "ROLLBACK") }
                 try body()
             }
-        } catch let error as DatabaseError where [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) {
+        } catch let error as DatabaseError where error.fault == .connection {
             throw Self.isOpenElsewhere(file, error)
-        } catch let error as DatabaseError where error.isDamage {
-            // It is looked at again where it lies.
+        } catch let error as DatabaseError where error.fault == .file {
+            // The damaged file is examined again after the move.
             try body()
         }
     }
 
     private static func isOpenElsewhere(_ file: FilePath, _ cause: (any Error)? = nil) -> UbiquitousStoreError {
         UbiquitousStoreError(
-            .timedOut, "\(file) is to be made anew, and another process has it open: let that end first.", path: file, cause: cause)
+            .timedOut, "\(file) cannot be rebuilt, because another process has it open: end that process first.", path: file, cause: cause)
     }
 
-    /// Refuses to make a file anew that holds what is nowhere else.
+    /// Refuses to rebuild a file that holds data that exists nowhere else.
     private func refuseLocalContent(of file: FilePath, _ db: Database) throws {
         let content = try StoreErasure.localContent(context.schema, db)
         guard !content.isEmpty else { return }
         throw UbiquitousStoreError(
             .unsupported,
-            "\(file) holds what never leaves this device (\(content.joined(separator: ", "))), which would be lost if it were made anew: use rebuildFromUbiquitousContent(), which keeps that.",
+            "\(file) holds data that never leaves this device (\(content.joined(separator: ", "))), which a rebuild would lose: use rebuildFromUbiquitousContent(), which keeps it.",
             path: file)
     }
 
-    /// Brings what had not gone out from a former file of an account into the present one, and removes it; it is set aside where the present one does not hold all that it did.
+    /// Joins the unpublished saves of an account's former file into the present one, and removes the former file.
+    ///
+    /// It is set aside instead if the present file does not hold everything that it did.
     func absorbFormer(of account: AccountName, into base: StoreBase) async throws {
         let former = try former(account)
         let file = former.appending(path.lastComponent!)
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         func setAside(_ reason: String) async throws {
             let aside = try await setDamagedAside(former).appending(path.lastComponent!)
-            context.logger.error("\(file): \(reason); it lies at \(aside)")
+            context.logger.error("\(file): \(reason); it is now at \(aside)")
             context.notices.post(.didSetAside(aside))
         }
         do {
             let source = try await open(at: file, account.description, .store, identity: base.engine.peer)
-            // What had been removed by then stays so; what had not gone out is set aside.
+            // Content that was removed by then stays removed; the unpublished saves are set aside.
             let epoch = try await source.pool.read { db in try StoreState.read(db).epoch }
             guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {
                 try source.pool.close()
-                return try await setAside("its content has been removed since, and what had not gone out from it is not joined")
+                return try await setAside("its content has been removed since, so its unpublished saves are not joined")
             }
-            // The content may have gone since. What was saved there rests on what it held.
+            // The content may have gone since, and the former file's saves depend on it.
             let missing = try await blocking { try Self.missing(from: base, of: source) }
             guard missing == 0 else {
                 try source.pool.close()
-                return try await setAside("it holds \(counted(missing, "log")) that the content does not, nor the new file")
+                return try await setAside("it holds \(counted(missing, "log")) that neither the content nor the new file holds")
             }
             let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
             try await blocking { try join.finish() }
             try source.pool.close()
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             return try await setAside("it cannot be read")
-        } catch let error as DatabaseError where error.isDamage {
+        } catch let error as DatabaseError where error.fault == .file {
             return try await setAside("it is damaged")
         }
         try await blocking { try FileManager.default.removeItem(atPath: former.string) }
     }
 
-    /// How many logs one file holds and another does not.
+    /// Returns the number of logs that one file holds and another does not.
     private static func missing(from base: StoreBase, of source: StoreBase) throws -> Int {
         try source.pool.read { origin in
             let names = try StoreKnowledge.peers(origin)
@@ -178,11 +183,4 @@ extension StoreFiles {
             }
         }
     }
-}
-
-extension DatabaseError {
-    /// Whether it says that a file is no database, or no whole one.
-    ///
-    /// What is malformed in an app's virtual table is no damage of the file.
-    fileprivate var isDamage: Bool { [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(resultCode) && extendedResultCode != .SQLITE_CORRUPT_VTAB }
 }

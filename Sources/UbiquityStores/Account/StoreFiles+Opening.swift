@@ -10,7 +10,7 @@ internal import UbiquityContainers
 extension StoreFiles {
     /// Opens the file with which a store begins.
     ///
-    /// Where what was saved last is on its way from one file to another, it begins with the first, and goes on.
+    /// If earlier saves are still moving from one file to another, the store begins with the first file, and continues.
     func begin() async throws -> (StoreBase, StoreLife) {
         let account = try home.account
         let local = try await exists(.local) ? open(.local) : nil
@@ -18,7 +18,7 @@ extension StoreFiles {
             do {
                 try await finishGiven(in: local, but: account)
             } catch  where account != nil {
-                // It stays on its way: whoever is signed in does without.
+                // The saves stay where they are: the signed-in account works without them.
                 context.logger.error("\(local.file.path): \(error)")
             }
         }
@@ -28,7 +28,7 @@ extension StoreFiles {
             return (try await open(.local), life)
         }
         var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
-        // It is put out of the way once the content is seen to hold all that it does.
+        // The file is moved aside later, when the content is known to hold everything that it does.
         if context.options.rebuildsFromUbiquitousContent, let base = own, try !hasFormer(account), try await canBeMadeAnew(base) { own = nil }
         var gathered: Set<AccountName> = []
         if let own, try await Self.isGathered(own), try !hasFormer(account) { gathered = [account] }
@@ -47,20 +47,20 @@ extension StoreFiles {
         return (own, StoreLife(account: account, gathered: gathered))
     }
 
-    /// Opens an account's file; one that cannot be read makes room for a new one.
+    /// Opens an account's file; an unreadable file is moved aside for a new one.
     func openUnlessDamaged(_ account: AccountName) async throws -> StoreBase? {
         do {
             return try await open(.account(account))
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             guard let file = error.path else { throw error }
             let aside = try await setDamagedAside(file.removingLastComponent()).appending(file.lastComponent!)
-            context.logger.error("\(file): it cannot be read, and lies at \(aside) now; a new one is made from the container")
+            context.logger.error("\(file): it cannot be read, and is now at \(aside); a new one is made from the container")
             context.notices.post(.didSetAside(aside))
             return nil
         }
     }
 
-    /// Brings what has been given to another account, and was left half way, to where it belongs.
+    /// Finishes the join of a local file that was given to another account.
     func finishGiven(in local: StoreBase, but account: AccountName?) async throws {
         guard let peer = try await local.pool.read({ db in try StoreJoin.given(db) }), peer.account != account?.description else { return }
         let owner = try AccountName(peer.account)

@@ -8,7 +8,7 @@ internal import UbiquityContainers
 
 /// The files of a store that follows the account, and how they are opened.
 struct StoreFiles: Sendable {
-    /// The file that the app names.
+    /// The path that the app gives its store.
     let path: FilePath
     let identifier: ContainerIdentifier
     let home: DeviceHome
@@ -18,14 +18,14 @@ struct StoreFiles: Sendable {
 
     var content: String { context.options.contentName }
 
-    /// The same for a file that is not in use yet: nobody hears what befalls it.
+    /// The files of a store without its observers: for a file that is not in use yet.
     var muted: StoreFiles {
         var muted = self
         muted.context.notices = Broadcast()
         return muted
     }
 
-    /// Opens the file of a place, or makes it; nothing of a container is looked at.
+    /// Opens or creates the file of a place, without access to a container.
     func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         switch place {
         case .local:
@@ -44,7 +44,8 @@ struct StoreFiles: Sendable {
         }
     }
 
-    // A new file's identity, where no container knows it, is of the file alone: one that is lost and made anew has said nothing of what another took in from the first.
+    // A new fallback or local file gets an identity of its own. If the file is lost and made again, the new identity
+    // has published nothing that others could have taken in under the old one.
     private func open(
         _ peer: PeerIdentifier, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
     ) async throws -> StoreBase {
@@ -59,17 +60,17 @@ struct StoreFiles: Sendable {
             account: account, container: identifier.description, content: context.options.content, peer: identity, epoch: 1, sequence: 0,
             predecessor: nil,
             clock: .least, attached: place != .store, receipt: 0, place: place)
-        // The account's own gets it by joining what began with it.
+        // The account's own file receives that content by joining the file that began with it.
         let plain = place != .store ? try await blocking { isFirst ? context.options.existingDatabase : nil } : nil
         return try await StoreBase.open(file, newState: newState, in: container, plain: plain, context)
     }
 
     // MARK: Out of the way
 
-    /// Puts an account's file that cannot be read where it harms nobody.
+    /// Moves an account's unreadable file aside.
     ///
-    /// - Parameter directory: the one in which it lies, with what belongs to it.
-    /// - Returns: the directory in which it lies from then on.
+    /// - Parameter directory: the directory of the file, with everything that belongs to it.
+    /// - Returns: the new path of the directory.
     /// - Throws: `UbiquitousStoreError`.
     func setDamagedAside(_ directory: FilePath) async throws -> FilePath {
         try await blocking {
@@ -79,24 +80,24 @@ struct StoreFiles: Sendable {
         }
     }
 
-    /// Gives a directory another name, durably.
+    /// Renames a directory durably.
     ///
-    /// - Throws: `UbiquitousStoreError`, also where there is something of that name.
+    /// - Throws: `UbiquitousStoreError`, also if the target exists.
     func rename(_ directory: FilePath, to target: FilePath) throws {
         do {
             try context.files.renameNew(directory, to: target)
             try context.files.syncDirectory(target.removingLastComponent())
         } catch {
             throw UbiquitousStoreError(
-                .fileSystem, "\(directory) cannot be moved out of the way; check the owner and mode of the directory that it lies in.",
+                .fileSystem, "\(directory) cannot be moved aside; check the owner and mode of its parent directory.",
                 path: directory, cause: error)
         }
     }
 
-    /// Where the file of a place lies, or would; nil where that has not been settled.
+    /// Returns the path of a place's file, which need not exist; nil if the path is not decided yet.
     func file(of place: StoreTransition.Place) throws -> FilePath? { try file(of: place, in: identifier) }
 
-    /// Where the file of a place lies, or would, in the container of an identifier; nil where that has not been settled.
+    /// Returns the path of a place's file in the container with an identifier; nil if the path is not decided yet.
     func file(of place: StoreTransition.Place, in identifier: ContainerIdentifier) throws -> FilePath? {
         let peer = try place.account.map { try home.knownPeer(of: $0, in: identifier) } ?? localPeers().first
         var kind = StoreFilePlace.store
@@ -104,12 +105,12 @@ struct StoreFiles: Sendable {
         return peer.map { StoreFile.path(for: path, peer: $0, contentName: content, place: kind) }
     }
 
-    /// Whether the file of a place is there.
+    /// Returns whether the file of a place exists.
     func exists(_ place: StoreTransition.Place) async throws -> Bool {
         try await blocking { try file(of: place).map { FileManager.default.fileExists(atPath: $0.string) } ?? false }
     }
 
-    /// The files that are there, of whichever account that is known here.
+    /// Returns the existing files of the store, of all accounts that are known on this device.
     func locations() async throws -> [StoreLocation] {
         try await blocking {
             let places = try [.local] + home.knownAccounts.flatMap { [StoreTransition.Place.account($0), .fallback($0)] }
@@ -118,7 +119,9 @@ struct StoreFiles: Sendable {
         }
     }
 
-    /// Whether there is no file of the store yet, of whomever: only the first takes over what the app kept before, so that one account gets it.
+    /// Whether the store has no file yet.
+    ///
+    /// Only the first file takes over the app's existing database, so that exactly one account gets it.
     private var isFirst: Bool {
         let support = StoreFile.supportDirectory(of: path)
         let peers = ((try? FileManager.default.contentsOfDirectory(atPath: support.string)) ?? []).compactMap { PeerIdentifier($0) }
@@ -129,7 +132,7 @@ struct StoreFiles: Sendable {
         }
     }
 
-    /// Whether an account's content has once been read as far as it was known.
+    /// Returns whether an account's content has been read once, as far as it was known then.
     func isGathered(_ account: AccountName) async throws -> Bool {
         guard try await exists(.account(account)) else { return false }
         return try await Self.isGathered(open(.account(account)))
@@ -148,7 +151,7 @@ struct StoreFiles: Sendable {
 
     private static let local = "local"
 
-    /// The name under which the local files lie: found, or given now.
+    /// Returns the peer under which the local files lie, and chooses it if there is none.
     private func localPeer() throws -> PeerIdentifier {
         if let peer = localPeers().first { return peer }
         let directory = StoreFile.supportDirectory(of: path)
@@ -175,7 +178,7 @@ struct StoreFiles: Sendable {
         return names.compactMap { PeerIdentifier($0) }.filter { $0.account == Self.local && !isAccounts($0) }.sorted()
     }
 
-    /// Whether a name is that of an account which is called the same.
+    /// Returns whether a peer belongs to an account whose name is also `local`.
     private func isAccounts(_ peer: PeerIdentifier) -> Bool {
         guard let account = try? AccountName(Self.local) else { return false }
         return (try? home.knownPeer(of: account, in: identifier)) == peer

@@ -5,44 +5,48 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Joins what was saved in one file of a store into another of its files, save by save: each becomes a log of the other, at the time at which it was saved (DESIGN §6).
+/// Joins the saves of one file of a store into another of its files: each save becomes a log of the other file, with
+/// its time.
 ///
-/// How far it has come commits with the rows, so that it goes on after a crash and takes in nothing twice. The first file is emptied at the end, once what has been
-/// taken out of it is on the disk.
+/// The progress commits with the rows, so the join continues after a crash and takes in nothing twice. The source is
+/// emptied at the end, after everything joined from it is on the disk.
 struct StoreJoin {
-    /// As many logs, or bytes of them, are one transaction.
+    /// The limits of one transaction: a number of logs, or their size in bytes.
     private static let logsPerBatch = 1_000
     private static let bytesPerBatch = 8 << 20
 
     let source: StoreBase
     let destination: StoreBase
     let conflictRetention: ConflictRetention
-    /// To whom what is in a local file is given, again where another process has joined what was there and somebody has saved since; nil where only what has been given is joined.
+    /// The peer that the local file is given to; nil to join only what was given before.
+    ///
+    /// If another process has joined the file, and new saves were made since, the file is given again.
     var recipient: PeerIdentifier?
-    /// Whether the recipient's account is signed in now: what is saved after it has gone is not given to it.
+    /// Returns whether the recipient's account is signed in now: saves that are made after its sign-out are not given
+    /// to it.
     var isRecipientHere: @Sendable () throws -> Bool = { true }
 
-    /// Another process has joined what was there, and nobody has been given what has been saved since.
+    /// Another process has joined and emptied the source, and the saves since then are given to no account.
     private struct WasFaster: Error {}
 
-    /// Whether there is anything in a file that can be joined, or is to be taken over first.
+    /// Returns whether a file holds saves to join, or rows to adopt first.
     static func isNeeded(from source: StoreBase) async throws -> Bool {
         try await source.pool.read { db in
             try !Outbox.isEmpty(db) || source.sealer.hasNotes(db) || Adopter.isPending(db) || given(db) != nil
         }
     }
 
-    /// The peer to whose file all that is in this one belongs; nil while nobody's.
+    /// Returns the peer that a file has been given to; nil if there is none.
     static func given(_ db: Database) throws -> PeerIdentifier? {
         try String.fetchOne(db, sql: "SELECT given FROM ubiquity_state").flatMap { PeerIdentifier($0) }
     }
 
-    /// Whether what is in a local file may be an account's.
+    /// Returns whether a local file may be given to an account.
     static func isFree(_ local: StoreBase, for account: AccountName) async throws -> Bool {
         try await local.pool.read { db in try given(db).map { $0.account == account.description } ?? true }
     }
 
-    /// Notes to whom what is in the source belongs, ``recipient``, before anything of it is joined there: it is joined nowhere else.
+    /// Notes that the source is given to ``recipient``, before any of it is joined: it is joined nowhere else.
     func give() throws {
         guard let recipient else { return }
         try source.pool.write { db in
@@ -53,26 +57,27 @@ struct StoreJoin {
         Waypoint.lifeGiven.pass()
     }
 
-    /// Sees that what is in a file goes to the account that it belongs to, and to no other.
+    /// Checks that a file is joined only into the account that it belongs to.
     private static func check(_ db: Database, isGivenTo account: String) throws {
         let owner = try StoreState.read(db).place == .local ? given(db)?.account : StoreState.read(db).account
         guard let owner else { throw WasFaster() }
         guard owner != account else { return }
         throw UbiquitousStoreError(
-            .foreignStore, "What was saved here is \(owner)'s, and on its way there: it is not joined to what \(account) has.")
+            .foreignStore, "These saves have been given to the account \(owner), and are not joined into a file of \(account).")
     }
 
-    /// Joins what is there, while others go on saving to the source.
+    /// Joins the present saves, while other programs go on saving to the source.
     ///
-    /// - Throws: `UbiquitousStoreError`, or GRDB's errors; what has been joined by then stays so.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors; the part that was joined stays joined.
     func advance() throws {
         try sealAll()
         while try goingOn({ try source.pool.read { origin in try joinBatch(origin) } }) {}
     }
 
-    /// Does a part of it; once more, where another process has emptied the source meanwhile and there is somebody to whom the rest is given.
+    /// Does a part of the join; repeats it if another process emptied the source, and the new saves can be given to the
+    /// recipient.
     ///
-    /// - Returns: whether more is to be done.
+    /// - Returns: whether there is more to do.
     private func goingOn(_ part: () throws -> Bool) throws -> Bool {
         do {
             return try part()
@@ -83,7 +88,9 @@ struct StoreJoin {
         }
     }
 
-    /// Makes logs of all that is in the source, each in a transaction that is committed: what is joined must be there again after a crash, under the same number.
+    /// Seals everything in the source into logs, in committed transactions.
+    ///
+    /// After a crash a joined save must exist again, under its number.
     private func sealAll() throws {
         let adopter = Adopter(sealer: source.sealer)
         while try source.pool.write({ db in try Adopter.isPending(db) && !adopter.adoptBatch(db).isDone }) {}
@@ -91,23 +98,24 @@ struct StoreJoin {
         try source.file.resolve(by: source.sealer)
     }
 
-    /// Whether all that is in the source is in logs.
+    /// Returns whether everything in the source is sealed.
     private func isSealed(_ origin: Database) throws -> Bool {
         try !Adopter.isPending(origin) && !source.sealer.hasNotes(origin) && !RelatedTables.hasUnresolved(source.file.shapes, origin)
     }
 
     /// Joins the rest while nobody saves to the source, and empties it.
     ///
-    /// Where another process has emptied it, and what has been saved since is not given to the recipient, that stays.
+    /// If another process has emptied it, and the saves since then cannot be given to the recipient, these stay.
     ///
-    /// - Parameter body: is called between the two: what has been saved is on the disk, in the destination.
-    /// - Throws: what joining throws, before the body is called; or GRDB's errors after it, and the source is emptied another time.
+    /// - Parameter body: called between the two steps, when the joined saves are on the disk in the destination.
+    /// - Throws: an error of joining, before the body is called; or GRDB's errors after it, and the source is emptied
+    ///   another time.
     func finish(_ body: () -> Void = {}) throws {
         var isEmptied = false
         repeat {
             try advance()
         } while try goingOn {
-            // What another program has written since is sealed first.
+            // Another program may have written since: its changes are sealed first.
             try source.file.importing { origin in
                 guard try isSealed(origin) else { return true }
                 try empty(origin, body)
@@ -119,10 +127,10 @@ struct StoreJoin {
         Waypoint.lifeDone.pass()
     }
 
-    /// Joins the last logs, and empties the source, in its transaction.
+    /// Joins the last logs, and empties the source, in the source's transaction.
     private func empty(_ origin: Database, _ body: () -> Void) throws {
         while try joinBatch(origin) {}
-        // No commit of the source may outlive what has been taken out of it.
+        // The destination must be on the disk before the source commits that it is empty.
         try destination.syncWriteAheadLog()
         Waypoint.lifeSynced.pass()
         body()
@@ -132,7 +140,7 @@ struct StoreJoin {
         Waypoint.lifeEmptied.pass()
     }
 
-    /// Joins some of the source's logs; false where none is left.
+    /// Joins some of the source's logs; returns false if none is left.
     private func joinBatch(_ origin: Database) throws -> Bool {
         let peer = try StoreState.read(origin).peer
         let (token, account) = try destination.pool.read { db in (try Self.joined(of: peer, db), try StoreState.read(db).account) }
@@ -141,10 +149,10 @@ struct StoreJoin {
         let logs = try Self.logs(after: sequence, origin)
         let conflicts = try Row.fetchAll(origin, sql: "SELECT * FROM ubiquity_conflict WHERE number > ? ORDER BY number", arguments: [conflict])
         guard let last = logs.last?.sequence ?? (conflicts.isEmpty ? nil : sequence) else { return false }
-        // A log that is joined must not be lost with the power: the next would get its number.
+        // A joined log must survive a power failure: otherwise the next log would get its number.
         try source.syncWriteAheadLog()
         try destination.file.importing { db in
-            // Another process may have been faster.
+            // Another process may have joined these logs first.
             guard try Self.joined(of: peer, db) == token else { return }
             let importer = LogImporter(
                 shapes: destination.file.shapes, sealer: destination.sealer, conflictRetention: conflictRetention, values: nil)
@@ -159,10 +167,10 @@ struct StoreJoin {
         return true
     }
 
-    /// How far a file has been joined.
+    /// The progress of joining a file.
     private struct Token: Equatable {
         var sequence: Int64 = 0
-        /// Of the log of that number.
+        /// The hash of the log with that number.
         var hash: Data?
         var conflict: Int64 = 0
     }
@@ -172,14 +180,15 @@ struct StoreJoin {
         return row.map { Token(sequence: $0["sequence"], hash: $0["hash"], conflict: $0["conflict"]) } ?? Token()
     }
 
-    /// Whether a file is the one that has been joined, and not an older copy of it that has gone another way; of that, all is joined.
+    /// Returns whether a file is the joined one, and not an older copy of it that has diverged; such a copy is joined
+    /// completely.
     private static func isKnown(_ token: Token, _ origin: Database) throws -> Bool {
         guard try StoreState.read(origin).sequence >= token.sequence else { return false }
         let hash = try Data.fetchOne(origin, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [token.sequence])
         return hash == nil || hash == token.hash
     }
 
-    /// The next logs: not so many that a transaction grows too large, but whole saves.
+    /// Returns the next logs: whole saves, within the limits of a transaction.
     private static func logs(after sequence: Int64, _ db: Database) throws -> [LogFileName] {
         var logs: [LogFileName] = []
         var bytes = 0
@@ -198,7 +207,7 @@ struct StoreJoin {
         return logs
     }
 
-    /// Takes over what the source lists as lost.
+    /// Copies the source's list of conflicts.
     private func copy(_ conflicts: [Row], _ origin: Database, _ db: Database) throws {
         guard !conflicts.isEmpty else { return }
         let names = try StoreKnowledge.peers(origin)
@@ -222,9 +231,10 @@ struct StoreJoin {
 private struct Origin {
     let peer: PeerIdentifier
     let db: Database
-    /// Whether whoever saved there could see what the account's other devices had written: it is an account's file that is made anew.
+    /// Whether saves there could take the logs of the account's other devices into account: it is an account's former
+    /// file.
     let sawContent: Bool
-    /// What of it had been taken in there.
+    /// The knowledge of that file.
     let knowledge: Knowledge
 
     init(_ db: Database) throws {
@@ -233,7 +243,7 @@ private struct Origin {
         knowledge = sawContent ? try StoreKnowledge.all(state, db) : Knowledge()
     }
 
-    /// The highest stamp of each peer that had been taken in there, by the numbers of the other file.
+    /// Returns the highest stamp of each peer that was taken in there, by the peer numbers of the destination.
     func seen(_ peers: inout PeerTable, _ destination: Database) throws -> [PeerNumber: HybridTime] {
         let names = try StoreKnowledge.peers(db)
         var seen: [PeerNumber: HybridTime] = [:]
@@ -241,26 +251,26 @@ private struct Origin {
             guard let name = names[PeerNumber(rawValue: row["peer"])] else { continue }
             seen[try StoreKnowledge.number(of: name, in: &peers, destination)] = HybridTime(rawValue: row["time"])
         }
-        // What was saved there last has been published nowhere.
+        // The last saves there have been published nowhere.
         seen[try StoreKnowledge.number(of: peer, in: &peers, destination)] = HybridTime(rawValue: .max)
         return seen
     }
 
-    /// The first stamp that was given there.
+    /// Returns the first stamp that was assigned there.
     func beginning() throws -> HybridTime {
         try Int64.fetchOne(db, sql: "SELECT min(time) FROM ubiquity_outbox WHERE time > 0").map { HybridTime(rawValue: $0) } ?? .least
     }
 }
 
 extension LogImporter {
-    /// Joins what was sealed in another file of the same store, and puts it behind this one's own logs.
+    /// Joins logs that were sealed in another file of the store, and appends them to this store's own logs.
     ///
     /// - Parameters:
-    ///   - logs: the other file's logs, in their order.
+    ///   - logs: the other file's logs, in order.
     ///   - origin: the other file.
-    ///   - isOlder: whether a schema is one that this store has left behind.
+    ///   - isOlder: returns whether a schema version is older than this store's.
     ///   - db: in the transaction of ``StoreFile/importing(attaching:_:)``.
-    /// - Throws: `UbiquitousStoreError` where a log cannot be held here, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` if this store cannot hold a log, or GRDB's errors.
     fileprivate func replay(
         _ logs: [LogFileName], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
     ) throws {
@@ -275,7 +285,8 @@ extension LogImporter {
         let db = transaction.db
         var importers: [LogBody.Table: TableImporter] = [:]
         let values = sealer.values(db)
-        // What a file of this device alone holds is said by the peer that publishes it: others know by that peer's logs who has seen it.
+        // The content of a local or fallback file counts as written by the peer that publishes it: its logs show other
+        // peers who has seen that content.
         let author = origin.sawContent ? origin.peer : transaction.state.peer
         let number = try StoreKnowledge.number(of: author, in: &transaction.peers, db)
         if origin.sawContent {
@@ -296,7 +307,7 @@ extension LogImporter {
         var news = origin.knowledge
         let hasValues = try LargeValues.last(origin.db) > 0
         for name in logs {
-            // One at a time is in memory.
+            // One log at a time is in memory.
             let log = try Outbox.log(name.sequence, origin.db).log
             if hasValues {
                 for value in try log.largeValues.keys {
@@ -316,7 +327,7 @@ extension LogImporter {
             } catch let refusal as Refusal {
                 throw UbiquitousStoreError(
                     .unsupported,
-                    "What was saved in another file of this store cannot be joined\(refusal.record.map { " at \($0)" } ?? ""): \(refusal.reason). It stays there."
+                    "Saves in another file of this store cannot be joined\(refusal.record.map { " at \($0)" } ?? ""): \(refusal.reason). They stay there."
                 )
             }
             var header = log.header

@@ -3,17 +3,17 @@ internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Removing files that the store has left.
+/// Removes files that the store has left.
 extension StoreKeeper {
-    /// Removes the file of an account that is gone, where the app wants that.
+    /// Removes the file of an account that is gone, if the app wants that.
     func eraseIfGone(_ passage: StoreLife.Passage) {
         guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
-        // Who comes back is looked up again.
+        // If the account returns, its content must be read again.
         life.scatter(account)
         erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }
     }
 
-    /// Erases behind everything else: the file system of a container may not answer.
+    /// Erases in the background: a container's file system may not respond.
     func erase(_ body: @escaping @Sendable (StoreFiles, @Sendable () async -> Bool) async throws -> Void) {
         erasing = Task { [weak self, files, logger, erasing] in
             await erasing?.value
@@ -25,6 +25,6 @@ extension StoreKeeper {
         }
     }
 
-    /// Returns when nothing is being erased.
+    /// Returns when no erasure runs.
     func erased() async { await erasing?.value }
 }

@@ -5,23 +5,25 @@ internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Reading an account's content behind the fallback file.
+/// Reads an account's content while the fallback file is in use.
 extension StoreKeeper {
-    /// Opens the file of an account whose content has not been read, and its container, which is made where this device has never seen it.
+    /// Opens the file and the container of an account whose content has not been read.
+    ///
+    /// The container is created if it is new on this device.
     func gatheringBase(of account: AccountName) async throws -> StoreBase {
         if let gathered, gathered.account == account { return gathered.base }
         let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
         guard container.account == account else { throw CancellationError() }
         for file in options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
         let base = try await files.muted.open(.account(account))
-        // Somebody may have been faster meanwhile.
+        // Another task may have opened the file in the meantime.
         if let gathered, gathered.account == account { return gathered.base }
         guard life.gathering == account, !isStopped else { throw CancellationError() }
         gathered = (account, base)
         return base
     }
 
-    /// The same for the account that is signed in; nil where its content has been read, or nobody is.
+    /// Opens the file of the signed-in account; returns nil if its content has been read, or nobody is signed in.
     func gatheringBase() async throws -> StoreBase? {
         while let account = life.gathering, !isStopped {
             do {
@@ -33,7 +35,8 @@ extension StoreKeeper {
         return nil
     }
 
-    /// Puts the account's file out of the way, where the app wants it made anew and the content holds all of it; else it is used as it is.
+    /// Moves the account's file aside, if the app wants a rebuild and the content holds all of it; otherwise the file
+    /// stays in use.
     func makeAnew() async {
         guard let account = rebuilding, life.gathering == account, !isStopped else { return }
         if let makingAnew { return await makingAnew.value }
@@ -51,7 +54,7 @@ extension StoreKeeper {
         await task.value
     }
 
-    /// Lets go of a file that is being filled.
+    /// Releases a file that is being filled.
     func dropGathered() {
         gathered?.base.halt()
         gathered = nil
@@ -60,7 +63,7 @@ extension StoreKeeper {
     func gatherIfNeeded() {
         if let gathered, gathered.account != life.account, prepared !== gathered.base { dropGathered() }
         guard options.exchangesAutomatically, gathering == nil, !isStopped, let account = life.gathering else { return }
-        logger.info("\(account): \(files.path.lastComponent!.string): waiting until what other devices have written is read")
+        logger.info("\(account): \(files.path.lastComponent!.string): waiting until the content of other devices has been read")
         gathering = Task { [weak self] in
             await self?.gather(account)
             await self?.endGathering()
@@ -69,7 +72,7 @@ extension StoreKeeper {
 
     private func endGathering() {
         gathering = nil
-        // Another account may have come meanwhile.
+        // Another account may have signed in in the meantime.
         if life.gathering != nil, !isStopped, gathered?.account != life.account { gatherIfNeeded() }
     }
 
@@ -94,7 +97,7 @@ extension StoreKeeper {
     func checkGathered(_ account: AccountName, _ base: StoreBase) async throws {
         guard life.gathering == account else { return }
         guard try await base.engine.hasGathered() else {
-            // A file that is damaged counts once it has been so for a while, and nothing tells when.
+            // A damaged file counts as read after a while, and no event reports that time.
             rechecking?.cancel()
             rechecking = Task { [weak base] in
                 if (try? await Task.sleep(for: .seconds(61))) != nil { base?.runner?.wake() }
@@ -102,7 +105,7 @@ extension StoreKeeper {
             return
         }
         try await StoreFiles.noteGathered(base)
-        logger.info("\(account): \(files.path.lastComponent!.string): what other devices have written is read")
+        logger.info("\(account): \(files.path.lastComponent!.string): the content of other devices has been read")
         learn { $0.gather(account) }
     }
 }

@@ -4,9 +4,9 @@ internal import StoreExchange
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Looking who is signed in, and going on where that, or something else, stood in the way.
+/// Determines the signed-in account, and continues after an obstacle.
 extension StoreKeeper {
-    /// Looks who is signed in now, and whenever that may be another.
+    /// Reads the signed-in account now, and whenever it may have changed.
     func watch() {
         watching = Task { [weak self, home = files.home] in
             var pause = Duration.seconds(1)
@@ -33,9 +33,10 @@ extension StoreKeeper {
         unwatched = error
     }
 
-    /// Looks who is signed in, and whether another process has read that account's content.
+    /// Reads the signed-in account, and whether another process has read that account's content.
     ///
-    /// If an account is read here that nobody has been told of, the home tells ``watch()``: what comes after it is looked at here again.
+    /// If this call finds an account before ``watch()`` does, the device home still notifies ``watch()``, which calls
+    /// this method again for later changes.
     func identify() async {
         do {
             let account = try files.home.account
@@ -45,7 +46,7 @@ extension StoreKeeper {
             {
                 learn { $0.gather(account) }
             }
-            // It may be another by now.
+            // The account may have changed in the meantime.
             let now = try files.home.account
             learn { $0.identify(now) }
             if life.isAtRest { failure = nil }
@@ -54,14 +55,14 @@ extension StoreKeeper {
         }
     }
 
-    /// Notes what stands in the way, and looks again in a while; a home that cannot be read says nothing else.
+    /// Notes an obstacle, and tries again later; a home that cannot be read sends no notification.
     private func note(_ error: any Error) {
         failure = error
         logger.error("\(files.path.lastComponent!.string): \(error)")
         retryLater()
     }
 
-    /// Exchanges again where that was ended for an account that is back.
+    /// Restarts an exchange that was halted for an account that has returned.
     func resume() {
         guard options.exchangesAutomatically, !isStopped, life.step == nil, life.place.account == life.account, let base = store?.current,
             base.isHalted
@@ -71,7 +72,7 @@ extension StoreKeeper {
         }
     }
 
-    /// Looks again and sets out after a while; who calls `settled()` does not wait for that.
+    /// Reads the account and tries again later; callers of `settled()` do not wait for that.
     func retryLater() {
         guard options.exchangesAutomatically, retrying == nil, !isStopped else { return }
         retrying = Task { [weak self] in

@@ -7,34 +7,34 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Leads a store from file to file as accounts come and go: carries out what ``StoreLife`` says.
+/// Moves a store from file to file as accounts come and go: it performs the steps of ``StoreLife``.
 actor StoreKeeper {
     let files: StoreFiles
     var life: StoreLife
     private(set) weak var store: (any FollowingStore)?
-    /// The account's file that is being filled while another is in use.
+    /// The account's file that is being filled while another file is in use.
     var gathered: (account: AccountName, base: StoreBase)?
-    /// The file that the passage under way leads to, and where it comes from.
+    /// The target of the passage in progress; `origin` is its source.
     var prepared: StoreBase?
     var origin: (location: StoreLocation, base: StoreBase)?
-    /// Removes the file that the store has left.
+    /// The task that removes the file that the store has left.
     var erasing: Task<Void, Never>?
     private var driving: Task<Void, Never>?
     var gathering: Task<Void, Never>?
     private var asking: (passage: StoreLife.Passage, number: Int, task: Task<Void, Never>)?
     private var questions = 0
-    /// Tells who waits that a step has been done, or an answer has come.
+    /// Wakes waiting callers when a step is done or an answer has come.
     private let answers = Broadcast<Void>()
     var retrying: Task<Void, Never>?
     var rechecking: Task<Void, Never>?
     var watching: Task<Void, Never>?
-    /// Why the home is not watched.
+    /// The reason why the home is not watched.
     var unwatched: (any Error)?
     var failure: (any Error)?
-    /// Why the account's file has not been made anew, though that was asked for.
+    /// The reason why the account's file was not rebuilt although the options demand it.
     var refusal: (any Error)?
     var isStopped = false
-    /// Whose file is still to be made anew.
+    /// The account whose file is still to be rebuilt.
     var rebuilding: AccountName?
     var makingAnew: Task<Void, Never>?
 
@@ -47,7 +47,7 @@ actor StoreKeeper {
         rebuilding = files.context.options.rebuildsFromUbiquitousContent ? life.gathering : nil
     }
 
-    /// Begins, once the store is made.
+    /// Begins, after the store has been created.
     func start(_ store: any FollowingStore) {
         self.store = store
         tellBeginning(store)
@@ -58,9 +58,9 @@ actor StoreKeeper {
         _ = drive()
     }
 
-    /// Tells that the account, or its container, is another than when the store was open last.
+    /// Announces that the account or its container differs from the last time the store was open.
     ///
-    /// Nobody can have been told before, nor can save to the other file: a handler of will-change has nothing to do.
+    /// No handler of will-change is called: nobody can save to the other file, because the store has just opened.
     private func tellBeginning(_ store: any FollowingStore) {
         let last = LastPlace(of: files.path)
         if let before = last.note, let kind = before.change(to: life.place, in: files.identifier),
@@ -76,14 +76,14 @@ actor StoreKeeper {
         files.home.note(KnownStore(path: files.path, content: files.context.options.content, container: files.identifier))
     }
 
-    /// Ends what runs, without waiting for it.
+    /// Ends all tasks, without waiting for them.
     nonisolated func cancel() { Task { await halt() } }
 
-    /// Ends what runs, and waits for it.
+    /// Ends all tasks, and waits for them.
     func stop() async {
         halt()
         await watching?.value
-        // One that gathers may wait for a file system that does not answer.
+        // The gathering task is not awaited: it may wait for a file system that does not respond.
         await driving?.value
     }
 
@@ -94,7 +94,7 @@ actor StoreKeeper {
         answers.close()
     }
 
-    // MARK: What is so
+    // MARK: State
 
     func learn(_ what: (inout StoreLife) -> Void) {
         what(&life)
@@ -104,9 +104,9 @@ actor StoreKeeper {
         resume()
     }
 
-    /// Looks at everything now, and goes as far as that leads.
+    /// Reads the present state, and runs every step that it leads to.
     ///
-    /// - Throws: what stands in the way.
+    /// - Throws: the obstacle.
     func settle() async throws {
         guard !isStopped else { return }
         failure = nil
@@ -121,7 +121,7 @@ actor StoreKeeper {
             do {
                 base = try await gatheringBase(of: account)
             } catch is CancellationError where !Task.isCancelled {
-                // The content has been read, or another account has come, while the file was being opened.
+                // While the file was being opened, the content has been read, or another account has signed in.
                 return try await settle()
             }
             try await base.engine.settleByPolicy()
@@ -130,7 +130,7 @@ actor StoreKeeper {
         }
     }
 
-    /// Goes as far as it goes now; an answer of the app's is waited for.
+    /// Runs every step that can run now, and waits for the app's answer if one is pending.
     private func arrive() async throws {
         while true {
             let changes = answers.subscribe()
@@ -138,29 +138,29 @@ actor StoreKeeper {
                 if let failure { throw failure }
                 guard case .ask = life.step, !isStopped else { return }
             }
-            // A cancelled task waits no longer, whatever the steps wait for.
+            // A cancelled task stops waiting, whatever the steps wait for.
             for await _ in changes { break }
             try Task.checkCancellation()
-            // A step under way ends by itself, and tells nobody.
+            // After a stop, a running step ends by itself and wakes nobody.
             guard !isStopped else { return }
-            // A step that has failed stays to be done, and is tried again by who asks next.
+            // A failed step stays pending, and the next caller tries it again.
             if let failure { throw failure }
         }
     }
 
-    /// What exchanges for the account while another file is in use; nil where that file's own does.
+    /// The engine that exchanges for the account while another file is in use; nil if the file in use has it.
     var gatheringEngine: StoreEngine? { gathered?.base.engine }
 
-    /// What stood in the way last, in words; nil where nothing does.
+    /// The last obstacle, in words; nil if there is none.
     var obstacle: String? { (failure ?? refusal ?? unwatched).map { String(describing: $0) } }
 
-    // MARK: Going
+    // MARK: Steps
 
-    /// Goes on with what is to be done; nil where nothing is.
+    /// Starts the pending steps; returns nil if there are none.
     private func drive() -> Task<Void, Never>? {
         if let driving { return driving }
         guard let step = life.step, !isStopped else { return nil }
-        // Its answer goes on with it.
+        // The app's answer will start it again.
         if case .ask = step, asking != nil { return nil }
         let task = Task { [weak self] in
             guard let self else { return }
@@ -176,7 +176,7 @@ actor StoreKeeper {
             answers.post { _ in () }
         }
         while let step = life.step, !isStopped {
-            // Nobody has the store any more.
+            // The store has been released.
             guard store != nil else { return halt() }
             if case .ask = step, asking != nil { return }
             await files.moments?(.begins(step.kind))
@@ -188,7 +188,7 @@ actor StoreKeeper {
                 failure = error
                 logger.error("\(files.path.lastComponent!.string): \(error)")
                 life.fail()
-                // What is saved meanwhile is not for others to see under another account.
+                // Saves from now on must not become visible to others under another account.
                 if let account = life.place.account, account != life.account { store?.current.halt() }
                 return retryLater()
             }
@@ -214,10 +214,10 @@ actor StoreKeeper {
             LastPlace(of: files.path).note(passage.to, in: files.identifier)
             report(store.current)
             let (engine, notices) = (store.current.engine, store.notices.broadcast)
-            // It may be at an exchange, with a file system that does not answer.
+            // Not awaited: the engine may be exchanging with a file system that does not respond.
             Task { await engine.tell(notices) }
             eraseIfGone(passage)
-            // The file that has been left is closed once nobody reads from it.
+            // The old file closes when no read uses it any more.
             origin = nil
             await complete(step)
         }
@@ -236,7 +236,7 @@ actor StoreKeeper {
             guard let account = passage.to.account, (try? await StoreJoin.isNeeded(from: store.current)) != false else {
                 return life.answer(passage, joins: true)
             }
-            // It may have become void meanwhile.
+            // The question may have become void in the meantime.
             guard life.step == .ask(passage), asking == nil, !isStopped else { return }
             questions += 1
             let number = questions
@@ -262,17 +262,18 @@ actor StoreKeeper {
         answers.post { _ in () }
     }
 
-    /// Opens the other file, and brings it close to what is to be in it.
+    /// Opens the other file, and joins most of the saves into it.
     private func prepare(_ passage: StoreLife.Passage, _ store: any FollowingStore) async throws {
         let (old, new) = (store.current, try await open(passage.to))
         prepared = new
-        // What was given to another is that one's, and left half way by somebody else.
+        // Another process may have given the local file to another account and ended halfway: that join is finished
+        // first.
         for (place, base) in [(passage.from, old), (passage.to, new)] where place == .local {
             try await files.finishGiven(in: base, but: passage.to.account)
         }
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
         if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
-        // A file that cannot be read says nothing.
+        // An unreadable file has no clock to adopt.
         if passage.to == .local { try? await new.takeClock(of: old) }
         guard passage.joins else { return }
         let join = try self.join(passage, from: old, to: new)
@@ -282,7 +283,10 @@ actor StoreKeeper {
         }
     }
 
-    /// What is saved in a local file is the account's that it is joined to, however often another process empties it meanwhile, while that account is signed in.
+    /// Returns the join of a passage.
+    ///
+    /// While the account is signed in, all saves in the local file are given to it, however often another process
+    /// empties that file.
     private func join(_ passage: StoreLife.Passage, from old: StoreBase, to new: StoreBase) throws -> StoreJoin {
         let recipient = passage.from == .local ? try files.home.peer(of: passage.to.account!, in: files.identifier) : nil
         return StoreJoin(source: old, destination: new, conflictRetention: options.conflictRetention, recipient: recipient) { [home = files.home] in
@@ -300,7 +304,7 @@ actor StoreKeeper {
                 .notADatabase, "The file of \(account) cannot be read; a new one is made from the container.", path: files.path)
         }
         guard try await StoreFiles.isGathered(base) else {
-            // It has been removed since it was looked at, as that of an account that was gone.
+            // The file has been removed since the check, because its account was gone.
             learn { $0.scatter(account) }
             throw UbiquitousStoreError(
                 .contentIncomplete, "The file of \(account) has been removed; a new one is made from the container.", path: files.path)
@@ -308,7 +312,7 @@ actor StoreKeeper {
         return base
     }
 
-    /// Takes over what an earlier stay in the fallback file has left.
+    /// Joins the saves that an earlier use of the fallback file has left.
     private func absorbFallback(of account: AccountName, into base: StoreBase) async throws {
         guard try await files.exists(.fallback(account)) else { return }
         let fallback = try await files.open(.fallback(account))
@@ -334,7 +338,7 @@ actor StoreKeeper {
             do {
                 try await blocking { try join.finish { store.use(new) } }
             } catch {
-                // What is left there is looked at again when the store is opened, or comes back to that file.
+                // The rest is joined when the store is opened again or returns to that file.
                 guard store.isCurrent(new) else { throw error }
                 logger.error("\(old.file.path): \(error)")
             }
@@ -352,7 +356,7 @@ actor StoreKeeper {
         if gathered?.base === new { gathered = nil }
     }
 
-    /// Tells observers that the file will change, or has.
+    /// Announces that the file will change, or has changed.
     @discardableResult
     private func tell(
         _ passage: StoreLife.Passage, _ store: any FollowingStore, isDone: Bool, as kind: StoreTransition.Kind? = nil
@@ -367,7 +371,7 @@ actor StoreKeeper {
         return transition
     }
 
-    /// Core Data's line: who looks at a log sees which file is in use.
+    /// Logs Core Data's line, which shows the file in use.
     private func report(_ base: StoreBase) {
         let (place, file, logger) = (life.place, base.file.path, logger)
         Task {
@@ -376,21 +380,22 @@ actor StoreKeeper {
         }
     }
 
-    /// Where the store's files lie: the one in use, and the others that are there.
+    /// Returns the store's files: the one in use, and the others that exist.
     func locations(besides file: FilePath) async throws -> [StoreLocation] {
         let others = try await files.locations()
         return [StoreLocation(place: life.place, file: file)] + others.filter { $0.file != file }
     }
 
-    /// Where the store is.
+    /// The place of the store.
     var place: StoreTransition.Place { life.place }
 }
 
 extension Notification.Name {
-    /// A store is about to change files; what ``StoreNotice/willChange(_:)`` says, with the transition under `transition` and the store as the object.
+    /// Posted before a store changes files, like ``StoreNotice/willChange(_:)``.
     ///
-    /// Whoever wants to save before registers a handler, which is waited for: ``UbiquitousStore/onWillChange(_:)``.
+    /// The object is the store, and the user info has the transition under `transition`. To save before the change,
+    /// register a handler with ``UbiquitousStore/onWillChange(_:)``: the store waits for it.
     public static let ubiquitousStoreWillChange = Notification.Name("UbiquitousStoreWillChange")
-    /// A store has changed files; what ``StoreNotice/didChange(_:)`` says.
+    /// Posted after a store has changed files, like ``StoreNotice/didChange(_:)``.
     public static let ubiquitousStoreDidChange = Notification.Name("UbiquitousStoreDidChange")
 }

@@ -1,10 +1,12 @@
 internal import StoreExchange
 internal import UbiquityContainers
 
-/// Which file a store uses, and how it comes to another: a pure state machine (DESIGN §6; its table stands in <doc:StoreLife>).
+/// The pure state machine that decides which file a store uses and how it changes files; <doc:StoreLife> shows its
+/// table.
 ///
-/// It is told what is so (``identify(_:)``, ``gather(_:)``) and says what is to be done next (``step``), one thing at a time; who does it says how
-/// it went (``complete(_:)``, ``fail()``). What comes to be known during a transition waits for its end: each transition that is told to handlers is told to its end.
+/// Its inputs are facts (``identify(_:)``, ``gather(_:)``). Its output is the next step (``step``), one at a time. The
+/// caller performs the step and reports the outcome (``complete(_:)``, ``fail()``). Facts that arrive during a
+/// transition wait for its end: a transition that handlers have been told about is always completed.
 struct StoreLife: Equatable, Sendable {
     typealias Place = StoreTransition.Place
 
@@ -12,7 +14,7 @@ struct StoreLife: Equatable, Sendable {
     struct Passage: Hashable, Sendable {
         var from: Place
         var to: Place
-        /// Whether what was saved at the one is joined into the other.
+        /// Whether the saves at `from` are joined into `to`.
         var joins = false
 
         var kind: StoreTransition.Kind {
@@ -24,33 +26,33 @@ struct StoreLife: Equatable, Sendable {
         }
     }
 
-    /// What is to be done.
+    /// A step for the caller to perform.
     enum Step: Hashable, Sendable {
-        /// Ask whether what was saved while nobody was signed in is to be joined.
+        /// Ask whether to join the saves that were made while nobody was signed in.
         case ask(Passage)
-        /// Open the other file, and bring it close to what is to be in it.
+        /// Open the other file, and join most of the saves into it.
         case prepare(Passage)
-        /// Tell handlers that the file will change, and wait for them; they can still save to the old one.
+        /// Tell handlers that the file will change, and wait for them; they can still save to the old file.
         case tellWillChange(Passage)
         /// Join the rest, and change files.
         case swap(Passage)
-        /// Tell that the file has changed.
+        /// Announce that the file has changed.
         case tellDidChange(Passage)
     }
 
-    /// The file in use.
+    /// The place of the file in use.
     private(set) var place: Place
     /// The account that is signed in.
     private(set) var account: AccountName?
-    /// The accounts whose content has been read once as far as it was known: their files are used at once.
+    /// The accounts whose content has been read once, as far as it was known then: their files are used at once.
     private(set) var gathered: Set<AccountName>
-    /// What is under way.
+    /// The step in progress.
     private(set) var step: Step?
 
-    /// A life that begins.
+    /// Begins a life.
     ///
     /// - Parameters:
-    ///   - place: where what was saved last is still to be found, and is to go elsewhere from; nil for where the store is to be.
+    ///   - place: the place of saves that are not yet where they belong; nil for the place where the store belongs.
     ///   - account: the account that is signed in.
     ///   - gathered: the accounts whose content has been read.
     init(at place: Place? = nil, account: AccountName?, gathered: Set<AccountName>) {
@@ -61,41 +63,42 @@ struct StoreLife: Equatable, Sendable {
         begin()
     }
 
-    /// Where the store is to be, by what is known.
+    /// The place where the store belongs, by the present facts.
     private var goal: Place {
         guard let account else { return .local }
         return gathered.contains(account) ? .account(account) : .fallback(account)
     }
 
-    /// Whether nothing is to be done: the store is where it is to be, and the account's content has been read.
+    /// Whether there is nothing to do: the store is where it belongs, and the account's content has been read.
     var isAtRest: Bool { step == nil && place == goal && gathering == nil }
 
-    /// The account whose content is to be gathered; nil where there is none, or its content has been.
+    /// The signed-in account if its content has not been read; else nil.
     var gathering: AccountName? { account.flatMap { gathered.contains($0) ? nil : $0 } }
 
-    /// Learns who is signed in.
+    /// Reports which account is signed in.
     mutating func identify(_ account: AccountName?) {
         self.account = account
-        // Nobody has been told yet: a question that is no longer one is taken back.
+        // No handler has been told yet, so a question that no longer applies is withdrawn.
         if case .ask(let passage) = step, passage.to.account != account { step = nil }
         begin()
     }
 
-    /// Learns that an account's content has been read.
+    /// Reports that an account's content has been read.
     mutating func gather(_ account: AccountName) {
         gathered.insert(account)
         begin()
     }
 
-    /// Learns that the account's file is not to be used before its content has been read anew.
+    /// Reports that an account's content must be read again before its file is used.
     mutating func scatter(_ account: AccountName) {
         gathered.remove(account)
         begin()
     }
 
-    /// Learns that a step is done.
+    /// Reports that a step is done.
     ///
-    /// - Parameter done: the step, but for a question, which ``answer(_:joins:)`` ends; one that is not under way changes nothing.
+    /// - Parameter done: the step. A question ends with ``answer(_:joins:)`` instead. A step that is not in progress
+    ///   changes nothing.
     mutating func complete(_ done: Step) {
         guard step == done else { return }
         switch done {
@@ -111,7 +114,7 @@ struct StoreLife: Equatable, Sendable {
         }
     }
 
-    /// Learns the answer to ``Step/ask(_:)``.
+    /// Reports the answer to ``Step/ask(_:)``.
     mutating func answer(_ asked: Passage, joins: Bool) {
         guard step == .ask(asked) else { return }
         var passage = asked
@@ -119,16 +122,16 @@ struct StoreLife: Equatable, Sendable {
         step = .prepare(passage)
     }
 
-    /// Learns that the step could not be done: the store stays where it is, until ``retry()``.
+    /// Reports that the step failed: the store stays where it is until ``retry()``.
     mutating func fail() {
         switch step {
-        // What has been told to handlers goes on where it stopped.
+        // A change that handlers have been told about continues from the failed step.
         case .tellWillChange, .swap, .tellDidChange, nil: break
         case .ask, .prepare: step = nil
         }
     }
 
-    /// Sets out again after a failure.
+    /// Tries again after a failure.
     mutating func retry() { begin() }
 
     private mutating func begin() {

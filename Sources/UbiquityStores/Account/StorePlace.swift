@@ -4,15 +4,16 @@ internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers
 
-/// Where a store file may lie.
+/// Decides where a store file may lie.
 ///
-/// SQLite keeps its order by locks and by several files that belong together (https://sqlite.org/lockingv3.html). A synchroniser knows nothing of either: it
-/// would carry halves of a store away, and bring back others.
+/// SQLite keeps its files consistent by locks and by several files that belong together
+/// (https://sqlite.org/lockingv3.html). A synchroniser knows about neither: it would upload parts of a store, and
+/// download parts of others.
 enum StorePlace {
-    /// Sees that a store file does not lie where a container is synchronised, nor in another container.
+    /// Checks that a store file lies neither where a container is synchronised nor in another container.
     ///
     /// - Parameters:
-    ///   - file: where the app wants its store, absolute.
+    ///   - file: the path at which the app wants its store, absolute.
     ///   - container: the container of its content.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
     static func check(_ file: FilePath, in container: UbiquityContainer) throws(UbiquitousStoreError) {
@@ -28,7 +29,7 @@ enum StorePlace {
             isExcluded = isExcluded || name.hasSuffix(ItemPath.excludedSuffix)
             directory.removeLastComponent()
         }
-        // What lies between containers is synchronised with them.
+        // The account's directory, which holds the containers, is synchronised with them.
         let account = own.removingLastComponent()
         guard directory == own || place.starts(with: account) || place == account.removingLastComponent(), !isExcluded else { return }
         throw UbiquitousStoreError(
@@ -37,18 +38,20 @@ enum StorePlace {
             path: file)
     }
 
-    /// Whether a device has attached itself to a directory.
+    /// Returns whether a device has attached itself to a directory.
     private static func isContainer(_ directory: FilePath) -> Bool {
         (try? LinuxFileLayer().kind(of: directory.appending(UbiquityContainer.markDirectoryName))) == .directory
     }
 
-    /// Warns where a store's files lie with another machine: SQLite's locks may hold on one machine only, and a write-ahead log needs memory that all who
-    /// have the file open share (https://sqlite.org/wal.html).
+    /// Warns if a store's files may lie on another machine.
+    ///
+    /// SQLite's locks may hold on one machine only, and a write-ahead log needs memory that is shared by all programs
+    /// that have the file open (https://sqlite.org/wal.html).
     ///
     /// - Parameters:
-    ///   - file: where the app wants its store; its directory need not be there.
-    ///   - fileSystem: tells what a path lies on.
-    ///   - logger: takes the warning.
+    ///   - file: the path at which the app wants its store; its directory need not exist.
+    ///   - fileSystem: returns the file system of a path.
+    ///   - logger: receives the warning.
     static func warn(of file: FilePath, fileSystem: (FilePath) -> FileSystemFacts?, logger: Logger) {
         var directory = file.removingLastComponent()
         while true {

@@ -1,7 +1,7 @@
 internal import StoreExchange
 internal import Synchronization
 
-/// A handler of transitions; it is called until this is cancelled or let go.
+/// A registered handler of transitions, which is called until this object is cancelled or released.
 public final class TransitionHandler: Sendable {
     private let remove: @Sendable () -> Void
 
@@ -9,15 +9,15 @@ public final class TransitionHandler: Sendable {
 
     deinit { remove() }
 
-    /// Ends it; a call under way goes on.
+    /// Ends the registration; a running call goes on.
     public func cancel() { remove() }
 }
 
-/// The handlers of a store that are told before it changes files.
+/// The handlers that a store calls before it changes files.
 final class TransitionHandlers: Sendable {
     typealias Handler = @Sendable (StoreTransition) async -> Void
 
-    /// The file to which what a handler saves belongs.
+    /// The file that a handler's saves belong to.
     @TaskLocal static var base: StoreBase?
 
     private struct State {
@@ -37,17 +37,17 @@ final class TransitionHandlers: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // Let go outside of the lock: it may hold the app's objects.
+        // Released outside of the lock: it may hold the app's objects.
         let handler = state.withLock { $0.handlers.removeValue(forKey: number) }
         withExtendedLifetime(handler) {}
     }
 
-    /// Calls all at once, and waits for them.
+    /// Calls all handlers at once, and waits for them.
     ///
     /// - Parameters:
-    ///   - transition: what they are told.
+    ///   - transition: the transition that they receive.
     ///   - base: the file in use.
-    ///   - deadline: how long they are waited for; then they are cancelled, and go on by themselves.
+    ///   - deadline: how long to wait; then the calls are cancelled, and go on by themselves.
     /// - Returns: whether all have returned.
     func call(_ transition: StoreTransition, at base: StoreBase, within deadline: Duration) async -> Bool {
         let handlers = state.withLock { Array($0.handlers.values) }

@@ -1,21 +1,21 @@
 internal import GRDB
 internal import Synchronization
 
-/// The observations that were started in a store, which go with it from file to file.
+/// The observations that were started in a store, which follow it from file to file.
 ///
-/// An observation goes on until it is cancelled or fails, as in a database of its own; after a change of the file it fetches anew.
+/// An observation runs until it is cancelled or fails, as in any database; after a change of the file it fetches again.
 final class ObservationRelay: Sendable {
     /// One observation, in the file that is in use.
     private struct Entry {
         let start: @Sendable (any DatabaseWriter) -> AnyDatabaseCancellable
-        /// Nil while it is being started.
+        /// The running observation, or nil while it starts.
         var running: AnyDatabaseCancellable?
     }
 
     private struct State {
         var entries: [Int: Entry] = [:]
         var next = 0
-        /// How many times the file has been changed.
+        /// The number of changes of the file.
         var moves = 0
     }
 
@@ -25,10 +25,10 @@ final class ObservationRelay: Sendable {
     ///
     /// - Parameters:
     ///   - observation: what to observe.
-    ///   - scheduler: says where changes are told; whether at once, it is asked only now.
+    ///   - scheduler: decides where values are delivered. Only this first start asks it whether to deliver at once.
     ///   - pool: the file in use.
-    ///   - onChange: is told each value.
-    /// - Returns: ends the observation.
+    ///   - onChange: receives each value.
+    /// - Returns: an object that ends the observation.
     func add<Reducer: ValueReducer>(
         _ observation: ValueObservation<Reducer>, scheduling scheduler: some ValueObservationScheduler, in pool: () -> any DatabaseWriter,
         onChange: @escaping @Sendable (Reducer.Value) -> Void
@@ -37,7 +37,7 @@ final class ObservationRelay: Sendable {
             state.next += 1
             return state.next
         }
-        // Its own handler of errors is called first.
+        // The observation's own error handler is called first.
         let watched = observation.handleEvents(didFail: { [weak self] _ in self?.remove(number) })
         let start: @Sendable (any DatabaseWriter) -> AnyDatabaseCancellable = { pool in
             pool._add(observation: watched, scheduling: LaterScheduler(base: scheduler), onChange: onChange)
@@ -46,7 +46,7 @@ final class ObservationRelay: Sendable {
             state.entries[number] = Entry(start: start)
             return state.moves
         }
-        // Not under the lock: it may call the app at once.
+        // Not under the lock: the call may deliver a value to the app at once.
         var running = pool()._add(observation: watched, scheduling: scheduler, onChange: onChange)
         while let now = settle(number, running, after: moves) {
             running.cancel()
@@ -56,7 +56,7 @@ final class ObservationRelay: Sendable {
         return AnyDatabaseCancellable { self.remove(number) }
     }
 
-    /// Enters what has been started; the number of moves where the file has been changed meanwhile.
+    /// Stores a started observation; returns the number of moves if the file has changed in the meantime.
     private func settle(_ number: Int, _ running: AnyDatabaseCancellable, after moves: Int) -> Int? {
         let (now, isOver) = state.withLock { state -> (Int?, Bool) in
             guard state.entries[number] != nil else { return (nil, true) }
@@ -69,12 +69,12 @@ final class ObservationRelay: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // Let go outside of the lock: cancelling calls handlers.
+        // Released outside of the lock: cancelling calls handlers.
         let entry = state.withLock { $0.entries.removeValue(forKey: number) }
         entry?.running?.cancel()
     }
 
-    /// Goes on in another file.
+    /// Restarts the observations in another file.
     func move(to pool: any DatabaseWriter) {
         let (moves, entries) = state.withLock { state in
             state.moves += 1
@@ -84,7 +84,7 @@ final class ObservationRelay: Sendable {
         }
         for (number, entry) in entries {
             entry.running?.cancel()
-            // A later move has none to end here: it starts this one again.
+            // A later move finds nothing to cancel here, so this loop restarts the observation.
             var (running, moves) = (entry.start(pool), moves)
             while let now = settle(number, running, after: moves) {
                 running.cancel()
@@ -94,7 +94,7 @@ final class ObservationRelay: Sendable {
     }
 }
 
-/// Tells every value later, the first too: a change of the file comes on no thread of the app's.
+/// Delivers every value asynchronously, also the first: a change of the file happens on no thread that the app chose.
 private struct LaterScheduler<Base: ValueObservationScheduler>: ValueObservationScheduler {
     let base: Base
 

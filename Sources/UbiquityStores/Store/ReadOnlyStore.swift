@@ -7,19 +7,21 @@ public import SystemPackage
 public import UbiquityContainers
 
 extension UbiquitousStore {
-    /// Opens what an account has on this device for reading alone, whoever is signed in.
+    /// Opens an account's file on this device for reading only, whether or not the account is signed in.
     ///
     /// Nothing is written, sealed, migrated or exchanged, no container is looked at, and the store stays with that file. Of ``StoreOptions/attachedDatabases`` those are attached that are only read.
     ///
     /// - Parameters:
-    ///   - path: where the app has its store.
-    ///   - account: an account that has been signed in to on this device.
+    ///   - path: the path that the app gives its store.
+    ///   - account: an account that has been signed in on this device.
     ///   - options: the content's name.
     ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
-    ///   - home: the user's own unless given.
+    ///   - home: the device home; nil for the user's own.
     ///   - schema: the app's migrator and synced tables.
-    /// - Returns: the store. Writing to it, and all that exchanges, throws `UbiquitousStoreError` with `readOnly`, or GRDB's `SQLITE_READONLY`.
-    /// - Throws: `UbiquitousStoreError`: `unsupported` where there is no file of the account, or it has to be migrated first, by opening it while the account is signed in; `ContainerError` where the device home cannot be read.
+    /// - Returns: the store. Writes and exchanges throw `UbiquitousStoreError` with `readOnly`, or GRDB's
+    ///   `SQLITE_READONLY`.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the account has no file, or the file must be migrated
+    ///   first, by opening it while the account is signed in; `ContainerError` if the device home cannot be read.
     public static func openReadOnly(
         at path: FilePath, account: AccountName, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
     ) async throws -> UbiquitousStore {
@@ -42,7 +44,7 @@ extension UbiquitousStore {
 }
 
 extension StoreBase {
-    /// Opens a file that is there, and writes nothing.
+    /// Opens an existing file, and writes nothing.
     static func openReadOnly(_ path: FilePath, expected: StoreState, _ context: StoreContext) async throws -> StoreBase {
         let file = try await blocking {
             try StoreFile.openReadOnly(

@@ -2,15 +2,17 @@ public import GRDB
 internal import StoreExchange
 internal import UbiquityContainers
 
-/// A store goes wherever GRDB takes a `DatabaseWriter` or `DatabaseReader`, as in `observation.start(in: store)`.
+/// A store works wherever GRDB takes a `DatabaseWriter` or `DatabaseReader`, as in `observation.start(in: store)`.
 ///
-/// Reads, observations and their scheduling are those of its `DatabasePool`, or with ``JournalMode/delete`` its `DatabaseQueue`. What GRDB's own methods write is sealed behind the body, in a
-/// transaction of its own, as a write by another program is: a process that is killed between the two seals it at its next start. ``UbiquitousStore/write(_:)`` seals
-/// in the transaction that writes.
+/// Reads, observations and their scheduling are those of its `DatabasePool`, or with ``JournalMode/delete`` those of
+/// its `DatabaseQueue`. GRDB's own methods seal their changes after the body, in a transaction of its own, as with
+/// writes of another program: if the process is killed between the two transactions, the next start seals the changes.
+/// ``UbiquitousStore/write(_:)`` seals in the transaction that writes.
 ///
-/// Observations go on when the store changes its file, and fetch anew then. A transaction observer and a `DatabaseRegionObservation` belong to a connection, and end with its file.
+/// Observations go on when the store changes its file, and then fetch again. A transaction observer and a
+/// `DatabaseRegionObservation` belong to a connection, and end with its file.
 ///
-/// Do not `erase()` a store, and run no migrator on it: its tables and triggers are more than the app's.
+/// Do not call `erase()` on a store, and do not run a migrator on it: it has more tables and triggers than the app's.
 extension UbiquitousStore: DatabaseWriter {
     /// The configuration of its connections.
     public var configuration: Configuration { current.pool.configuration }
@@ -18,9 +20,10 @@ extension UbiquitousStore: DatabaseWriter {
     /// The path of the SQLite file in use.
     public var path: String { current.pool.path }
 
-    /// Ends the exchange and closes the file, without waiting for an exchange under way: that ends with an error of GRDB's.
+    /// Ends the exchange and closes the file, without waiting for a running exchange, which ends with one of GRDB's
+    /// errors.
     ///
-    /// - Throws: GRDB's error where statements are still running.
+    /// - Throws: GRDB's error if statements are still running.
     public func close() throws {
         keeper?.cancel()
         current.runner?.cancel()
@@ -29,7 +32,7 @@ extension UbiquitousStore: DatabaseWriter {
         try current.pool.close()
     }
 
-    /// Interrupts statements that are running.
+    /// Interrupts running statements.
     public func interrupt() { current.pool.interrupt() }
 
     // MARK: Reading
@@ -37,7 +40,7 @@ extension UbiquitousStore: DatabaseWriter {
     /// Reads from a snapshot.
     public func read<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.read(value) }
 
-    /// Reads from a snapshot, later.
+    /// Reads from a snapshot, asynchronously.
     public func asyncRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.asyncRead(value) }
 
     /// Reads without a transaction.
@@ -48,13 +51,13 @@ extension UbiquitousStore: DatabaseWriter {
         try await current.pool.unsafeRead(value)
     }
 
-    /// Reads without a transaction, later.
+    /// Reads without a transaction, asynchronously.
     public func asyncUnsafeRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) { current.pool.asyncUnsafeRead(value) }
 
-    /// Reads without a transaction, also within another read.
+    /// Reads without a transaction, also inside another read.
     public func unsafeReentrantRead<Result>(_ value: (Database) throws -> Result) throws -> Result { try current.pool.unsafeReentrantRead(value) }
 
-    /// Reads what the writer has just committed.
+    /// Reads the state that the writer has just committed.
     public func spawnConcurrentRead(_ value: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) {
         current.pool.spawnConcurrentRead(value)
     }
@@ -69,7 +72,7 @@ extension UbiquitousStore: DatabaseWriter {
 
     // MARK: Writing
 
-    /// Writes, and seals what was written behind it.
+    /// Writes, and then seals the changes.
     public func writeWithoutTransaction<Result>(_ updates: (Database) throws -> Result) rethrows -> Result {
         try onCurrent { base in
             defer { base.resolveSealed() }
@@ -77,12 +80,12 @@ extension UbiquitousStore: DatabaseWriter {
         }
     }
 
-    /// Writes, and seals what was written behind it.
+    /// Writes, and then seals the changes.
     public func writeWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
         try await resolving { base in try await base.pool.writeWithoutTransaction { db in try sealing(base, db, updates) } }
     }
 
-    /// Writes while nobody reads, and seals what was written behind it.
+    /// Writes while no read runs, and then seals the changes.
     public func barrierWriteWithoutTransaction<Result>(_ updates: (Database) throws -> Result) throws -> Result {
         try onCurrent { base in
             defer { base.resolveSealed() }
@@ -90,12 +93,12 @@ extension UbiquitousStore: DatabaseWriter {
         }
     }
 
-    /// Writes while nobody reads, and seals what was written behind it.
+    /// Writes while no read runs, and then seals the changes.
     public func barrierWriteWithoutTransaction<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
         try await resolving { base in try await base.pool.barrierWriteWithoutTransaction { db in try sealing(base, db, updates) } }
     }
 
-    /// Writes while nobody reads, later, and seals what was written behind it.
+    /// Writes asynchronously while no read runs, and then seals the changes.
     public func asyncBarrierWriteWithoutTransaction(_ updates: @escaping @Sendable (Swift.Result<Database, any Error>) -> Void) {
         let base = current
         base.pool.asyncBarrierWriteWithoutTransaction { result in
@@ -105,7 +108,7 @@ extension UbiquitousStore: DatabaseWriter {
         }
     }
 
-    /// Writes, later, and seals what was written behind it.
+    /// Writes asynchronously, and then seals the changes.
     public func asyncWriteWithoutTransaction(_ updates: @escaping @Sendable (Database) -> Void) {
         let base = current
         base.pool.asyncWriteWithoutTransaction { db in
@@ -115,19 +118,19 @@ extension UbiquitousStore: DatabaseWriter {
         }
     }
 
-    /// Writes, also within another write, and seals what was written behind it.
+    /// Writes, also inside another write, and then seals the changes.
     public func unsafeReentrantWrite<Result>(_ updates: (Database) throws -> Result) rethrows -> Result {
         try onCurrent { base in try base.pool.unsafeReentrantWrite { db in try sealing(base, db, updates) } }
     }
 
-    /// Writes on the writer's queue of a file, and seals; nil where the file is no longer in use.
+    /// Writes on the writer's queue of a file, and seals; returns nil if the file is no longer in use.
     private func sealing<Result>(_ base: StoreBase, _ db: Database, _ updates: (Database) throws -> Result) rethrows -> Result? {
         guard isCurrent(base) else { return nil }
         defer { base.sealNoted(db) }
         return try base.watching { try updates(db) }
     }
 
-    /// Finds out what is shown once a body has written, whether it throws or not.
+    /// Resolves the marked records after a body, whether it throws or not.
     private func resolving<Result: Sendable>(_ body: (StoreBase) async throws -> Result?) async throws -> Result {
         try await onCurrent { base in
             let outcome: Swift.Result<Result?, any Error>

@@ -28,7 +28,7 @@ extension UbiquitousStore {
     public func backup(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> StoreBackup {
         let place = NewFile(path)
         try place.checkPlace()
-        // Placed once it is certain that the file read from is the one in use.
+        // The copy is placed after the read has confirmed that its file is the one in use.
         let backup = try await read { db in try BackupWriter(place: place).draft(db, progress) }
         try await blocking { try place.place() }
         return backup
@@ -36,26 +36,27 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore {
-    /// Writes the records of synced tables, as they are shown at one moment, for other programs; <doc:Export> describes the formats.
+    /// Writes the visible records of synced tables for other programs; <doc:Export> describes the formats.
     ///
-    /// The records of a table come by their keys, so that stores with the same content give the same bytes. They are written as they are read, beside
-    /// their place, and put there once all are: an error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at the
-    /// place, and perhaps something beside it with `-draft-` in its name, which may be deleted.
+    /// The export reads all records in one transaction. Each table is sorted by its key, so stores with equal content
+    /// produce equal bytes. The records are first written to a draft beside the destination, which is then moved into
+    /// place. An error, or cancellation of the task, removes the draft. A process that is killed leaves nothing at the
+    /// destination, but can leave the draft, whose name contains `-draft-`. It can be deleted.
     ///
     /// - Parameters:
-    ///   - path: where to, a file of JSON Lines or a directory of CSV files; nothing may be there.
+    ///   - path: the destination: a file of JSON Lines or a directory of CSV files. Nothing may exist there.
     ///   - format: the format.
     ///   - tables: the synced tables; nil for all of them.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was written.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    ///   - progress: called with the completed part, from 0 to 1, on a thread of GRDB.
+    /// - Returns: the number of exported records of each table.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled.
     @discardableResult
     public func export(
         to path: FilePath, format: RecordFormat = .jsonLines, tables: [String]? = nil, progress: (@Sendable (Double) -> Void)? = nil
     ) async throws -> RecordExport {
         let place = NewFile(path)
         try place.checkPlace()
-        // Placed once it is certain that the file read from is the one in use.
+        // The export is moved into place only after it is certain that the file it was read from is still in use.
         let export = try await read { db in
             place.remove()
             return try place.drafting { try RecordExporter(tables, db, progress).write(format, to: place.draft) }

@@ -11,27 +11,34 @@ public import UbiquityContainers
 extension UbiquitousStore: FollowingStore {}
 
 extension UbiquitousStore {
-    /// Opens a store that follows the account: whoever is signed in, it keeps reading and writing, from and to a file of theirs.
+    /// Opens a store that follows the account: whichever account is signed in, the store reads and writes a file of
+    /// that account.
     ///
-    /// It returns at once, also where the container's file system does not answer: with the account's file, where its content has been read before; with a fallback file, until it has been; with a
+    /// It returns at once, even if the container's file system does not respond. It uses the account's file if the
+    /// account's content has been read before, a fallback file until then, and a local file while nobody is signed in.
     /// file of this device, while nobody is signed in. What is saved to the fallback file goes out with the account's, and so does what was saved while nobody was signed in, by ``StoreOptions/joiningPolicy``. The
-    /// states and how one follows another stand in <doc:StoreLife>.
+    /// that were made while nobody was signed in are published too. <doc:StoreLife> describes the states and their
+    /// transitions.
     ///
     /// - Parameters:
-    ///   - path: where the app wants its store, outside of containers. The files themselves lie beside it, below `CoreDataUbiquitySupport`.
+    ///   - path: the path at which the app wants its store, outside of containers. The files themselves lie beside it,
+    ///     below `CoreDataUbiquitySupport`.
     ///   - options: the content's name, and how it is exchanged.
     ///   - container: the container's identifier, such as `org.example.notes`; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
-    ///   - home: the user's own unless given.
+    ///     or else the first declared one.
+    ///   - home: the device home; nil for the user's own.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations, as ``open(at:options:in:schema:)`` does; `ContainerError` where the device home cannot be read.
+    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations, as ``open(at:options:in:schema:)``
+    ///   does; `ContainerError` if the device home cannot be read.
     public static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
     ) async throws -> UbiquitousStore {
         try await open(at: path, options: options, container: container, home: home, schema: schema, now: { Date() })
     }
 
-    /// Opens a store that follows the account, with the given clock, files and log, and calls `moments` at each moment of its way from file to file.
+    /// Opens a store that follows the account, with the given clock, files and log; `moments` is called at each step of
+    /// its way.
     @concurrent
     package static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
@@ -51,32 +58,35 @@ extension UbiquitousStore {
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
         if options.exchangesAutomatically {
-            // A file system that does not answer holds up nobody.
+            // Not awaited: the file system may not respond.
             Task { [weak base] in await base?.begin() }
         }
         await keeper.start(store)
         return store
     }
 
-    /// Where the store keeps its records now, and whose they are; nil of a store that was opened for one container.
+    /// The place where the store keeps its records now; nil if the store was opened for one container.
     public var place: StoreTransition.Place? {
         get async { await keeper?.place }
     }
 
-    /// Copies what an account has on this device into the file of this device, while nobody is signed in.
+    /// Copies an account's records on this device into the local file, while nobody is signed in.
     ///
     /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``StoreOptions/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
-    /// is there, is left out; where another refers to one that is left out, nothing is copied. Columns and tables that never leave the device do not go along.
+    /// signs in next receives them, by ``Options/joiningPolicy``. A record is left out if its key exists already, or if
+    /// a rule of the schema rejects it beside the present records. If another record refers to one that is left out,
+    /// nothing is copied. Columns and tables that never leave the device are not copied.
     ///
-    /// - Parameter account: an account that has been signed in to on this device.
-    /// - Returns: how many records have been copied; in one save.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where somebody is signed in, or there is no file of the account; GRDB's errors.
+    /// - Parameter account: an account that has been signed in on this device.
+    /// - Returns: the number of copied records; they are copied in one save.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if an account is signed in, or the account has no file;
+    ///   GRDB's errors.
     @discardableResult
     public func copyRecords(of account: AccountName) async throws -> Int {
         let refusal = UbiquitousStoreError(
-            .unsupported, "Records of \(account) can be copied to this device's own while nobody is signed in; sign out first.", path: file)
+            .unsupported, "Records of \(account) can be copied only while nobody is signed in; sign out first.", path: file)
         guard let keeper, await keeper.place == .local, try keeper.files.home.account == nil else { throw refusal }
-        // One that has not been filled yet is not what has been seen.
+        // A file that has not been filled yet does not hold what the user has seen.
         let isGathered = try await keeper.files.isGathered(account)
         let places: [StoreTransition.Place] = isGathered ? [.account(account)] : [.fallback(account), .account(account)]
         for place in places where try await keeper.files.exists(place) {
@@ -84,7 +94,7 @@ extension UbiquitousStore {
             defer { try? source.pool.close() }
             let shapes = source.file.shapes
             return try await write { db in
-                // Somebody may have signed in meanwhile.
+                // An account may have signed in in the meantime.
                 guard try StoreState.read(db).place == .local else { throw refusal }
                 try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
                 return try source.pool.read { origin in try shapes.reduce(0) { try $0 + $1.copyRows(from: origin, to: db) } }
@@ -95,15 +105,17 @@ extension UbiquitousStore {
 
     /// Tells a handler before the store changes files, and waits for it up to ``StoreOptions/transitionDeadline``.
     ///
-    /// It may read and save to the old file: what it saves is of the old account. Each runs in a task of its own, on the global concurrent executor unless the closure has an actor of its own, beside the others. What one that was not waited for any longer saves is refused once the file has changed.
+    /// The handler may read and save to the old file; its saves belong to the old account. Each handler runs in a task
+    /// of its own, beside the others, on the global concurrent executor unless the closure has an actor. If a handler
+    /// exceeds the deadline, its saves fail once the file has changed.
     ///
-    /// - Parameter handler: is told of each transition, once; its task is cancelled when the deadline has passed.
-    /// - Returns: keep it for as long as the handler is to be called.
+    /// - Parameter handler: receives each transition once; its task is cancelled when the deadline has passed.
+    /// - Returns: the registration; keep it for as long as the handler should be called.
     public func onWillChange(_ handler: @escaping @Sendable (StoreTransition) async -> Void) -> TransitionHandler { handlers.add(handler) }
 }
 
 extension TableShape {
-    /// Inserts the rows of another file's table that fit beside those that are here.
+    /// Inserts the rows of another file's table that fit beside the present ones.
     fileprivate func copyRows(from origin: Database, to db: Database) throws -> Int {
         let columns = (keyColumns + self.columns).map(\.quotedIdentifier).joined(separator: ", ")
         let places = Array(repeating: "?", count: keyColumns.count + self.columns.count).joined(separator: ",")

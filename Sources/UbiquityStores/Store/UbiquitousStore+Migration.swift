@@ -3,34 +3,36 @@ internal import GRDB
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
+    /// The number of rows that a continued copy already had.
 internal import Synchronization
 public import SystemPackage
 public import UbiquityContainers
 
 extension UbiquitousStore {
-    /// How a store is copied to a plain database.
+    /// The options for copying a store to a plain database.
     public struct MigrationOptions: Sendable, Hashable {
-        /// Whether the copy takes the place of what is there, once it is whole.
+        /// Whether the copy replaces an existing file, once it is complete.
         public var replacesExisting: Bool
 
-        /// Options.
+        /// Creates options.
         ///
-        /// - Parameter replacesExisting: whether the copy takes the place of what is there.
+        /// - Parameter replacesExisting: whether the copy replaces an existing file.
         public init(replacesExisting: Bool = false) { self.replacesExisting = replacesExisting }
     }
 
-    /// Copies the store to a plain database, and goes on with a copy that was cut off.
+    /// Copies the store to a plain database, or continues an interrupted copy.
     ///
-    /// The copy holds the app's tables as they are at one moment, and nothing of this package. It grows beside its place, by batches of rows, and
-    /// is put there once each table has been compared with the store's. A process that is killed leaves the beginning: the next call goes on
-    /// behind it, table by table, and begins only those anew that have changed there since. An error, or the task's cancellation, leaves nothing.
+    /// The copy contains the app's tables, as of one moment, and no data of this package. It is written to a draft
+    /// beside the destination, in batches of rows, and moved into place once each table has been compared with the
+    /// store's. A process that is killed leaves the draft. The next call continues it, table by table, and starts over
+    /// only with tables whose copied rows have changed since. An error, or cancellation of the task, leaves nothing.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there, unless the options say so.
-    ///   - options: whether what is there is replaced.
-    ///   - progress: called after each batch, on a thread of GRDB's.
-    /// - Returns: what was copied.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled.
+    ///   - path: the destination; nothing may exist there, unless the options allow it.
+    ///   - options: whether an existing file is replaced.
+    ///   - progress: called after each batch, on a thread of GRDB.
+    /// - Returns: the numbers of copied rows.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled.
     @discardableResult
     public func migrate(
         to path: FilePath, options: MigrationOptions = MigrationOptions(), progress: (@Sendable (StoreMigration) -> Void)? = nil
@@ -39,28 +41,28 @@ extension UbiquitousStore {
         return try await read { db in try writer.write(db, progress) }
     }
 
-    /// Copies a plain database to a new store, takes over its rows, and opens the store.
+    /// Copies a plain database to a new store, adopts its rows, and opens the store.
     ///
-    /// The plain database is only read, and stays as it is. A process that is killed leaves the beginning, with which the next call goes on: the
+    /// The plain database is only read and does not change. A process that is killed leaves the beginning of the copy,
     /// copy by batches of rows, as ``migrate(to:options:progress:)`` does, and then the taking over. ``StoreOptions/existingDatabase`` does
-    /// the same behind an ordinary opening.
+    /// then the adoption. ``Options/existingDatabase`` does the equivalent during an ordinary opening.
     ///
     /// - Parameters:
     ///   - plain: the plain database, with the app's tables.
-    ///   - path: where the app wants its store.
+    ///   - path: the path for the app's store.
     ///   - options: the content's name, and how it is exchanged.
     ///   - container: the container that holds the content.
     ///   - schema: the app's migrator and synced tables.
     ///   - progress: called after each batch of the copy.
-    /// - Returns: the store; and what was copied, which is nothing where the store was there already. Where the container is missing, the rows
-    ///   wait for it to be taken over.
-    /// - Throws: `UbiquitousStoreError`; errors of the app's own migrations pass through.
+    /// - Returns: the store, and the numbers of copied rows, which are zero if the store existed already. If the
+    ///   container is missing, the rows are adopted once it is back.
+    /// - Throws: `UbiquitousStoreError`; errors thrown by migrations pass through.
     public static func migrate(
         _ plain: FilePath, to path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema,
         progress: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> (store: UbiquitousStore, migration: StoreMigration) {
         guard FileManager.default.fileExists(atPath: plain.string) else {
-            throw UbiquitousStoreError(.fileSystem, "There is no database at \(plain) to be made a store.", path: plain)
+            throw UbiquitousStoreError(.fileSystem, "There is no database at \(plain) to migrate.", path: plain)
         }
         var options = options
         options.existingDatabase = plain
@@ -75,17 +77,19 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore {
-    /// Writes the app's tables, as they are at one moment, to a plain database: no table, trigger or key of this package is in it.
+    /// Writes the app's tables, as of one moment, to a plain database without any table, trigger or key of this
+    /// package.
     ///
-    /// The store stays as it is, and goes on. The copy is made beside its place and put there once it has been compared with the store, by the
-    /// number of rows and their content; ``migrate(to:options:progress:)`` says how. Journal mode DELETE; the app's migrator
-    /// takes it as it would the store. An app's triggers that ask `ubiquity_import` are made to ask nothing.
+    /// The store stays in use and does not change. The copy is written to a draft beside the destination. It is moved
+    /// into place after a comparison of the number of rows and their content with the store's, as in
+    /// ``migrate(to:options:progress:)``. Its journal mode is DELETE, and the app's migrator accepts it like the store.
+    /// Triggers of the app that test `ubiquity_import` no longer test it in the copy.
     ///
     /// - Parameters:
-    ///   - path: where to; nothing may be there.
-    ///   - progress: called with the part that is done, from 0 to 1, on a thread of GRDB's.
-    /// - Returns: what was copied.
-    /// - Throws: `UbiquitousStoreError`; `CancellationError` where the task is cancelled, and there is no copy then.
+    ///   - path: the destination; nothing may exist there.
+    ///   - progress: called with the completed part, from 0 to 1, on a thread of GRDB.
+    /// - Returns: the numbers of copied rows.
+    /// - Throws: `UbiquitousStoreError`; `CancellationError` if the task is cancelled. No copy exists then.
     @discardableResult
     public func writePlainCopy(to path: FilePath, progress: (@Sendable (Double) -> Void)? = nil) async throws -> PlainCopy {
         let migration = try await migrate(to: path) { progress?(Double($0.rows) / Double(max(1, $0.total))) }

@@ -1,6 +1,6 @@
 public import StoreExchange
 
 extension UbiquitousStore {
-    /// How a store is opened.
+    /// The options with which a store is opened.
     public typealias Options = StoreOptions
 }

@@ -5,18 +5,18 @@ internal import StoreRecords
 public import SystemPackage
 public import UbiquityContainers
 
-/// That somebody means to remove a store's content on all devices of the account.
+/// The confirmation that a store's content shall be removed on all devices of the account.
 ///
 /// ```swift
 /// try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: "Notes"))
 /// ```
 public struct RemovalConfirmation: Sendable, Hashable {
-    /// The name of the content that is meant.
+    /// The name of the content to remove.
     public let contentName: String
 
-    /// Every record of the content goes, on every device, those that are off now included.
+    /// Confirms that every record of the content goes, on every device, including those that are off now.
     ///
-    /// - Parameter contentName: the content's name, as the store was opened with.
+    /// - Parameter contentName: the content's name, with which the store was opened.
     /// - Returns: the confirmation.
     public static func removeEverythingOnAllDevices(contentName: String) -> RemovalConfirmation { RemovalConfirmation(contentName: contentName) }
 }
@@ -24,16 +24,18 @@ public struct RemovalConfirmation: Sendable, Hashable {
 extension UbiquitousStore {
     /// Removes the store's content on all devices of the account, and begins the next epoch.
     ///
-    /// The epoch's mark is written first, durably: it decides, on this device at once, and on each other as soon as the mark is there. What this
-    /// device had not sent is set aside, as is on each other device what had not reached this one; `ubcontrol kept` lists it. Then the store is
-    /// empty, and the files of the content are removed, which mean nothing any more, but for those that another device has to set aside first: these go
-    /// with a later exchange. Meanwhile nothing goes out or comes in. When it returns, all that is done, and the store is at once of use. After a crash on
-    /// the way the next exchange completes the removal.
+    /// The mark of the epoch is written first, durably. It decides: on this device at once, on each other device once
+    /// the mark arrives there. Saves that this device had not sent are set aside. Each other device sets aside the
+    /// saves that had not reached this one. `ubcontrol kept` lists them. Then the store is empty, and the files of the
+    /// content, which have no meaning any more, are removed. Files that another device must set aside first are removed
+    /// by a later exchange. Meanwhile nothing goes out or comes in. When the method returns, all this is done, and the
+    /// store can be used at once. After a crash in between, the next exchange completes the removal.
     ///
     /// - Parameter confirmation: names the content.
-    /// - Returns: what was done on this device.
-    /// - Throws: `UbiquitousStoreError`: `unsupported` where the confirmation names another content, `suspended` where the container is gone, and
-    ///   nothing has been removed; else `fileSystem`, after which the next exchange goes on with it if the mark is written.
+    /// - Returns: the result on this device.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` if the confirmation names another content, `suspended` if the
+    ///   container is gone; nothing has been removed then. Otherwise `fileSystem`, after which the next exchange
+    ///   continues the removal if the mark is written.
     @discardableResult
     public func removeUbiquitousContent(_ confirmation: RemovalConfirmation) async throws -> ContentRemoval {
         let name = engine.contentName
@@ -47,21 +49,23 @@ extension UbiquitousStore {
         return removal
     }
 
-    /// Removes the store's content on all devices of the account that is signed in, and this device's file of it.
+    /// Removes the store's content on all devices of the signed-in account, and this device's file of it.
     ///
-    /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes what opening takes. When it returns, the files of the content
-    /// are gone, but for what another device has to set aside first; the store can be opened again, and is empty; the app's own tables, which never
+    /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes the parameters of opening. When it
+    /// returns, the files of the content are gone, except those that another device must set aside first. The store can
+    /// be opened again, and is empty. The app's local tables, which never leave the device, are removed with the file.
     /// leave the device, have gone with the file. Where another process has the store open, or ``StoreOptions/existingDatabase`` is set, its file stays, empty but for these.
     ///
     /// - Parameters:
-    ///   - path: where the app has its store.
-    ///   - options: the content's name.
+    ///   - path: the path of the app's store.
+    ///   - options: the options, with the content's name.
     ///   - confirmation: names the content.
     ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
-    ///   - home: the user's own unless given.
+    ///   - home: the device home. Nil means the user's own.
     ///   - schema: the app's migrator and synced tables.
-    /// - Returns: what was done on this device.
-    /// - Throws: what opening throws, and ``removeUbiquitousContent(_:)``; `ContainerError` with `signedOut` where nobody is signed in. Nothing has been removed then, unless the error is `fileSystem`.
+    /// - Returns: the result on this device.
+    /// - Throws: the errors of opening and of ``removeUbiquitousContent(_:)``; `ContainerError` with `signedOut` if
+    ///   nobody is signed in. Nothing has been removed then, unless the error is `fileSystem`.
     @discardableResult
     public static func removeUbiquitousContentAndPersistentStore(
         at path: FilePath, options: Options, _ confirmation: RemovalConfirmation, container: String? = nil, home: DeviceHome? = nil,
@@ -73,7 +77,7 @@ extension UbiquitousStore {
         let store = try await open(at: path, options: options, in: container, schema: schema)
         let (file, sealer) = (store.file, store.current.sealer)
         do {
-            // What waits in the fallback file has not been sent either.
+            // Saves in the fallback file have not been sent either.
             let files = StoreFiles(path: PathFacts.absolute(path), identifier: container.identifier, home: container.home, context: store.context)
             if try await files.exists(.fallback(container.account)) {
                 let fallback = try await files.muted.open(.fallback(container.account))
@@ -82,7 +86,7 @@ extension UbiquitousStore {
                 try fallback.pool.close()
             }
             let removal = try await store.removeUbiquitousContent(confirmation)
-            // This device may not open the store again, and another may be off.
+            // This device may never open the store again, and another may be off.
             await store.engine.removeEnded()
             try await store.close()
             // A new file would begin with the app's plain database again.

@@ -2,6 +2,7 @@ internal import GRDB
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
+    /// The number of records that were skipped, because they exist already or were deleted.
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -12,17 +13,18 @@ extension UbiquitousStore {
     /// try await store.seed(from: SeedFile("/usr/share/birds/Birds.sqlite"), token: "birds-2026")
     /// ```
     ///
-    /// Where the token is in the store, by an earlier call or from another device, it returns at once. Else each record that is neither here nor
-    /// dead is inserted with the least stamp, so that it never beats an edit; then the token, which syncs. Records are taken in by the batch, each
-    /// one transaction; after a crash or an error, the next call with the token and the same file goes on behind the last. See <doc:SeedingStores>.
+    /// If the token is in the store, set by an earlier call or another device, the call returns at once. Otherwise each
+    /// record that is neither present nor dead is inserted with the least stamp, so that it never wins over an edit.
+    /// The token, which syncs, is set last. Each batch of records is one transaction. After a crash or an error, the
+    /// next call with the token and the same file continues after the last batch. See <doc:SeedingStores>.
     ///
     /// - Parameters:
-    ///   - file: the database; it is only read.
+    ///   - file: the database, which is only read.
     ///   - token: the app's name for the seed; a new edition has a new one.
     ///   - progress: called after each batch.
-    /// - Returns: what it came to; after an interruption, with what had been done before.
-    /// - Throws: `UbiquitousStoreError` where the file is no seed for this store, before anything is written, or a record cannot be inserted;
-    ///   `CancellationError`, with which the batches before stay.
+    /// - Returns: the result; after an interruption, it includes the earlier batches.
+    /// - Throws: `UbiquitousStoreError` if the file does not fit this store, before anything is written, or if a record
+    ///   cannot be inserted; `CancellationError`, after which the finished batches stay.
     @discardableResult
     public func seed(from file: SeedFile, token: String, progress: (@Sendable (Seeding) -> Void)? = nil) async throws -> Seeding {
         var result = Seeding(wasComplete: true)
@@ -53,16 +55,17 @@ extension UbiquitousStore {
 
     /// Fills the store with records that the app supplies, once for all devices of the account.
     ///
-    /// They are asked for as they are taken in, so that memory stays flat. After a crash or an error the next call with the token is to supply them
-    /// anew; those that are here by then are passed over, and counted so.
+    /// The store requests records as it inserts them, so that the use of memory is constant. After a crash or an error
+    /// the next call with the token must supply all records again; those that exist by then are skipped, and counted as
+    /// skipped.
     ///
     /// - Parameters:
     ///   - records: the records.
     ///   - token: the app's name for the seed; a new edition has a new one.
     ///   - progress: called after each batch.
-    /// - Returns: what it came to.
-    /// - Throws: `UbiquitousStoreError` where a record cannot be inserted, and the error of the sequence: what came before stays, without the
-    ///   token; `CancellationError` likewise.
+    /// - Returns: the result.
+    /// - Throws: `UbiquitousStoreError` if a record cannot be inserted, the error of the sequence, or
+    ///   `CancellationError`. The finished batches stay, without the token.
     @discardableResult
     public func seed<Records: AsyncSequence>(
         from records: Records, token: String, progress: (@Sendable (Seeding) -> Void)? = nil
@@ -82,14 +85,14 @@ extension UbiquitousStore {
         }
     }
 
-    /// The same with a sequence that is there, or makes its records as it is asked.
+    /// Fills the store with records of a synchronous sequence, once for all devices of the account.
     ///
     /// - Parameters:
     ///   - records: the records.
     ///   - token: the app's name for the seed; a new edition has a new one.
     ///   - progress: called after each batch.
-    /// - Returns: what it came to.
-    /// - Throws: as the other does.
+    /// - Returns: the result.
+    /// - Throws: the errors of the method for asynchronous sequences.
     @discardableResult
     public func seed<Records: Sequence>(
         from records: Records, token: String, progress: (@Sendable (Seeding) -> Void)? = nil
@@ -97,17 +100,17 @@ extension UbiquitousStore {
         try await seed(from: SeedSequence(base: records), token: token, progress: progress)
     }
 
-    /// Whether a seed is complete, by this device or another that has been heard of.
+    /// Returns whether a seed is complete, by this device or by another whose logs have been joined.
     ///
     /// - Parameter token: the app's name for the seed.
     /// - Returns: whether its token is in the store.
     /// - Throws: GRDB's errors.
     public func isSeeded(_ token: String) async throws -> Bool { try await read { db in try PendingSeed.isComplete(token, db) } }
 
-    /// Whether a seed is complete, once what is in the container has been taken in.
+    /// Returns whether a seed is complete, after joining what is in the container.
     private func joinSeed(_ token: String) async throws -> Bool {
         guard !token.isEmpty else {
-            throw UbiquitousStoreError(.unsupported, "A seed's token is empty: name the seed and its edition, as birds-2026.")
+            throw UbiquitousStoreError(.unsupported, "A seed's token is empty: name the seed and its edition, such as birds-2026.")
         }
         if try await isSeeded(token) { return true }
         _ = await engine.exchangeInBackground()
@@ -125,7 +128,7 @@ extension UbiquitousStore {
             let batch = try await next(pending.position)
             guard isCurrent(base) else {
                 throw UbiquitousStoreError(
-                    .suspended, "The store has changed files while it was seeded; call again, if the seed is the present account's too.",
+                    .suspended, "The store has changed files while it was seeded; call again if the present account needs the seed too.",
                     path: base.file.path)
             }
             guard let after = try await base.engine.seed(batch, after: pending) else {
@@ -140,7 +143,7 @@ extension UbiquitousStore {
     }
 }
 
-/// A sequence as one that is awaited.
+/// An asynchronous sequence of the elements of a synchronous one.
 private struct SeedSequence<Base: Sequence>: AsyncSequence where Base.Element == SeedRecord {
     struct AsyncIterator: AsyncIteratorProtocol {
         var base: Base.Iterator

@@ -4,25 +4,31 @@ internal import UbiquityContainers
 extension UbiquitousStore {
     /// Says what becomes of the store now that its content is gone, whatever ``StoreOptions/wipePolicy`` says.
     ///
-    /// To republish attaches this device anew and writes a baseline of all that the store holds, which every other device can join; what had not gone out goes out. To follow attaches it and begins the next epoch, as
-    /// ``removeUbiquitousContent(_:)`` does: what this device had not sent is set aside. Where a crash cuts it short, the store is suspended still, or has it noted that a baseline is due, which the next
-    /// exchange writes.
+    /// To republish attaches this device again and writes a baseline of everything that the store holds, which every
+    /// other device can join. Unsent saves go out too. To follow attaches this device again and begins the next epoch,
+    /// as ``removeUbiquitousContent(_:)`` does: saves that this device had not sent are set aside. After a crash in
+    /// between, the store is still suspended, or has noted that a baseline is due, which the next exchange writes.
     ///
-    /// - Parameter answer: what is to be done. Where the content is there, to republish writes a baseline, and to follow does nothing.
-    /// - Throws: `UbiquitousStoreError`: `suspended` where it cannot be made in its place, for the containers root is gone; `paused`, or `fileSystem`.
+    /// - Parameter answer: the answer. If the content is there, to republish writes a baseline, and to follow does
+    ///   nothing.
+    /// - Throws: `UbiquitousStoreError`: `suspended` if the content cannot be created because the containers root is
+    ///   gone; `paused`; or `fileSystem`.
     public func answerWipe(_ answer: WipePolicy.Answer) async throws {
         try await exchanging.answerWipe(answer)
         current.runner?.wake()
     }
 
-    /// Lets nothing go out or in from now on, in whichever process, and over restarts; reads and writes go on, and nothing is discarded.
+    /// Pauses the exchange in every process, until ``resume()``, also after restarts.
     ///
-    /// It is of the file of the account that is signed in: another account's is not paused by it. What is under way ends first.
+    /// Reads and writes continue, and nothing is discarded. The pause applies to the file of the signed-in account, not
+    /// to other accounts. An exchange that is running ends first.
     ///
     /// - Throws: `UbiquitousStoreError` with `unsupported` while nobody is signed in, or GRDB's errors.
     public func pause() async throws { try await setPaused(true) }
 
-    /// Lets everything go out and in again that has waited since ``pause()``.
+    /// Resumes the exchange after ``pause()``.
+    ///
+    /// Everything that has waited goes out and comes in.
     ///
     /// - Throws: `UbiquitousStoreError` with `unsupported` while nobody is signed in, or GRDB's errors.
     public func resume() async throws { try await setPaused(false) }

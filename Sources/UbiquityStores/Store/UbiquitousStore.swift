@@ -11,8 +11,8 @@ public import UbiquityContainers
 
 /// An SQLite store whose synced tables are kept in step with the account's other devices.
 ///
-/// Reads and writes are plain GRDB. Each write is one transaction with its log, which is published behind it; changes of other peers
-/// arrive by themselves and are announced by `notices`.
+/// Reads and writes are plain GRDB. Each write is one transaction with its log, which is published after it. Changes of
+/// other peers arrive by themselves, and `notices` announces them.
 ///
 /// ```swift
 /// let store = try await UbiquitousStore.open(
@@ -21,16 +21,16 @@ public import UbiquityContainers
 /// for await notice in store.notices { … }
 /// ```
 public final class UbiquitousStore: Sendable {
-    /// What observers hear: one sequence for each, from when it begins to iterate.
+    /// The notices of the store: each observer has its own sequence, from the moment it begins to iterate.
     public let notices: StoreNotices
-    /// How far imports have come.
+    /// The progress of imports.
     public let importProgress: ImportProgressSequence
 
     let context: StoreContext
     private let base: Mutex<StoreBase>
     let observations = ObservationRelay()
     let handlers = TransitionHandlers()
-    /// Follows the account; nil of a store that stays with its container's.
+    /// The object that follows the account; nil if the store stays with its container's account.
     let keeper: StoreKeeper?
 
     init(_ base: StoreBase, _ context: StoreContext, keeper: StoreKeeper? = nil) {
@@ -41,10 +41,10 @@ public final class UbiquitousStore: Sendable {
         importProgress = ImportProgressSequence(broadcast: context.progress)
     }
 
-    /// The file in use, and what goes with it.
+    /// The file in use, with the parts that belong to it.
     var current: StoreBase { base.withLock { $0 } }
     var engine: StoreEngine { current.engine }
-    /// What exchanges with other devices, for the file in use or for the one that is being filled.
+    /// The engine that exchanges with other devices, for the file in use or for the one that is being filled.
     var exchanging: StoreEngine { get async { await keeper?.gatheringEngine ?? engine } }
 
     /// The SQLite file in use.
@@ -59,26 +59,29 @@ public final class UbiquitousStore: Sendable {
 
     /// Opens a store of one account's container, and creates it if it is new.
     ///
-    /// The app's migrator runs first: on a store that has content as <doc:SchemaVersions> says, whole or not at all. Rows that are in the synced tables before these are synced, by a migration or in
+    /// The app's migrator runs first. On a store that has content it runs completely or not at all, as
     /// ``StoreOptions/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
-    /// keeps everything.
+    /// from ``Options/existingDatabase``, the store adopts them after the open call, as insertions that never win over
+    /// an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
+    /// store is then suspended, and keeps everything.
     ///
     /// - Parameters:
-    ///   - path: where the app wants its store: outside of containers, or in a `.nosync` folder of this one. The file itself lies beside it, below
-    ///     `CoreDataUbiquitySupport`, one for each account.
+    ///   - path: the path at which the app wants its store: outside of containers, or in a `.nosync` folder of this
+    ///     one. The file itself lies beside it, below `CoreDataUbiquitySupport`, one for each account.
     ///   - options: the content's name, and how it is exchanged.
     ///   - container: the container that holds the content.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`: `unsupported` for a file in a wrong place; the schema's violations, and what a migration may not do, come all at once. Errors of the app's own migrations
-    ///   pass through. Where it throws, a store that was there is as it was.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` for a file in a wrong place. One error lists all violations of
+    ///   the schema and all forbidden changes of a migration. Errors of the app's own migrations pass through. If it
+    ///   throws, an existing store does not change.
     public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
         -> UbiquitousStore
     {
         try await open(at: path, options: options, in: container, schema: schema, now: { Date() })
     }
 
-    /// The same with a clock of the caller's, who is told how far the copy of an existing database has come.
+    /// Opens a store with the given clock; `copying` receives the progress of copying an existing database.
     @concurrent
     package static func open(
         at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
@@ -95,9 +98,9 @@ public final class UbiquitousStore: Sendable {
         return UbiquitousStore(base, context)
     }
 
-    /// Sees that a store can be opened so, and warns where its file had better lie elsewhere.
+    /// Validates the path and the options, and warns if the file should lie elsewhere.
     ///
-    /// - Returns: the path, absolute.
+    /// - Returns: the absolute path.
     static func checked(
         _ path: FilePath, _ options: Options, logger: Logger = .ubiquity,
         fileSystem: (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
@@ -131,13 +134,14 @@ public final class UbiquitousStore: Sendable {
         return base
     }
 
-    /// Goes over to another file of the same content, which is made where it is not there.
+    /// Changes to another file of the content, which is created if it does not exist.
     ///
-    /// Reads, writes and observations go on. The one moment at which the file is another comes between two writes to the old one; what those left that has not gone
-    /// out goes out before this returns.
+    /// Reads, writes and observations go on. The file changes at one moment between two writes to the old one.
+    /// Unpublished saves of the old file are published before this method returns.
     ///
     /// - Parameter path: the other file.
-    /// - Throws: what opening throws, and the store stays with its file; or what publishing throws, and the other file is in use.
+    /// - Throws: an error of opening, and the store stays with its file; or an error of publishing, and the other file
+    ///   is in use.
     package func change(to path: FilePath) async throws {
         let old = current
         let new = try await Self.open(path, in: old.engine.container!, context)
@@ -147,40 +151,43 @@ public final class UbiquitousStore: Sendable {
         new.runner?.wake()
     }
 
-    /// Uses another file from now on, and observes that; it is called on the writer's queue of the old one, to which so nothing is written meanwhile.
+    /// Uses and observes another file from now on.
+    ///
+    /// It is called on the writer's queue of the old file, so nothing writes to that file at this moment.
     func use(_ new: StoreBase) {
         base.withLock { $0 = new }
         observations.move(to: new.pool)
     }
 
-    /// Does something with the file in use; once more where that is another by the time that the body could have begun.
+    /// Runs a body with the file in use, and repeats it if the file changed before the body could begin.
     func onCurrent<Result>(_ body: (StoreBase) throws -> Result?) rethrows -> Result {
         while true {
             if let result = try body(current) { return result }
         }
     }
 
-    /// The same with a body that waits.
+    /// Runs an asynchronous body with the file in use, and repeats it if the file changed before the body could begin.
     func onCurrent<Result: Sendable>(_ body: (StoreBase) async throws -> Result?) async rethrows -> Result {
         while true {
             if let result = try await body(current) { return result }
         }
     }
 
-    /// Whether a file is still in use: on its writer's queue this stays so until the queue is left.
+    /// Returns whether a file is still in use; on its writer's queue the answer stays true until the queue is left.
     func isCurrent(_ candidate: StoreBase) -> Bool { current === candidate }
 
     /// Writes in one transaction, and seals the changes of synced tables with it.
     ///
-    /// - Parameter updates: gets the database; an error that it throws undoes everything. In a task that is cancelled, GRDB interrupts it.
-    /// - Returns: what the closure returns, once it is committed.
+    /// - Parameter updates: receives the database; an error that it throws rolls everything back. If the task is
+    ///   cancelled, GRDB interrupts it.
+    /// - Returns: the result of the closure, after the commit.
     /// - Throws: the closure's error, or GRDB's.
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
         if context.isReadOnly { throw UbiquitousStoreError.readOnly(file) }
         return try await onCurrent { base in
             if let old = TransitionHandlers.base, old !== base {
                 throw UbiquitousStoreError(
-                    .suspended, "The store has changed files since this handler of will-change was called: what it saves would be another account's.",
+                    .suspended, "The store has changed files since this handler of will-change was called: it would save to another account.",
                     path: old.file.path)
             }
             let outcome: (Result, Bool)? = try await base.pool.write { db in
@@ -198,13 +205,13 @@ public final class UbiquitousStore: Sendable {
 
     /// Reads from a snapshot; never waits for a write or an import.
     ///
-    /// - Parameter value: gets the database.
-    /// - Returns: what the closure returns.
+    /// - Parameter value: receives the database.
+    /// - Returns: the result of the closure.
     /// - Throws: the closure's error, or GRDB's.
     public func read<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
         try await onCurrent { base in
             let result = try await base.pool.read(value)
-            // A file that has been left may be empty by now.
+            // A file that the store has left may be empty by now.
             return isCurrent(base) ? result : nil
         }
     }
@@ -218,55 +225,60 @@ public final class UbiquitousStore: Sendable {
 
     /// Publishes every save made so far, and imports every log that is in the container and ready.
     ///
-    /// A store that is on its way to another file arrives there first, or does what can be done towards it. While nobody is signed in there is nothing to do.
+    /// If the store is changing files, it finishes the change first, or runs every step that can run now. While nobody
+    /// is signed in, there is nothing to do.
     ///
-    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone, or `paused`; nothing is lost by that.
+    /// - Throws: `UbiquitousStoreError` with `suspended` if the container is gone, or `paused`; nothing is lost then.
     public func settled() async throws {
         try await keeper?.settle()
         try await engine.settleByPolicy()
     }
 
-    /// Makes the synced tables anew from the container's content.
+    /// Rebuilds the synced tables from the container's content.
     ///
-    /// It is one transaction: readers see what was there until it is done, and keep it where it fails or the process ends. Saves wait meanwhile;
-    /// `importProgress` tells how far it has come. Columns that stay on the device, and the lists of what lost or is broken, are kept.
+    /// It is one transaction: readers see the old rows until it is done, and still after a failure or the end of the
+    /// process. Saves wait for it; `importProgress` reports its progress. Columns that stay on the device are kept, as
+    /// are the lists of conflicts and of broken rows.
     ///
-    /// - Throws: `UbiquitousStoreError`: `contentIncomplete` where the content does not hold all that the store does, `suspended` where there is none.
+    /// - Throws: `UbiquitousStoreError`: `contentIncomplete` if the content does not hold everything that the store
+    ///   does, `suspended` if there is none.
     public func rebuildFromUbiquitousContent() async throws {
         try await engine.rebuild()
     }
 
     /// Writes down all that the store holds as a baseline, whatever ``StoreOptions/baselines`` says.
     ///
-    /// - Returns: the baseline's number, or nil where saves came in between.
+    /// - Returns: the baseline's number, or nil if saves were made in the meantime.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     @discardableResult
     public func rollBaseline() async throws -> Int64? {
         try await engine.rollNow()
     }
 
-    /// The other peers of the content.
+    /// Returns the other peers of the content.
     ///
-    /// - Returns: each that has a directory of this epoch, by identifier; none where the content is not there.
-    /// - Throws: `Errno` where the container cannot be read, or GRDB's errors.
+    /// - Returns: each peer that has a directory of this epoch, by identifier; none if the content does not exist.
+    /// - Throws: `Errno` if the container cannot be read, or GRDB's errors.
     public func peers() async throws -> [StorePeer] { try await exchanging.peers() }
 
-    /// Says to all devices that a peer is not expected back: nobody keeps logs for it any more.
+    /// Tells all devices that a peer is not expected back, so that nobody keeps logs for it any more.
     ///
-    /// Where it returns it is active again by itself, joins a baseline instead of logs that have gone, and loses nothing that it had not sent.
+    /// A peer that returns becomes active again by itself, joins a baseline instead of logs that were removed, and
+    /// loses none of its unpublished saves.
     ///
     /// - Parameters:
     ///   - peer: another peer of the content.
-    ///   - sequence: where logs of that peer are lost for good, the last of them: logs that follow these are joined without them. They stay named in
-    ///     ``StoreStatus/knowledge`` as holes, which close when a log or a baseline that holds it turns up after all. 0 for none.
-    /// - Throws: `UbiquitousStoreError`: `unsupported` where nobody has heard of that peer, or it is this store's own; `suspended` where the container is gone.
+    ///   - sequence: the last lost log, if logs of that peer are lost for good: the logs after it are joined without the
+    ///     lost ones. Those stay in ``StoreStatus/knowledge`` as holes; a hole closes if its log, or a baseline that
+    ///     contains the log, arrives after all. 0 for none.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` if the peer is unknown or is this store's own; `suspended` if
+    ///   the container is gone.
     public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await exchanging.retire(peer, at: sequence) }
 
-    /// The values that lost against others, written apart from them, oldest first.
+    /// Returns the values that lost to concurrent writes, oldest first.
     ///
-    /// Each device lists for itself what it sees lose.
-    ///
-    /// Of a deletion, only a device that still had the record lists what else it held.
+    /// Each device keeps its own list of the values that it sees lose. If a record was deleted, only a device that
+    /// still had the record lists its other values.
     ///
     /// - Returns: the conflicts that are kept.
     /// - Throws: GRDB's errors.
@@ -274,7 +286,7 @@ public final class UbiquitousStore: Sendable {
         try await current.pool.read { db in try ConflictHistory(db).list() }
     }
 
-    /// The records that are alive and not shown, since what they refer to is not; they are back when that is.
+    /// Returns the records that are alive but not shown, because their parents are not shown; they return with those.
     ///
     /// - Returns: the records, by table and key.
     /// - Throws: GRDB's errors.
@@ -282,38 +294,39 @@ public final class UbiquitousStore: Sendable {
         try await current.pool.read { db in try RelationListing(db).held() }
     }
 
-    /// The records that have become one with others, and what each of them holds.
+    /// Returns the records that have become one with others, with the values of each.
     ///
-    /// - Returns: each class of two and more, by table and the key that is shown.
+    /// - Returns: each class of two or more records, by table and the shown key.
     /// - Throws: GRDB's errors.
     public func duplicates() async throws -> [DuplicateRecords] {
         try await current.pool.read { db in try RelationListing(db).duplicates() }
     }
 
-    /// The records that show another value in a column than was written, since another record holds that.
+    /// Returns the records that show another value in a column than the one written, because another record holds that
+    /// value.
     ///
-    /// - Returns: one for each such column, by table and key.
+    /// - Returns: one entry for each such column, by table and key.
     /// - Throws: GRDB's errors.
     public func moved() async throws -> [MovedRecord] {
         try await current.pool.read { db in try RelationListing(db).moved() }
     }
 
-    /// Writes back what lost, as a save of its own, and takes the conflict off this device's list.
+    /// Restores the value that lost a conflict, as a save of its own, and removes the conflict from this device's list.
     ///
-    /// - Parameter conflict: one that `conflicts()` listed.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where the schema, or a column's policy, does not take the value.
+    /// - Parameter conflict: a conflict that `conflicts()` returned.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the schema or a column's policy rejects the value.
     public func restore(_ conflict: Conflict) async throws {
         try await write { db in try ConflictHistory(db).restore(conflict) }
     }
 
-    /// How the store stands now.
+    /// Returns the state of the store.
     ///
-    /// - Returns: a snapshot of the store's own account of things.
+    /// - Returns: a snapshot.
     /// - Throws: GRDB's errors.
     public func status() async throws -> StoreStatus {
         var status = try await engine.status()
         if let gathering = await keeper?.gatheringEngine {
-            // What holds up the account's file.
+            // These values show what delays the account's file.
             let other = try await gathering.status()
             status.isPaused = other.isPaused
             (status.suspended, status.waiting, status.quarantined) = (other.suspended, other.waiting, other.quarantined)
@@ -324,20 +337,23 @@ public final class UbiquitousStore: Sendable {
         return status
     }
 
-    /// Whether the store holds everything that is known to be there: each log that lies in the container, and each that a receipt in it names.
+    /// Returns whether the store holds everything that is known to exist: each log in the container, and each log that
+    /// a receipt in it names.
     ///
-    /// The container is looked at now. What has not arrived there nobody here can know of; ``StoreStatus/syncedAsOf`` says how old the newest word is.
+    /// The method reads the container now. Logs that have not arrived there cannot be known here;
+    /// ``StoreStatus/syncedAsOf`` tells the age of the newest information.
     ///
-    /// - Parameter peer: everything that this peer has written, or says that it holds; nil for all peers that are not retired.
-    /// - Returns: false while anything of that is to come, or waits for something else.
-    /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer.
+    /// - Parameter peer: the peer whose logs, and whose stated knowledge, count; nil for all peers that are not
+    ///   retired.
+    /// - Returns: false while a log is missing or waits for another file.
+    /// - Throws: `UbiquitousStoreError`: `suspended` if the container is gone, `unsupported` if there is no such peer.
     public func isCaughtUp(to peer: PeerIdentifier? = nil) async throws -> Bool { try await exchanging.isCaughtUp(to: peer) }
 
     /// Ends the exchange and closes the file.
     ///
-    /// Saves that are not published go out at the next opening.
+    /// The next opening publishes the unpublished saves.
     ///
-    /// - Throws: GRDB's error where statements are still running.
+    /// - Throws: GRDB's error if statements are still running.
     public func close() async throws {
         await keeper?.stop()
         await current.stop()

@@ -2,14 +2,14 @@ internal import Foundation
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// What is done to a device's files by force, while apps may write them.
+/// Changes a device's files by force, while apps may write them.
 enum DeviceFiles {
-    /// Removes a directory with all that is in it; one that is not there is no error.
+    /// Removes a directory with its contents; a missing directory is no error.
     ///
-    /// - Throws: `ContainerError` where something in it cannot be removed, or comes again and again.
+    /// - Throws: `ContainerError` when an entry cannot be removed, or keeps returning.
     static func remove(_ directory: FilePath) throws {
         var failure: (any Error)?
-        // Whoever writes into it meanwhile makes it fail once.
+        // A concurrent write into the directory makes one attempt fail.
         for _ in 0..<20 {
             guard (try? LinuxFileLayer().kind(of: directory)) != nil else { return }
             do {
@@ -20,11 +20,11 @@ enum DeviceFiles {
         }
         guard FileManager.default.fileExists(atPath: directory.string) else { return }
         throw ContainerError(
-            .fileSystem, "\(directory) cannot be removed: something in it is written all the time, or belongs to somebody else.", path: directory,
+            .fileSystem, "\(directory) cannot be removed: a program keeps writing into it, or an entry belongs to another user.", path: directory,
             cause: failure)
     }
 
-    /// Copies a directory that may change meanwhile; what goes before it is copied is not in the copy.
+    /// Copies a directory that may change meanwhile; files that disappear before their copy are left out.
     static func copy(_ source: FilePath, to target: FilePath) throws {
         try FileManager.default.createDirectory(atPath: target.string, withIntermediateDirectories: true)
         for name in try LinuxFileLayer().names(in: source) {

@@ -3,51 +3,52 @@ internal import Glibc
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Moves files between the containers roots of devices, as badly as a synchroniser is allowed to.
+/// Moves files between the containers roots of devices, and makes every error that a synchroniser is allowed to make.
 ///
-/// It delays, reorders, sends twice, leaves temporary names and conflict copies about, and lets files grow under their final names. It obeys
-/// the rules that content relies on: what lies below `.nosync` stays, and each file comes from one device.
+/// It delays, reorders and repeats files, leaves temporary names and conflict copies, and lets files grow under their
+/// final names. It follows the rules that contents rely on: files below `.nosync` stay, and each file comes from one
+/// device.
 public struct FaultySynchroniser {
-    /// What can happen to a file on its way.
+    /// The faults of a transfer.
     public enum Fault: CaseIterable, Sendable {
-        /// It arrives.
+        /// The file arrives.
         case none
-        /// A part of it arrives under its final name; the rest comes with a later delivery.
+        /// Part of the file arrives under its final name; the rest comes with a later delivery.
         case truncated
-        /// A temporary file stands where it should be.
+        /// A temporary file arrives instead.
         case temporary
-        /// It arrives, and so does a conflict copy of it.
+        /// The file arrives together with a conflict copy of it.
         case conflictCopy
-        /// It is lost on the way, and comes with a later delivery.
+        /// The file is lost, and comes with a later delivery.
         case lost
-        /// It arrives twice.
+        /// The file arrives twice.
         case twice
     }
 
-    /// Strings: in debug builds a `FilePath` checks itself at every step, and there are thousands.
+    /// Strings, because in debug builds a `FilePath` validates itself at every step, and there are thousands.
     private var roots: [String]
     private var random: SeededRandom
-    /// The device that each file came from.
+    /// The original device of each file.
     private var origins: [String: Int] = [:]
-    /// Whether names are carried, as far as they have been asked for.
+    /// Whether names are synchronised, for the names asked so far.
     private var carried: [String: Bool] = [:]
-    /// Files that have not arrived whole, by root.
+    /// Incomplete files, by root.
     private var partial: [Set<String>]
-    /// The devices that are gone for good.
+    /// The devices that are gone permanently.
     private var gone: Set<Int> = []
 
     /// Connects devices.
     ///
     /// - Parameters:
     ///   - devices: two or more.
-    ///   - seed: what happens follows from it.
+    ///   - seed: determines all faults.
     public init(_ devices: SimulatedDevice..., seed: UInt64) { self.init(devices, seed: seed) }
 
     /// Connects devices.
     ///
     /// - Parameters:
     ///   - devices: two or more.
-    ///   - seed: what happens follows from it.
+    ///   - seed: determines all faults.
     public init(_ devices: [SimulatedDevice], seed: UInt64) {
         roots = devices.map(\.root.string)
         random = SeededRandom(seed: seed)
@@ -57,32 +58,32 @@ public struct FaultySynchroniser {
     /// Connects another device.
     ///
     /// - Parameters:
-    ///   - device: made from a copy of another.
-    ///   - original: the place of that other: what was half there is half here.
+    ///   - device: a copy of another device.
+    ///   - original: the index of that device; its incomplete files are incomplete here too.
     public mutating func connect(_ device: SimulatedDevice, copyOf original: Int) { connect(device, copyOf: .some(original)) }
 
     /// Connects another device.
     ///
     /// - Parameters:
-    ///   - device: it has what another has, or nothing.
-    ///   - original: the place of that other; nil where it has nothing.
+    ///   - device: the new device, either a copy or empty.
+    ///   - original: the index of the copied device; nil if the new device is empty.
     package mutating func connect(_ device: SimulatedDevice, copyOf original: Int?) {
         roots.append(device.root.string)
         partial.append(original.map { partial[$0] } ?? [])
     }
 
-    /// The files of a device that have not arrived whole, relative to its root.
+    /// Returns the incomplete files of a device, relative to its root.
     package func partialFiles(of device: Int) -> Set<String> { partial[device] }
 
-    /// Says which of a device's files are not whole, since it has others than it had.
+    /// Sets the incomplete files of a device whose files were replaced.
     package mutating func setPartialFiles(_ files: Set<String>, of device: Int) { partial[device] = files }
 
-    /// Parts a device from the others for good: what it has not sent is lost.
+    /// Disconnects a device permanently: files that it has not sent are lost.
     ///
-    /// - Parameter device: its place among the devices.
+    /// - Parameter device: its index.
     public mutating func disconnect(_ device: Int) {
         gone.insert(device)
-        // What it had sent in part, and nobody has whole, is a file like any other now.
+        // A file that it sent partly, and that no device has completely, is an ordinary file from now on.
         let whole = present
         for target in whole {
             partial[target] = partial[target].filter { file in
@@ -96,10 +97,10 @@ public struct FaultySynchroniser {
     /// Delivers up to some files from one device to another, with faults.
     ///
     /// - Parameters:
-    ///   - source: the place of the sender among the devices.
-    ///   - target: that of the receiver.
-    ///   - count: how many files at most.
-    /// - Throws: Foundation's error where a file cannot be written.
+    ///   - source: the index of the sender.
+    ///   - target: the index of the receiver.
+    ///   - count: the greatest number of files.
+    /// - Throws: Foundation's error when a file cannot be written.
     public mutating func deliver(from source: Int, to target: Int, count: Int) throws {
         guard gone.isDisjoint(with: [source, target]) else { return }
         try removeDeleted(files(of: target), from: source, at: target)
@@ -107,7 +108,7 @@ public struct FaultySynchroniser {
         for file in missing.shuffled(using: &random).prefix(count) where !partial[source].contains(file) {
             try send(file, from: source, to: target, fault: Fault.allCases.randomElement(using: &random)!)
         }
-        // Now and then something comes once more that has long been there.
+        // Sometimes a file that arrived long ago arrives again.
         if Int.random(in: 0..<4, using: &random) == 0, let again = try files(of: source).sorted().randomElement(using: &random),
             !partial[source].contains(again), exists(again, at: target)
         {
@@ -115,9 +116,9 @@ public struct FaultySynchroniser {
         }
     }
 
-    /// Delivers everything everywhere, without faults, and mends what arrived in part.
+    /// Delivers everything everywhere, without faults, and completes partial files.
     ///
-    /// - Throws: Foundation's error where a file cannot be written.
+    /// - Throws: Foundation's error when a file cannot be written.
     public mutating func deliverAll() throws {
         let before = try roots.indices.map { try files(of: $0) }
         let devices = present
@@ -133,9 +134,9 @@ public struct FaultySynchroniser {
         }
     }
 
-    /// Whether some file of one device is not whole on another.
+    /// Whether any file of one device is missing or incomplete on another.
     ///
-    /// - Throws: Foundation's error where a directory cannot be read.
+    /// - Throws: Foundation's error when a directory cannot be read.
     public var isPending: Bool {
         mutating get throws {
             if present.contains(where: { !partial[$0].isEmpty }) { return true }
@@ -147,14 +148,14 @@ public struct FaultySynchroniser {
         }
     }
 
-    /// The files of a device that are to be carried, relative to its root.
+    /// Returns the files of a device to synchronise, relative to its root.
     private mutating func files(of device: Int) throws -> [String] {
         var found: [String] = []
         try list("", of: device, into: &found)
         return found
     }
 
-    /// Lists a directory and those in it: by readdir(3), for a run lists thousands.
+    /// Lists a directory and its subdirectories with readdir(3), because a run lists thousands.
     private mutating func list(_ directory: String, of device: Int, into found: inout [String]) throws {
         guard let stream = opendir("\(roots[device])/\(directory)") else { return }
         defer { closedir(stream) }
@@ -180,7 +181,7 @@ public struct FaultySynchroniser {
 
     private func exists(_ file: String, at device: Int) -> Bool { access("\(roots[device])/\(file)", F_OK) == 0 }
 
-    /// A file that its author has removed goes elsewhere too.
+    /// Removes elsewhere the files that their author has removed.
     private mutating func removeDeleted(_ files: [String], from source: Int, at target: Int) throws {
         for file in files where origins[file] == source && !exists(file, at: source) {
             try? FileManager.default.removeItem(atPath: "\(roots[target])/\(file)")

@@ -3,28 +3,29 @@ internal import Synchronization
 public import SystemPackage
 internal import UbiquityContainers
 
-/// Ends the changes of files after some, as a crash of the process would, or a disk that fails; and tells a device's identifiers beforehand.
+/// Fails file changes after a number of them, like a crash of the process or a failing disk, and makes a device's
+/// identifiers predictable.
 public final class FileFaults: Sendable {
     private let rest = Mutex<Int?>(nil)
     private let kept = Mutex<FilePath?>(nil)
     private let random: Mutex<SeededRandom?>
 
-    /// No faults yet.
+    /// Makes a value without faults.
     ///
-    /// - Parameter seed: what the identifiers of the device's peers follow from; nil for new ones each time.
+    /// - Parameter seed: determines the identifiers of the device's peers; nil for new ones each time.
     public init(seed: UInt64? = nil) { random = Mutex(seed.map { SeededRandom(seed: $0) }) }
 
-    /// Lets so many more changes of files through, and fails all others, until `disarm()`.
+    /// Allows a number of further changes, and then fails all changes until `disarm()`.
     ///
-    /// - Parameter count: how many.
+    /// - Parameter count: the number of allowed changes.
     public func arm(after count: Int) { rest.withLock { $0 = count } }
 
-    /// Lets everything through again.
+    /// Allows all changes again.
     public func disarm() { rest.withLock { $0 = nil } }
 
-    /// Copies every file that the device removes from a container to a directory before, so that a test knows what there was.
+    /// Copies every file that the device removes from a container to a directory first, so that a test can inspect it.
     ///
-    /// - Parameter directory: where to; it exists. Files of one name are taken for one.
+    /// - Parameter directory: the existing destination. Files with one name count as one file.
     public func keepRemoved(in directory: FilePath) { kept.withLock { $0 = directory } }
 
     fileprivate func newIdentifier() -> UUID {
@@ -40,7 +41,7 @@ public final class FileFaults: Sendable {
     fileprivate func keep(_ file: FilePath, _ files: LinuxFileLayer) {
         guard let directory = kept.withLock({ $0 }), let name = file.lastComponent, let bytes = try? files.read(file, limit: .max) else { return }
         let copy = directory.appending(name)
-        // What had arrived in part may be removed before the whole is.
+        // A partial file may be removed before the complete file arrives.
         if let size = try? files.size(of: copy) {
             guard size < bytes.count else { return }
             try? files.remove(copy)
@@ -48,7 +49,7 @@ public final class FileFaults: Sendable {
         try? files.writeNew(copy, bytes)
     }
 
-    /// Counts a change; throws where it is not let through.
+    /// Counts a change; throws if it is not allowed.
     fileprivate func pass() throws(Errno) {
         let isPast = rest.withLock { rest in
             guard let left = rest else { return false }
@@ -59,7 +60,7 @@ public final class FileFaults: Sendable {
     }
 }
 
-/// The kernel's files, with the faults of a device.
+/// The kernel's file layer, with the faults of a device.
 struct FaultyFileLayer: FileLayer {
     let faults: FileFaults
     private let files = LinuxFileLayer()
@@ -73,7 +74,7 @@ struct FaultyFileLayer: FileLayer {
     func newIdentifier() -> UUID { faults.newIdentifier() }
 
     func makeDirectory(_ path: FilePath) throws(Errno) {
-        // One that is there is no change.
+        // An existing entry is no change.
         if try files.kind(of: path) == nil { try faults.pass() }
         try files.makeDirectory(path)
     }
@@ -82,7 +83,7 @@ struct FaultyFileLayer: FileLayer {
         do {
             try faults.pass()
         } catch {
-            // The crash comes in the middle of it.
+            // The crash interrupts the write in the middle.
             try? files.writeNew(file, Array(bytes.prefix(bytes.count / 2)))
             throw error
         }

@@ -1,20 +1,20 @@
 public import Foundation
 internal import Synchronization
 
-/// A wall clock that stands still until it is moved.
+/// A wall clock that shows a fixed time until it is moved.
 public final class ManualClock: Sendable {
     private let time: Mutex<Date>
 
-    /// A clock that shows a time.
+    /// Makes a clock that shows a time.
     ///
-    /// - Parameter start: the time; 2027 began some days before the default.
+    /// - Parameter start: the time; the default is some days after the start of 2027.
     public init(_ start: Date = Date(timeIntervalSince1970: 1_800_000_000)) { time = Mutex(start) }
 
-    /// What it shows.
+    /// The time of the clock.
     public var now: Date { time.withLock { $0 } }
 
-    /// Moves it, back too, as wall clocks do.
+    /// Moves the clock, forward or back, as wall clocks do.
     ///
-    /// - Parameter seconds: how far.
+    /// - Parameter seconds: the change in seconds.
     public func advance(by seconds: TimeInterval) { time.withLock { $0 += seconds } }
 }

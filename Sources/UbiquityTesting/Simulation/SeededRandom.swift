@@ -1,13 +1,13 @@
-/// A generator whose numbers follow from its seed, so that a run can be repeated.
+/// A generator whose seed determines its numbers, so that a run can be repeated.
 ///
 /// It is SplitMix64 (Steele, Lea and Flood, 2014).
 public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// A generator; the same seed gives the same numbers.
+    /// Makes a generator; equal seeds give equal numbers.
     public init(seed: UInt64) { state = seed }
 
-    /// The next number.
+    /// Returns the next number.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

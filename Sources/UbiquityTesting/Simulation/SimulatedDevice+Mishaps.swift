@@ -4,12 +4,12 @@ public import SystemPackage
 internal import UbiquityContainers
 internal import UbiquityStores
 
-// What befalls a container on one device. A synchroniser carries it to the others as what it is: files that have gone, or are others.
+// Accidents to a container on one device. A synchroniser transfers them to the others as removed or changed files.
 extension SimulatedDevice {
-    /// The directory of a container of the account that is signed in.
+    /// Returns the directory of a container of the signed-in account.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Returns: its path, whether it is there or not.
+    /// - Parameter identifier: the container's identifier.
+    /// - Returns: the path, whether the directory exists or not.
     /// - Throws: `ContainerError`: `signedOut`, or `invalidName`.
     public func containerPath(_ identifier: String = defaultContainer) throws -> FilePath {
         guard let account = try home.account else {
@@ -18,52 +18,54 @@ extension SimulatedDevice {
         return UbiquityContainer.path(root: root, account: account, identifier: try ContainerIdentifier(identifier))
     }
 
-    /// Deletes a container's directory, as `rm -rf` would, whatever is written there meanwhile.
+    /// Deletes a container's directory, as `rm -rf` would, even while files are written there.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Throws: `ContainerError` where something in it cannot be removed.
+    /// - Parameter identifier: the container's identifier.
+    /// - Throws: `ContainerError` when an entry cannot be removed.
     public func deleteContainer(_ identifier: String = defaultContainer) throws { try DeviceFiles.remove(containerPath(identifier)) }
 
-    /// Deletes what stores keep in a container; its items and the attachment marks stay.
+    /// Deletes the contents of stores in a container; its items and the attachment marks stay.
     ///
     /// - Parameters:
     ///   - contentName: the content of one store; nil for all.
-    ///   - identifier: the container's.
-    /// - Throws: `ContainerError` where something in it cannot be removed.
+    ///   - identifier: the container's identifier.
+    /// - Throws: `ContainerError` when an entry cannot be removed.
     public func deleteStoreContent(_ contentName: String? = nil, in identifier: String = defaultContainer) throws {
         var directory = try containerPath(identifier).appending(UbiquityContainer.storesName)
         if let contentName { directory.append(contentName) }
         try DeviceFiles.remove(directory)
     }
 
-    /// Moves a container's directory out of the containers root, to where nobody looks.
+    /// Moves a container's directory out of the containers root.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Returns: where it lies now, for ``putBack(_:as:)``.
-    /// - Throws: `ContainerError`, or Foundation's error where it is not there.
+    /// - Parameter identifier: the container's identifier.
+    /// - Returns: its new path, for ``putBack(_:as:)``.
+    /// - Throws: `ContainerError`, or Foundation's error when it does not exist.
     public func moveContainerAway(_ identifier: String = defaultContainer) throws -> FilePath {
         let aside = try newPlace(for: identifier)
         try FileManager.default.moveItem(atPath: containerPath(identifier).string, toPath: aside.string)
         return aside
     }
 
-    /// Copies a container as it is now, as a backup would; nobody is asked or waited for.
+    /// Copies a container in its current state, like a backup, without coordination.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Returns: where the copy lies, for ``putBack(_:as:)``.
-    /// - Throws: `ContainerError`; `Errno` where the container is not there; Foundation's error where a file cannot be copied.
+    /// - Parameter identifier: the container's identifier.
+    /// - Returns: the path of the copy, for ``putBack(_:as:)``.
+    /// - Throws: `ContainerError`; `Errno` when the container does not exist; Foundation's error when a file cannot be
+    ///   copied.
     public func copyContainer(_ identifier: String = defaultContainer) throws -> FilePath {
         let copy = try newPlace(for: identifier)
         try DeviceFiles.copy(containerPath(identifier), to: copy)
         return copy
     }
 
-    /// Puts a container that was moved away or copied in the place of the present one, which is deleted: a restored backup.
+    /// Replaces the current container, which is deleted, with one that was moved away or copied, like a restored
+    /// backup.
     ///
     /// - Parameters:
-    ///   - directory: what ``moveContainerAway(_:)`` or ``copyContainer(_:)`` returned; it can be put back once.
-    ///   - identifier: the container's.
-    /// - Throws: `ContainerError`, also where it cannot be moved; Foundation's error where the root cannot be made.
+    ///   - directory: the result of ``moveContainerAway(_:)`` or ``copyContainer(_:)``; it can be put back once.
+    ///   - identifier: the container's identifier.
+    /// - Throws: `ContainerError`, also when it cannot be moved; Foundation's error when the root cannot be created.
     public func putBack(_ directory: FilePath, as identifier: String = defaultContainer) throws {
         let path = try containerPath(identifier)
         try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
@@ -71,14 +73,15 @@ extension SimulatedDevice {
             let old = try newPlace(for: identifier)
             let isThere = try rename(path, to: old, passing: .noSuchFileOrDirectory)
             defer { if isThere { try? DeviceFiles.remove(old) } }
-            // A synchroniser that runs may have made the directory again meanwhile, with files in it.
+            // A running synchroniser may have created the directory again meanwhile, with files in it.
             if try rename(directory, to: path, passing: .directoryNotEmpty) { return }
         }
     }
 
-    /// Renames with rename(2), whose error says what was in the way; Foundation looks before it renames, and what appears in between fails otherwise.
+    /// Renames with rename(2), whose error names the obstacle; Foundation checks before it renames, so a directory that
+    /// appears in between gives another error.
     ///
-    /// - Returns: whether it is renamed; false for the error that is passed over.
+    /// - Returns: whether it was renamed; false for the allowed error.
     private func rename(_ path: FilePath, to target: FilePath, passing passed: Errno) throws -> Bool {
         if Glibc.rename(path.string, target.string) == 0 { return true }
         let error = Errno(rawValue: errno)
@@ -86,17 +89,17 @@ extension SimulatedDevice {
         throw ContainerError(.fileSystem, "“\(path)” cannot be renamed to “\(target)”: \(error).", path: path)
     }
 
-    /// A path below the device's directory at which nothing is.
+    /// Returns an unused path below the device's directory.
     private func newPlace(for identifier: String) throws -> FilePath {
         let aside = directory.appending("aside")
         try FileManager.default.createDirectory(atPath: aside.string, withIntermediateDirectories: true)
         return aside.appending("\(identifier)-\(UUID().uuidString)")
     }
 
-    /// The logs that lie in a container, of whichever peer.
+    /// Returns the logs of all peers in a container.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Returns: their paths, sorted; none where the container is not there.
+    /// - Parameter identifier: the container's identifier.
+    /// - Returns: their paths, sorted; none if the container does not exist.
     /// - Throws: `ContainerError`.
     public func logs(in identifier: String = defaultContainer) throws -> [FilePath] {
         let path = try containerPath(identifier)
@@ -104,11 +107,11 @@ extension SimulatedDevice {
         return below.filter { LogFileName(FilePath($0).lastComponent!.string) != nil }.sorted().map { path.pushing(FilePath($0)) }
     }
 
-    /// What a disk can do to a file.
+    /// Damage that a disk can do to a file.
     public enum Damage: Hashable, Sendable {
-        /// Its end is gone: so many bytes are left.
+        /// The end is lost: this many bytes are left.
         case truncated(to: Int)
-        /// One bit in its middle is another.
+        /// One bit in the middle is wrong.
         case corrupted
     }
 
@@ -116,8 +119,8 @@ extension SimulatedDevice {
     ///
     /// - Parameters:
     ///   - file: a file of this device.
-    ///   - damage: what is done to it.
-    /// - Throws: Foundation's error where it cannot be read or written.
+    ///   - damage: the damage.
+    /// - Throws: Foundation's error when the file cannot be read or written.
     public func damage(_ file: FilePath, _ damage: Damage) throws {
         var bytes = try Data(contentsOf: URL(filePath: file.string))
         switch damage {

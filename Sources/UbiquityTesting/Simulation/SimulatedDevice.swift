@@ -3,9 +3,10 @@ public import SystemPackage
 public import UbiquityContainers
 public import UbiquityStores
 
-/// A device in a directory: a home, a containers root of its own, a clock.
+/// A device in a directory: a home, its own containers root, and a clock.
 ///
-/// ``SimulatedDevices`` holds several, and carries files between their roots; a ``FaultySynchroniser`` does so as badly as is allowed.
+/// ``SimulatedDevices`` contains several devices, and synchronises their roots; a ``FaultySynchroniser`` does so with
+/// all allowed faults.
 ///
 /// ```swift
 /// let desk = try SimulatedDevice("desk", in: directory, account: "alice")
@@ -19,29 +20,30 @@ public import UbiquityStores
 public struct SimulatedDevice: Sendable {
     /// The device's name.
     public let name: String
-    /// The account that it was signed in to at first.
+    /// The account that it first signed in to.
     public let account: String
-    /// Its directory, which holds everything of it.
+    /// Its directory, which contains everything else.
     public let directory: FilePath
     /// Its home.
     public let home: DeviceHome
-    /// Its copy of what the synchroniser keeps.
+    /// Its containers root, which the synchroniser synchronises.
     public let root: FilePath
     /// Its wall clock.
     public let clock: ManualClock
-    /// What goes wrong with its changes of the container's files.
+    /// The faults of its changes of the container's files.
     public let faults: FileFaults
     private let seed: UInt64?
 
     /// Makes a device and signs it in.
     ///
     /// - Parameters:
-    ///   - name: names its directory.
-    ///   - directory: where to make that.
+    ///   - name: the name of its directory.
+    ///   - directory: the parent of its directory.
     ///   - account: the account to sign in to.
     ///   - clock: the device's wall clock.
-    ///   - seed: what the identifiers of its peers follow from, together with its name, so that a run repeats exactly; nil for new ones each time.
-    /// - Throws: `ContainerError`, or Foundation's error where a directory cannot be made.
+    ///   - seed: determines, together with the name, the identifiers of its peers, so that a run repeats exactly; nil
+    ///     for new ones each time.
+    /// - Throws: `ContainerError`, or Foundation's error when a directory cannot be created.
     public init(
         _ name: String, in directory: FilePath, account: String = "alice", clock: ManualClock = ManualClock(), seed: UInt64? = nil
     ) throws {
@@ -57,16 +59,16 @@ public struct SimulatedDevice: Sendable {
         try home.signIn(AccountName(account), containers: root)
     }
 
-    /// The container that is meant where none is named.
+    /// The default container.
     public static let defaultContainer = "org.example.simulated"
 
-    /// Where an app on this device would keep a store: outside of containers.
+    /// Returns a path where an app on this device would keep a store: outside of containers.
     ///
     /// - Parameter name: the file's name, such as `Notes.sqlite`.
-    /// - Returns: a path to open a store at; its directory need not be there.
+    /// - Returns: a path to open a store at; its directory need not exist.
     public func storePath(_ name: String) -> FilePath { directory.appending("app").appending(name) }
 
-    /// Signs in to an account, in the place of any other, with the same containers root.
+    /// Signs in to an account and replaces any other, with the device's containers root.
     ///
     /// - Parameter account: the account.
     /// - Throws: `ContainerError`; nothing has changed then.
@@ -77,24 +79,24 @@ public struct SimulatedDevice: Sendable {
     /// - Throws: `ContainerError`.
     public func signOut() throws { try home.signOut() }
 
-    /// The device's container.
+    /// Opens the device's container.
     ///
-    /// - Parameter identifier: the container's.
-    /// - Returns: the container, made if it is new.
+    /// - Parameter identifier: the container's identifier.
+    /// - Returns: the container, created if it is new.
     /// - Throws: `ContainerError`.
     public func container(_ identifier: String = defaultContainer) async throws -> UbiquityContainer {
         try await UbiquityContainer(identifier, home: home, files: FaultyFileLayer(faults: faults))
     }
 
-    /// Opens a store on this device, by its clock.
+    /// Opens a store on this device, with its clock.
     ///
     /// - Parameters:
-    ///   - contentName: the content's name, and the store file's.
+    ///   - contentName: the name of the content and of the store file.
     ///   - schema: the app's migrator and synced tables.
-    ///   - exchangesAutomatically: whether changes come and go by themselves; without it, call `settled()`.
+    ///   - exchangesAutomatically: whether the store exchanges automatically; if not, call `settled()`.
     ///   - conflictRetention: how long values that lost a conflict are kept, by this device's clock.
     ///   - baselines: when a baseline is written; nil for never.
-    ///   - silenceLimit: how long a peer may leave logs unread before it is retired; nil for ever.
+    ///   - silenceLimit: how long a peer may leave logs unread before it is retired; nil for no limit.
     /// - Returns: the store.
     /// - Throws: `UbiquitousStoreError` or `ContainerError`.
     public func openStore(
@@ -113,10 +115,10 @@ public struct SimulatedDevice: Sendable {
 }
 
 extension SimulatedDevice {
-    /// Closes a store as the end of its process would: what SQLite had written is there, and nothing is tidied up.
+    /// Closes a store as the end of its process would: data that SQLite has written stays, and nothing is cleaned up.
     ///
-    /// - Parameter store: one of this device, at rest; open it again afterwards.
-    /// - Throws: Foundation's error where a file cannot be copied, or GRDB's.
+    /// - Parameter store: an idle store of this device; open it again afterwards.
+    /// - Throws: Foundation's error when a file cannot be copied, or GRDB's.
     public func crash(_ store: UbiquitousStore) async throws {
         let copy = directory.appending("crash")
         try Self.copy(store.file, to: copy)
@@ -124,17 +126,17 @@ extension SimulatedDevice {
         try Self.replace(store.file, by: copy)
     }
 
-    /// Puts a copy of a store's file aside.
+    /// Makes a backup of a store's file.
     ///
-    /// - Parameter store: one of this device, at rest.
-    /// - Throws: Foundation's error where a file cannot be copied.
+    /// - Parameter store: an idle store of this device.
+    /// - Throws: Foundation's error when a file cannot be copied.
     public func backUp(_ store: UbiquitousStore) throws { try Self.copy(store.file, to: directory.appending("backup")) }
 
-    /// Puts the last copy in the place of a store's file.
+    /// Replaces a store's file with the last backup.
     ///
     /// - Parameter file: a store's file; the store is closed.
-    /// - Returns: whether there was a copy.
-    /// - Throws: Foundation's error where a file cannot be copied.
+    /// - Returns: whether there was a backup.
+    /// - Throws: Foundation's error when a file cannot be copied.
     public func restore(_ file: FilePath) throws -> Bool {
         let copy = directory.appending("backup")
         guard FileManager.default.fileExists(atPath: copy.appending("main").string) else { return false }
@@ -142,18 +144,19 @@ extension SimulatedDevice {
         return true
     }
 
-    /// Another device with a copy of everything that this one has, as a cloned home would be; no store of this one is open.
+    /// Makes another device with a copy of everything on this one, like a cloned home; no store of this device may be
+    /// open.
     ///
     /// - Parameters:
-    ///   - name: names its directory.
+    ///   - name: the name of its directory.
     ///   - clock: its wall clock.
     /// - Returns: the other device.
-    /// - Throws: Foundation's error where a file cannot be copied, or `ContainerError`.
+    /// - Throws: Foundation's error when a file cannot be copied, or `ContainerError`.
     public func cloned(_ name: String, clock: ManualClock) throws -> SimulatedDevice {
         let other = directory.removingLastComponent().appending(name)
         try FileManager.default.copyItem(atPath: directory.string, toPath: other.string)
         let copy = try SimulatedDevice(name, in: directory.removingLastComponent(), account: account, clock: clock, seed: seed)
-        // On a machine of its own its containers would lie at the same path.
+        // On a separate machine its containers would have an unchanged path.
         for known in try home.accounts(below: root) { try copy.home.signIn(known, containers: copy.root) }
         if let present = try home.account { try copy.home.signIn(present) } else { try copy.home.signOut() }
         return copy

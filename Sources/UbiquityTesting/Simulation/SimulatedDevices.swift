@@ -3,7 +3,8 @@ public import SystemPackage
 internal import UbiquityContainers
 public import UbiquityStores
 
-/// Several devices on one machine, and a synchroniser that carries files between their containers roots as Syncthing would.
+/// Several devices on one machine, and a synchroniser that transfers files between their containers roots as Syncthing
+/// would.
 ///
 /// ```swift
 /// try await withSimulatedDevices(seed: 7) { devices in
@@ -19,24 +20,26 @@ public import UbiquityStores
 /// }
 /// ```
 ///
-/// Files are really copied: under a temporary name, then renamed. Deletions are carried; of a file that was changed on two devices apart from each other the
-/// later change stays and the other becomes a conflict copy, named as Syncthing names it; an edit beats a deletion. What lies in a `.nosync` folder stays, and
-/// so do symbolic links. An account's files go between the devices that have been signed in to it, and to no other. Where a device's ``SimulatedDevice/root``
-/// itself is gone, nothing is carried from it or to it, as with a Syncthing folder whose marker is gone.
+/// The synchroniser really copies files: under a temporary name, followed by a rename. It transfers deletions. If a
+/// file was changed on two devices independently, the later change stays and the other becomes a conflict copy, named
+/// as Syncthing names it; an edit wins over a deletion. Files in a `.nosync` folder stay on their device, and so do
+/// symbolic links. An account's files go only between the devices that have been signed in to it. If a device's
+/// ``SimulatedDevice/root`` itself is gone, no file goes from it or to it, as with a Syncthing folder without its
+/// marker.
 ///
-/// The order in which files arrive follows from the seed, and from the files' names: those that hold a new UUID differ from run to run.
+/// The seed and the files' names determine the order of arrival: names that contain a new UUID differ from run to run.
 public final class SimulatedDevices: Sendable {
-    /// Where the devices' directories lie.
+    /// The directory of the devices' directories.
     public let directory: FilePath
     private let synchroniser: DeviceSynchroniser
 
-    /// No devices yet, in a directory that stays.
+    /// Makes an empty set of devices in a directory that stays.
     ///
     /// Tests call ``withSimulatedDevices(seed:isolation:_:)``.
     ///
     /// - Parameters:
-    ///   - directory: where to make their directories; it is made where it is not there.
-    ///   - seed: the order of what is carried follows from it.
+    ///   - directory: the parent of their directories; it is created if it does not exist.
+    ///   - seed: determines the order of transfers.
     public init(in directory: FilePath, seed: UInt64 = 0) {
         self.directory = PathFacts.absolute(directory)
         synchroniser = DeviceSynchroniser(seed: seed)
@@ -45,11 +48,12 @@ public final class SimulatedDevices: Sendable {
     /// Makes a device, signs it in, and connects it with the others.
     ///
     /// - Parameters:
-    ///   - name: names its directory; one that is there, with all that it holds, is gone on with.
+    ///   - name: the name of its directory; an existing directory is used with its contents.
     ///   - account: the account to sign in to.
     ///   - clock: the device's wall clock.
     /// - Returns: the device, online.
-    /// - Throws: `ContainerError`: `fileExists` where there is a device of that name, `invalidName` where it is none; or Foundation's error where a directory cannot be made.
+    /// - Throws: `ContainerError`: `fileExists` when a device of that name exists, `invalidName` when the name is
+    ///   invalid; or Foundation's error when a directory cannot be created.
     public func add(_ name: String, account: String = "alice", clock: ManualClock = ManualClock()) async throws -> SimulatedDevice {
         try await refuse(name)
         let device = try SimulatedDevice(name, in: directory, account: account, clock: clock)
@@ -57,13 +61,15 @@ public final class SimulatedDevices: Sendable {
         return device
     }
 
-    /// Connects another device, with a copy of everything that one has: a cloned home, or a disk that was restored elsewhere.
+    /// Connects another device with a copy of everything on one device, like a cloned home, or a disk restored
+    /// elsewhere.
     ///
     /// - Parameters:
-    ///   - device: one of these; no store of it is open.
-    ///   - name: names the other's directory.
-    /// - Returns: the other device, online, with a clock of its own that shows the same time.
-    /// - Throws: `ContainerError`: `fileExists` where there is a device of that name, `invalidName` where it is none; or Foundation's error where a file cannot be copied.
+    ///   - device: one of these devices; no store of it is open.
+    ///   - name: the name of the new device's directory.
+    /// - Returns: the new device, online, with its own clock that shows an equal time.
+    /// - Throws: `ContainerError`: `fileExists` when a device of that name exists, `invalidName` when the name is
+    ///   invalid; or Foundation's error when a file cannot be copied.
     public func clone(_ device: SimulatedDevice, as name: String) async throws -> SimulatedDevice {
         try await refuse(name)
         let other = try device.cloned(name, clock: ManualClock(device.clock.now))
@@ -79,40 +85,43 @@ public final class SimulatedDevices: Sendable {
         throw ContainerError(.fileExists, "There is a device “\(name)” already; choose another name.", path: directory.appending(name))
     }
 
-    /// Takes a device offline: nothing is carried from it or to it, and its apps go on.
+    /// Takes a device offline: no file goes from it or to it, and its apps continue.
     ///
-    /// - Parameter device: one of these. A file that is on its way arrives before this returns.
+    /// - Parameter device: one of these devices. A running transfer is finished before this returns.
     public func pause(_ device: SimulatedDevice) async { await synchroniser.setPaused(true, device) }
 
-    /// Takes a device online again; what has happened meanwhile, here and there, is carried by the next ``sync()``, or by ``run()``.
+    /// Takes a device online again; the next ``sync()``, or ``run()``, transfers all changes from the time offline.
     ///
-    /// - Parameter device: one of these.
+    /// - Parameter device: one of these devices.
     public func resume(_ device: SimulatedDevice) async { await synchroniser.setPaused(false, device) }
 
-    /// Carries files between all devices that are online, in an order by the seed, until nothing is left.
+    /// Transfers files between all online devices, in an order by the seed, until nothing is left.
     ///
-    /// While apps go on writing it goes on too.
+    /// While apps keep writing, it keeps transferring.
     ///
-    /// - Returns: how many files were written or deleted.
-    /// - Throws: `ContainerError` where a file cannot be read or written; `CancellationError`, after the files that were on their way.
+    /// - Returns: the number of files written or deleted.
+    /// - Throws: `ContainerError` when a file cannot be read or written; `CancellationError`, after the running
+    ///   transfers.
     @discardableResult
     public func sync() async throws -> Int { try await synchroniser.carry() }
 
-    /// Carries some files of all that are waiting, in an order by the seed, as a connection that breaks off would.
+    /// Transfers some of the waiting files, in an order by the seed, like a connection that breaks off.
     ///
-    /// - Parameter count: how many files are written or deleted at most; directories come and go with them, and do not count.
-    /// - Returns: how many were; fewer where there are no more.
+    /// - Parameter count: the greatest number of files to write or delete; directories are created and deleted with
+    ///   them, and do not count.
+    /// - Returns: the number of files; smaller if there are no more.
     /// - Throws: as ``sync()`` does.
     @discardableResult
     public func deliver(_ count: Int) async throws -> Int { try await synchroniser.carry(atMost: count) }
 
-    /// Has stores exchange, and carries files, by turns, until there is nothing more to say.
+    /// Alternates between exchanges of stores and transfers of files, until no changes are left.
     ///
     /// - Parameter stores: stores of devices that are online.
-    /// - Throws: what `UbiquitousStore.settled()` throws, `suspended` where a container is gone; what ``sync()`` throws.
+    /// - Throws: the errors of `UbiquitousStore.settled()`, `suspended` when a container is gone; the errors of
+    ///   ``sync()``.
     public func settle(_ stores: UbiquitousStore...) async throws {
         while true {
-            // `run()` may carry as well.
+            // A concurrent `run()` may transfer files too.
             let before = await synchroniser.moved
             for store in stores { try await store.settled() }
             try await sync()
@@ -120,25 +129,26 @@ public final class SimulatedDevices: Sendable {
         }
     }
 
-    /// Carries whatever changes, as it changes, until the task is cancelled; then it returns.
+    /// Transfers files whenever they change, until the task is cancelled; then it returns.
     ///
-    /// - Throws: `ContainerError` where a file cannot be read or written, `TreeWatchingError` where a root cannot be watched.
+    /// - Throws: `ContainerError` when a file cannot be read or written, `TreeWatchingError` when a root cannot be
+    ///   watched.
     public func run() async throws { try await synchroniser.run() }
 
-    /// Removes the devices with all that is on them.
+    /// Removes the devices with all their files.
     ///
-    /// - Throws: `ContainerError` where something cannot be removed.
+    /// - Throws: `ContainerError` when an entry cannot be removed.
     public func remove() throws { try DeviceFiles.remove(directory) }
 }
 
 /// Runs a test with devices in a temporary directory, which is removed afterwards.
 ///
 /// - Parameters:
-///   - seed: the order of what is carried follows from it.
-///   - isolation: whose isolation it keeps to.
-///   - body: gets the devices, none yet. Stores that it leaves open lose their files.
-/// - Returns: what the body returns.
-/// - Throws: what the body throws; Foundation's error where the directory cannot be made.
+///   - seed: determines the order of transfers.
+///   - isolation: the isolation of the caller, which the body keeps.
+///   - body: receives an empty set of devices. Stores that it leaves open lose their files.
+/// - Returns: the result of the body.
+/// - Throws: the error of the body; Foundation's error when the directory cannot be created.
 public func withSimulatedDevices<Result>(
     seed: UInt64 = 0, isolation: isolated (any Actor)? = #isolation, _ body: (SimulatedDevices) async throws -> Result
 ) async throws -> Result {

@@ -1,16 +1,16 @@
 internal import Synchronization
 
-/// A clock for sleeps and deadlines, which stands still until it is told to go on; ``ManualClock`` is one for the time of day.
+/// A clock for sleeps and deadlines that stands still until it is moved; ``ManualClock`` is one for the time of day.
 package final class StillClock: Clock {
-    /// A moment, by how far the clock has been moved until then.
+    /// A moment, as the distance that the clock has been moved.
     package struct Instant: InstantProtocol {
-        /// From the clock's beginning.
+        /// The distance from the clock's start.
         package var offset: Duration
-        /// A later moment.
+        /// Returns a later moment.
         package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// How long it is until another.
+        /// Returns the time until another moment.
         package func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// In the order of time.
+        /// Compares moments by time.
         package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
@@ -23,19 +23,19 @@ package final class StillClock: Clock {
     }
     private let state = Mutex(State())
 
-    /// A clock at its beginning.
+    /// Makes a clock at its start.
     package init() {}
 
-    /// The moment that it shows.
+    /// The current moment of the clock.
     package var now: Instant { state.withLock { $0.now } }
-    /// As fine as a duration is told.
+    /// The resolution of a duration.
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Sleeps until the clock is moved that far.
+    /// Sleeps until the clock reaches a moment.
     ///
     /// - Parameters:
-    ///   - deadline: when to wake.
-    ///   - tolerance: is not used.
+    ///   - deadline: the moment to wake at.
+    ///   - tolerance: unused.
     /// - Throws: `CancellationError`.
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { state in
@@ -64,7 +64,7 @@ package final class StillClock: Clock {
         }
     }
 
-    /// Returns once so many tasks sleep.
+    /// Returns when this many tasks sleep.
     package func sleepers(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
@@ -76,7 +76,7 @@ package final class StillClock: Clock {
         }
     }
 
-    /// Moves the clock, and wakes who has slept long enough.
+    /// Moves the clock, and wakes the tasks that are due.
     package func advance(by duration: Duration) {
         let ready = state.withLock { state in
             state.now = state.now.advanced(by: duration)
@@ -87,7 +87,7 @@ package final class StillClock: Clock {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Waits until somebody sleeps, and moves the clock.
+    /// Waits until a task sleeps, and moves the clock.
     package func pass(_ duration: Duration) async {
         await sleepers(1)
         advance(by: duration)

@@ -4,7 +4,8 @@ internal import TreeWatching
 internal import UbiquityContainers
 internal import UbiquityStores
 
-/// Carries files between the containers roots of devices, each account's between those that know it, as Syncthing would.
+/// Transfers files between the containers roots of devices as Syncthing would; each account's files go only between
+/// devices that know it.
 actor DeviceSynchroniser {
     private struct Member {
         let device: SimulatedDevice
@@ -16,14 +17,14 @@ actor DeviceSynchroniser {
         var account: AccountName
     }
 
-    /// A file that one device is to take from another.
+    /// A file for one device to take from another.
     private struct Transfer {
         var account: AccountName
         var path: String
         var source: Int
         var target: Int
 
-        /// How many directories it lies in.
+        /// The number of directories above it.
         var depth: Int { path.utf8.count { $0 == UInt8(ascii: "/") } }
         var order: (String, String, Int, Int) { (account.description, path, source, target) }
     }
@@ -33,10 +34,11 @@ actor DeviceSynchroniser {
     private var folders: [Place: SyncFolder] = [:]
     private var random: SeededRandom
     private let wakes = Broadcast<Void>(buffering: .bufferingNewest(1))
-    /// How many files have been written or deleted so far.
+    /// The number of files written or deleted so far.
     private(set) var moved = 0
 
-    /// It looks at directories and copies files, for which nobody else is to wait.
+    /// The actor has its own executor, because it scans directories and copies files, and no other task must wait for
+    /// that.
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(seed: UInt64) { random = SeededRandom(seed: seed) }
@@ -46,7 +48,7 @@ actor DeviceSynchroniser {
         wake()
     }
 
-    /// Whether a device of that name is there.
+    /// Returns whether a device of that name exists.
     func has(_ name: String) -> Bool { members.contains { $0.device.name == name } }
 
     func setPaused(_ isPaused: Bool, _ device: SimulatedDevice) {
@@ -56,10 +58,10 @@ actor DeviceSynchroniser {
 
     private func wake() { wakes.post { _ in () } }
 
-    /// Carries until nothing is left, or so many files have been.
+    /// Transfers files until nothing is left, or a limit is reached.
     ///
-    /// - Parameter limit: how many at most; nil for all.
-    /// - Returns: how many files were written or deleted.
+    /// - Parameter limit: the greatest number of files; nil for all.
+    /// - Returns: the number of files written or deleted.
     /// - Throws: `ContainerError`, `CancellationError`.
     func carry(atMost limit: Int? = nil) async throws -> Int {
         var count = 0
@@ -68,12 +70,12 @@ actor DeviceSynchroniser {
             let (files, isDone) = try round(atMost: limit.map { $0 - count })
             count += files
             if isDone || count == limit { return count }
-            // Who pauses a device meanwhile need not wait for the end.
+            // A caller that pauses a device meanwhile need not wait for the end.
             await Task.yield()
         }
     }
 
-    /// Carries whatever changes until the task is cancelled.
+    /// Transfers files whenever they change, until the task is cancelled.
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
@@ -95,15 +97,15 @@ actor DeviceSynchroniser {
 
     // MARK: One round
 
-    /// Looks at all devices, and carries what is to be carried by what was seen.
+    /// Scans all devices, and performs the transfers that follow from the scan.
     ///
-    /// - Returns: how many files were written or deleted, and whether there was nothing that could be done.
+    /// - Returns: the number of files written or deleted, and whether nothing was left to do.
     private func round(atMost limit: Int?) throws -> (files: Int, isDone: Bool) {
         do {
             let places = try look()
             var transfers = plan(places)
             transfers.shuffle(using: &random)
-            // A directory goes after what is in it.
+            // A directory is removed after its contents.
             let last = transfers.filter(isRemovalOfDirectory).sorted { $0.depth > $1.depth }
             var (files, isDone) = (0, true)
             for transfer in transfers.filter({ !isRemovalOfDirectory($0) }) + last where files < limit ?? .max {
@@ -122,7 +124,7 @@ actor DeviceSynchroniser {
         }
     }
 
-    /// Looks at each folder; those that can be are returned.
+    /// Scans each folder; returns the folders that could be scanned.
     private func look() throws -> [AccountName: [Int]] {
         var places: [AccountName: [Int]] = [:]
         for (number, member) in members.enumerated() where !member.isPaused {
@@ -135,7 +137,7 @@ actor DeviceSynchroniser {
         return places
     }
 
-    /// What is to be carried; what is only to be noted is.
+    /// Returns the transfers to perform, and records agreements that need no transfer.
     private func plan(_ places: [AccountName: [Int]]) -> [Transfer] {
         var transfers: [Transfer] = []
         for (account, members) in places {
@@ -160,9 +162,9 @@ actor DeviceSynchroniser {
         return source.finding.content == .deleted && target?.finding.content == .directory
     }
 
-    /// Carries one file, if that is still to be done.
+    /// Transfers one file, if that is still needed.
     ///
-    /// - Returns: what was written or deleted; nil where nothing was.
+    /// - Returns: the written or deleted content; nil if there was none.
     private func perform(_ transfer: Transfer) throws -> FolderIndex.Content? {
         let place = Place(member: transfer.target, account: transfer.account)
         let source = folders[Place(member: transfer.source, account: transfer.account)]!
@@ -174,7 +176,8 @@ actor DeviceSynchroniser {
         return try folders[place]!.take(transfer.path, entry, from: source, keeping: copy) ? content : nil
     }
 
-    /// The name that Syncthing would give to a copy of what lost, by the device's clock: `Letter.sync-conflict-20270115-080000-PHONEAA.txt`.
+    /// Returns Syncthing's name for a copy of the losing content, by the device's clock:
+    /// `Letter.sync-conflict-20270115-080000-PHONEAA.txt`.
     private func conflictName(of path: String, at folder: SyncFolder, _ device: SimulatedDevice) -> String {
         let path = FilePath(path)
         let name = path.lastComponent!
@@ -201,7 +204,7 @@ actor DeviceSynchroniser {
 }
 
 extension SimulatedDevice {
-    /// Seven characters as Syncthing makes them of a device's identifier, in base 32 (RFC 4648).
+    /// Seven characters in base 32 (RFC 4648), as in Syncthing's short device identifiers.
     fileprivate var shortIdentifier: String {
         let letters = name.uppercased().filter { $0.isASCII && ($0.isLetter || ("2"..."7").contains($0)) }
         return String((letters + "AAAAAAA").prefix(7))

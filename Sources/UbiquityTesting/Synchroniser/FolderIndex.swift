@@ -1,50 +1,50 @@
 internal import UbiquityStores
 
-/// What a device holds of a folder, as far as the synchroniser knows: which change is newer than which, and what a conflict comes to.
+/// The synchroniser's knowledge of a device's folder: which change is newer, and how a conflict ends.
 ///
-/// It decides as Syncthing does: a change goes where it has not been; of two that know nothing of each other the later wins and the other becomes a
-/// conflict copy; an edit beats a deletion (https://docs.syncthing.net/users/syncing.html).
+/// It decides as Syncthing does: a change goes to devices that lack it; of two independent changes the later wins and
+/// the other becomes a conflict copy; an edit wins over a deletion (https://docs.syncthing.net/users/syncing.html).
 struct FolderIndex: Sendable {
-    /// What is at a path.
+    /// The content at a path.
     enum Content: Hashable, Sendable {
         case file(ContentHash)
         case directory
-        /// Something was there.
+        /// The entry was deleted.
         case deleted
     }
 
-    /// What was found at a path.
+    /// The result of inspecting a path.
     struct Finding: Hashable, Sendable {
         var content: Content
-        /// In nanoseconds since 1970; 0 but of a file.
+        /// In nanoseconds since 1970; 0 unless it is a file.
         var modified: Int64 = 0
     }
 
-    /// What is known of a path.
+    /// The knowledge about a path.
     struct Entry: Hashable, Sendable {
         var finding: Finding
         var version: SyncVersion
     }
 
-    /// What is to be done about what another device holds.
+    /// The step for another device's entry.
     enum Step: Hashable, Sendable {
         case nothing
-        /// The content is the same: only the version is to be noted.
+        /// The contents are equal: only the version must be recorded.
         case agree(Entry)
-        /// It is to be taken over; what is here becomes a conflict copy, or gives way.
+        /// Take the other content; the local content becomes a conflict copy, or is replaced.
         case take(Entry, keepsCopy: Bool)
     }
 
     private let device: Int
-    /// By path, from the folder on.
+    /// By path, relative to the folder.
     private(set) var entries: [String: Entry] = [:]
 
-    /// An index of an empty folder.
+    /// Makes an index of an empty folder.
     ///
-    /// - Parameter device: whose it is; no other has that number.
+    /// - Parameter device: the number of its device, which is unique.
     init(of device: Int) { self.device = device }
 
-    /// Compares with what is in the folder now: every difference is a change that this device has made.
+    /// Compares with the current contents of the folder: every difference is a change by this device.
     mutating func note(_ found: [String: Finding]) {
         for (path, finding) in found {
             if entries[path]?.finding.content == finding.content {
@@ -62,10 +62,10 @@ struct FolderIndex: Sendable {
         entries[path] = Entry(finding: finding, version: version)
     }
 
-    /// Notes that what was to be done has been.
+    /// Records a finished step.
     mutating func set(_ path: String, to entry: Entry) { entries[path] = entry }
 
-    /// What is to be done here about what another device holds.
+    /// Returns the step for another device's entry.
     func step(_ path: String, offered: Entry) -> Step {
         guard let own = entries[path] else {
             return offered.finding.content == .deleted ? .agree(offered) : .take(offered, keepsCopy: false)
@@ -85,7 +85,7 @@ struct FolderIndex: Sendable {
 }
 
 extension FolderIndex.Finding {
-    /// Whether this one stays where two know nothing of each other; of two that differ one does.
+    /// Returns whether this entry wins over an independent one; of two different entries exactly one wins.
     fileprivate func isStronger(than other: Self) -> Bool {
         switch (content, other.content) {
         case (.deleted, _): false

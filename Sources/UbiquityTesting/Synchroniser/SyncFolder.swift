@@ -5,12 +5,12 @@ internal import SystemPackage
 internal import UbiquityContainers
 internal import UbiquityStores
 
-/// One account's folder on one device: what is in it, and how files come into it and go.
+/// One account's folder on one device: scans it, and transfers files into it.
 ///
-/// A file comes under a temporary name and is renamed, as Syncthing does it; one that somebody has changed since it was looked at is left alone, and so is
-/// what never leaves the device.
+/// A file is written under a temporary name and renamed, as Syncthing does. A file that changed since the last scan is
+/// left alone, and so are files that never leave the device.
 struct SyncFolder: Sendable {
-    /// What tells one content of a file from another without reading it, as far as the clock of the file system is fine enough.
+    /// Distinguishes contents of a file without reading them, within the resolution of the file system's clock.
     private struct Stamp: Hashable, Sendable {
         var inode: UInt64
         var size: Int64
@@ -29,7 +29,7 @@ struct SyncFolder: Sendable {
     private struct Seen: Sendable {
         var stamp: Stamp
         var hash: ContentHash
-        /// Whether a change could follow that leaves the stamp as it is.
+        /// Whether a later change could leave the stamp unchanged.
         var isYoung: Bool
     }
 
@@ -46,17 +46,18 @@ struct SyncFolder: Sendable {
         index = FolderIndex(of: device)
     }
 
-    // MARK: Looking
+    // MARK: Scanning
 
-    /// Looks at everything, and notes what has changed.
+    /// Scans everything, and records changes.
     ///
-    /// - Returns: whether the folder could be looked at: where the containers root itself is gone nothing is known, and nothing is deleted elsewhere.
-    /// - Throws: `Errno` where a directory cannot be read.
+    /// - Returns: whether the scan was possible: without the containers root nothing is known, and nothing is deleted
+    ///   elsewhere.
+    /// - Throws: `Errno` when a directory cannot be read.
     mutating func look() throws(Errno) -> Bool {
         guard try files.kind(of: path.removingLastComponent()) == .directory else { return false }
         var found: [String: FolderIndex.Finding] = [:]
         try look(into: "", &found)
-        // It may have gone meanwhile.
+        // It may have disappeared meanwhile.
         guard try files.kind(of: path.removingLastComponent()) == .directory else { return false }
         seen = seen.filter { found[$0.key] != nil }
         index.note(found)
@@ -83,7 +84,7 @@ struct SyncFolder: Sendable {
         }
     }
 
-    /// What a file holds; nil where it has gone.
+    /// Returns the content of a file; nil if it has disappeared.
     private mutating func finding(_ path: String, _ stamp: Stamp) throws(Errno) -> FolderIndex.Finding? {
         if let seen = seen[path], seen.stamp == stamp, !seen.isYoung { return .init(content: .file(seen.hash), modified: stamp.modified) }
         do {
@@ -96,14 +97,15 @@ struct SyncFolder: Sendable {
     }
 
     private mutating func note(_ path: String, _ stamp: Stamp, _ hash: ContentHash) {
-        // The kernel's times go by ticks of some milliseconds.
+        // The kernel's times have a resolution of some milliseconds.
         let isYoung = Int64(Date().timeIntervalSince1970 * 1e9) - stamp.changed < 1_000_000_000
         seen[path] = Seen(stamp: stamp, hash: hash, isYoung: isYoung)
     }
 
     private func place(_ path: String) -> FilePath { path.isEmpty ? self.path : FilePath("\(base)/\(path)") }
 
-    /// Looks an entry up, nil where nothing is there; by a string, for in debug builds a `FilePath` checks itself at every step, and a look is at every file.
+    /// Inspects an entry, nil if there is none; takes a string, because a `FilePath` validates itself at every step in
+    /// debug builds, and a scan inspects every file.
     private func status(_ path: String) throws(Errno) -> stat? {
         var status = stat()
         if lstat("\(base)/\(path)", &status) == 0 { return status }
@@ -111,7 +113,7 @@ struct SyncFolder: Sendable {
         throw Errno(rawValue: errno)
     }
 
-    /// Whether at a path is what the index says.
+    /// Returns whether the entry at a path matches the index.
     private func isAsKnown(_ path: String) throws(Errno) -> Bool {
         guard var status = try status(path) else { return index.entries[path].map { $0.finding.content == .deleted } ?? true }
         switch index.entries[path]?.finding.content {
@@ -121,23 +123,24 @@ struct SyncFolder: Sendable {
         }
     }
 
-    /// Whether an error says only that something has come, gone or become something else in between: the next look tells what.
+    /// Returns whether an error only means that an entry changed in between: the next scan finds out.
     private static func isPassing(_ error: Errno) -> Bool {
         [.noSuchFileOrDirectory, .notDirectory, .isDirectory, .directoryNotEmpty, .fileExists, .tooManySymbolicLinkLevels, .invalidArgument]
             .contains(error)
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Takes over what another device holds.
+    /// Takes another device's content.
     ///
     /// - Parameters:
-    ///   - path: where.
-    ///   - entry: what the other's index says.
-    ///   - other: the other's folder.
-    ///   - copy: the name for what is here, where that is to be kept.
-    /// - Returns: whether it was: not where either has changed since it was looked at, nor where something stands in the way.
-    /// - Throws: `Errno` where a file cannot be read or written.
+    ///   - path: the path of the entry.
+    ///   - entry: the entry in the other device's index.
+    ///   - other: the other device's folder.
+    ///   - copy: the name for the local content, if it must be kept.
+    /// - Returns: whether it was taken: not if either side has changed since the scan, or another entry blocks the
+    ///   path.
+    /// - Throws: `Errno` when a file cannot be read or written.
     mutating func take(_ path: String, _ entry: FolderIndex.Entry, from other: SyncFolder, keeping copy: String?) throws(Errno) -> Bool {
         do {
             guard try isAsKnown(path) else { return false }
@@ -173,14 +176,14 @@ struct SyncFolder: Sendable {
         return true
     }
 
-    /// Gives a file the time that it has elsewhere; see utimensat(2).
+    /// Sets a file's time to the other device's time; see utimensat(2).
     private static func setModified(_ file: FilePath, _ nanoseconds: Int64) throws(Errno) {
         let time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-        // Of the last access, which nobody asks for, and of the last change.
+        // The first time is that of the last access, which is unused; the second is that of the last change.
         guard utimensat(AT_FDCWD, file.string, [time, time], 0) == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// Syncthing's, which shortens what would not fit into NAME_MAX (lib/fs/tempname.go).
+    /// Returns Syncthing's temporary name, which is shortened to fit into NAME_MAX (lib/fs/tempname.go).
     private static func draftName(of name: String, _ hash: ContentHash) -> String {
         ".syncthing.\(name.utf8.count > 160 ? hash.description : name).tmp"
     }
@@ -195,7 +198,7 @@ struct SyncFolder: Sendable {
         return true
     }
 
-    /// Makes directories on the way, from the containers root on, which is not made.
+    /// Creates the missing directories below the containers root, but not the root itself.
     private func makeDirectories(_ directory: FilePath) throws(Errno) {
         if directory != path { try makeDirectories(directory.removingLastComponent()) }
         try files.makeDirectory(directory)
@@ -204,7 +207,7 @@ struct SyncFolder: Sendable {
     private func remove(_ path: String) throws(Errno) -> Bool {
         let target = place(path)
         if index.entries[path]?.finding.content == .directory {
-            // One that still holds what never leaves the device stays, as with Syncthing.
+            // A directory that still contains files that never leave the device stays, as with Syncthing.
             try files.removeDirectory(target)
         } else {
             try files.remove(target)

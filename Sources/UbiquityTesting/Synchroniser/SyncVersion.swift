@@ -1,19 +1,20 @@
-/// How often each device has changed a file: a version vector (Parker and others, 1983), as Syncthing keeps one for every file.
+/// How often each device has changed a file: a version vector (Parker and others, 1983), as Syncthing keeps for every
+/// file.
 struct SyncVersion: Hashable, Sendable {
-    /// How two versions stand to each other.
+    /// The order of two versions.
     enum Order: Sendable {
         case same, older, newer
-        /// Each has a change that the other has not.
+        /// Each has a change that the other lacks.
         case apart
     }
 
-    /// By device; one that is missing has changed nothing.
+    /// By device; a missing device has changed nothing.
     private var counts: [Int: Int] = [:]
 
-    /// Notes a change by a device.
+    /// Records a change by a device.
     mutating func note(_ device: Int) { counts[device, default: 0] += 1 }
 
-    /// How this one stands to another.
+    /// Returns the order relative to another version.
     func order(to other: SyncVersion) -> Order {
         let isBehind = other.counts.contains { $0.value > counts[$0.key, default: 0] }
         let isAhead = counts.contains { $0.value > other.counts[$0.key, default: 0] }
@@ -25,7 +26,7 @@ struct SyncVersion: Hashable, Sendable {
         }
     }
 
-    /// The least version that neither is ahead of.
+    /// Returns the least version that includes both versions.
     func joined(with other: SyncVersion) -> SyncVersion {
         var joined = self
         joined.counts.merge(other.counts, uniquingKeysWith: max)

@@ -4,24 +4,26 @@ import SystemPackage
 import TreeWatching
 import UbiquityStores
 
-/// Puts the changes of a container's tree into words.
+/// Describes the changes of a container's tree in words.
 struct ChangeTeller: Sendable {
     /// The container's directory.
     let container: String
-    /// Short names of peers.
+    /// The short names of peers.
     var names = PeerNames()
     /// This device's peers in the container.
     var own: Set<String> = []
 
     init(container: String) { self.container = container }
 
-    /// - Returns: the change in words; nil for what is no change.
+    /// Describes a change.
+    ///
+    /// - Returns: the change in words; nil for an event that is no change.
     func tell(_ change: TreeChange) -> ContainerChange? {
         let components = change.time.components
         let time = Date(timeIntervalSince1970: Double(components.seconds) + Double(components.attoseconds) / 1e18)
         switch change.kind {
         case .ready, .rescanned, .attributes: return nil
-        case .overflow: return new(time, .overflow, .container, "events were lost; what has changed meanwhile follows")
+        case .overflow: return new(time, .overflow, .container, "events were lost; the differences follow")
         case .rootLost(let loss): return new(time, .gone, .container, "the container is gone: \(Self.words(loss))")
         case .rootBack: return new(time, .back, .container, "the container is back")
         case .created, .modified, .removed, .moved:
@@ -30,7 +32,7 @@ struct ChangeTeller: Sendable {
         }
     }
 
-    /// What happened to a path.
+    /// The kinds of changes of a path.
     enum Event: Sendable {
         case came, changed, went, moved
     }
@@ -40,20 +42,22 @@ struct ChangeTeller: Sendable {
         case .removed: return .went
         case .modified: return .changed
         case .moved:
-            // Published: written elsewhere and renamed into place.
+            // A published file is written elsewhere and renamed into place.
             if let from = change.from.map(relative), ContainerPlace(from) == .draft { return .came }
             return .moved
         default: return .came
         }
     }
 
+    /// Describes a change of a path.
+    ///
     /// - Parameters:
-    ///   - path: from the container.
-    ///   - time: when it happened.
-    ///   - event: what happened to it.
-    ///   - isDirectory: whether it is one.
-    ///   - from: where it was before.
-    /// - Returns: the change in words; nil for what is no change.
+    ///   - path: the path, relative to the container.
+    ///   - time: the time of the change.
+    ///   - event: the kind of the change.
+    ///   - isDirectory: whether the path is a directory.
+    ///   - from: the previous path.
+    /// - Returns: the change in words; nil for an event that is no change.
     func tell(_ path: String, at time: Date, _ event: Event, isDirectory: Bool, from: String?) -> ContainerChange? {
         let place = ContainerPlace(path)
         var change = new(time, .other, .everything, "")
@@ -119,29 +123,29 @@ struct ChangeTeller: Sendable {
     private static func words(_ loss: TreeChange.RootLoss) -> String {
         switch loss {
         case .deleted: "it was deleted"
-        case .moved: "it was moved away, or something else stands in its place"
+        case .moved: "it was moved away, or replaced by another entry"
         case .unmounted: "its file system was unmounted"
-        case .unwatchable: "it cannot be watched; see its permissions and fs.inotify.max_user_watches"
+        case .unwatchable: "it cannot be watched; check its permissions and fs.inotify.max_user_watches"
         }
     }
 }
 
-/// Names of peers that people recognise.
+/// Names of peers for people.
 struct PeerNames: Sendable, Equatable {
     private var devices: [String: String] = [:]
 
     init(_ facts: WatchFacts? = nil) {
         var devices: [String: String] = [:]
         for peer in facts?.stores.flatMap(\.peers) ?? [] { devices[peer.peer] = peer.device ?? devices[peer.peer] }
-        // Where two have one name, neither says which it is.
+        // If two devices have one name, neither name is used.
         let counts = Dictionary(devices.values.map { ($0, 1) }, uniquingKeysWith: +)
         self.devices = devices.filter { counts[$0.value] == 1 }
     }
 
-    /// The device's name where it has one of its own, else the beginning of the identifier.
+    /// Returns the device's name if it is unique, otherwise the start of the identifier.
     subscript(peer: String) -> String { devices[peer] ?? Self.short(peer) }
 
-    /// `<account>~<the first eight digits>`.
+    /// Returns `<account>~<the first eight digits>`.
     static func short(_ peer: String) -> String {
         guard let tilde = peer.lastIndex(of: "~") else { return peer }
         return String(peer[...tilde]) + peer[peer.index(after: tilde)...].prefix(8)

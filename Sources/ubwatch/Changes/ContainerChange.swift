@@ -1,22 +1,22 @@
 import Foundation
 
-/// A change of a container in words: what `ubwatch CONTAINER` prints, and shows among the recent changes.
+/// A change of a container in words, as `ubwatch CONTAINER` prints it and lists it among the recent changes.
 struct ContainerChange: Sendable, Equatable, Encodable {
-    /// How much somebody wants to be told.
+    /// The level of detail.
     enum Level: Int, Sendable, Comparable, CaseIterable {
-        /// What befalls the container, its stores and the account's state.
+        /// Changes of the container, its stores and the account's state.
         case container = 1
         /// Also each log, baseline and item.
         case file = 2
-        /// Also receipts, large values and what is being written.
+        /// Also receipts, large values and files being written.
         case everything = 3
 
         static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// What has happened; part of what `--json` promises.
+    /// The kind of a change; part of the format of `--json`.
     enum Kind: String, Sendable, Encodable {
-        /// What there is when watching begins, and each change of the account's state.
+        /// The state when watching begins, and each change of the account's state.
         case state
         /// The container is gone, or back.
         case gone, back
@@ -25,7 +25,7 @@ struct ContainerChange: Sendable, Equatable, Encodable {
         /// A store's directory, or an epoch of it.
         case store, epoch
         case log, baseline, receipt, value, draft, item, other
-        /// What is held, quarantined or in conflict has become more or less.
+        /// The number of held, quarantined or conflicting entries has changed.
         case trouble
         /// Events were lost, and the differences follow.
         case overflow
@@ -34,21 +34,21 @@ struct ContainerChange: Sendable, Equatable, Encodable {
     var time: Date
     var kind: Kind
     var level: Level
-    /// The change in words, one line.
+    /// The change in words, on one line.
     var text: String
     /// The container's directory.
     var container: String
-    /// The file, from the container; nil where it is about none.
+    /// The file, relative to the container; nil if there is none.
     var path: String?
-    /// Whether the file is gone; nil where it is about none.
+    /// Whether the file was removed; nil if there is no file.
     var isRemoved: Bool?
     /// The store's content name.
     var store: String?
     var peer: String?
     var epoch: Int64?
-    /// A log's or baseline's sequence, or a receipt's number.
+    /// The sequence of a log or baseline, or the number of a receipt.
     var sequence: Int64?
-    /// Whether it is this device's own.
+    /// Whether the file belongs to this device.
     var isOwn: Bool?
 
     private enum CodingKeys: String, CodingKey {

@@ -1,7 +1,7 @@
 import UbiquityContainers
 import UbiquityStores
 
-/// What a path below a container is, as far as its name tells (DESIGN §3).
+/// The meaning of a path below a container, according to its names.
 enum ContainerPlace: Equatable, Sendable {
     /// The container's own directory.
     case container
@@ -14,14 +14,16 @@ enum ContainerPlace: Equatable, Sendable {
     case baseline(store: String, peer: String, epoch: Int64, sequence: Int64)
     case receipt(store: String, peer: String, epoch: Int64, number: Int64)
     case value(store: String, peer: String)
-    /// A file that is being written, by us or by a synchroniser.
+    /// A file that a store or a synchroniser is still writing.
     case draft
-    /// What lies in a store's directory and is none of these: its directories, other programs' files.
+    /// Another entry in a store's directory: its directories, other programs' files.
     case other
-    /// The user's.
+    /// An item of the user.
     case item
 
-    /// - Parameter path: from the container, without a slash at its beginning.
+    /// Classifies a path.
+    ///
+    /// - Parameter path: relative to the container, without a slash at its start.
     init(_ path: String) {
         let names = path.split(separator: "/")
         guard let first = names.first, let last = names.last else {
@@ -52,7 +54,7 @@ enum ContainerPlace: Equatable, Sendable {
         }
         guard names.count >= 3, PeerIdentifier(names[0]) != nil, let epoch = ContentLayout.epoch(ofDirectory: names[1]) else { return .other }
         let peer = String(names[0])
-        // `<sequence>.<content hash>.<kind>`
+        // The name is `<sequence>.<content hash>.<kind>`.
         let parts = names[names.count - 1].split(separator: ".", omittingEmptySubsequences: false)
         switch (names.count, names[2]) {
         case (3, _):

@@ -5,19 +5,19 @@ import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
-/// One look at a container and this device's part in it, but for the items' status; it blocks.
+/// One inspection of a container and of this device's part in it, except the items' statuses; it blocks.
 struct ContainerReading: Sendable {
     let path: FilePath
     let home: DeviceHome?
     let options: WatchReader.Options
-    /// Which directory the container was when it was first seen; nil where it has not been.
+    /// The identity of the container's directory at the first inspection; nil if there was none.
     let first: DirectoryIdentity?
 
-    /// Looks.
+    /// Inspects the container.
     ///
-    /// - Parameter check: is called before each directory of items; what it throws ends the look.
-    /// - Returns: the facts, and which directory the container is.
-    /// - Throws: `UbiquitousStoreError` where there is no container, and what `check` throws.
+    /// - Parameter check: called before each directory of items; an error that it throws ends the inspection.
+    /// - Returns: the facts, and the identity of the container's directory.
+    /// - Throws: `UbiquitousStoreError` when there is no container, and the error of `check`.
     func facts(_ check: () throws -> Void = {}) throws -> (WatchFacts, DirectoryIdentity?) {
         let identity = DirectoryIdentity(of: path)
         var facts = WatchFacts(
@@ -34,7 +34,7 @@ struct ContainerReading: Sendable {
                 facts.presence = .unmarked
             }
         } catch let error as UbiquitousStoreError where isKnown && error.code == .notFound {
-            // One that is there and may not be listed is neither.
+            // The directory is gone, or exists without the parts of a container.
             facts.presence = identity == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)
@@ -70,7 +70,7 @@ struct ContainerReading: Sendable {
                 let entry = record.peers[facts.container]
             else { return device }
             let container = try UbiquityContainer(recorded: identifier, of: name, home: home, files: LinuxFileLayer())
-            // A copy of a container that lies elsewhere is not this device's.
+            // A copy of a container elsewhere does not belong to this device.
             guard PathFacts.resolved(container.path) == PathFacts.resolved(path) else { return device }
             (device.peer, device.wasAttached) = (entry.identifier, entry.attached)
             if entry.attached, case .detached = container.attachment() { device.detached = container.attachment().description }
@@ -118,13 +118,13 @@ struct ContainerReading: Sendable {
 
     private func add(_ copy: ItemPath.UnresolvedCopy, to troubles: inout WatchFacts.Troubles) {
         let since = (try? FileFacts(of: copy.path))?.modificationDate
-        // The copy's name says which device made it, and that may be this one.
+        // The copy's name says which device made it; it may be this one.
         let reason = "\(copy.original) was changed on two devices at the same time; this copy\(copy.device.map { ", of device \($0)," } ?? "") lost"
         let subject = copy.path.string.dropFirst(path.string.count + 1)
         troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
     }
 
-    /// Adds what befell a store; where that cannot be read, how much there is, and why nobody can tell what.
+    /// Adds the problems of a store; if they cannot be read, adds their numbers and the reason.
     func addTroubles(of summary: StoreSummary, to troubles: inout WatchFacts.Troubles) {
         let found: StoreTroubles
         do {
@@ -174,13 +174,13 @@ struct ContainerReading: Sendable {
 }
 
 extension WatchFacts.Troubles {
-    /// Counts one, and lists it while there are few of its kind.
+    /// Counts a problem, and lists it while its kind has few entries.
     mutating func add(_ trouble: WatchFacts.Trouble, limit: Int) {
         counts[trouble.kind.rawValue, default: 0] += 1
         if listed.count(where: { $0.kind == trouble.kind }) < limit { listed.append(trouble) } else { isWhole = false }
     }
 
-    /// Counts what a bounded list has left out.
+    /// Counts the problems that a limited list omits.
     mutating func count(_ kind: WatchFacts.Trouble.Kind, _ all: Int, listed: Int) {
         guard all > listed else { return }
         counts[kind.rawValue, default: 0] += all - listed

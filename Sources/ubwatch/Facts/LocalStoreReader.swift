@@ -3,23 +3,24 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Finds the stores of this device that belong to a container, and reads how they stand; it blocks.
+/// Finds the stores of this device that belong to a container, and reads their state; it blocks.
 struct LocalStoreReader {
     let container: FilePath
     let account: String
     let identifier: String
     let home: DeviceHome?
 
-    /// The stores.
+    /// Returns the stores.
     ///
-    /// - Parameter named: store files, or paths that apps gave their stores, beside those that the device home knows.
-    /// - Returns: each, by path, those that are named first.
+    /// - Parameter named: store files, or paths that apps gave their stores, in addition to the stores that the device
+    ///   home knows.
+    /// - Returns: the stores by path; named ones come first.
     func stores(_ named: [FilePath]) -> [LocalStore] {
         let known = (home?.knownStores ?? []).filter { $0.container == identifier }
         var stores = named.map { store(at: PathFacts.absolute($0), content: nil) }
         for entry in known where !stores.contains(where: { $0.path == entry.path && $0.content == entry.content }) {
             let store = store(at: FilePath(entry.path), content: entry.content)
-            // A store that another account alone has used says nothing of this one's container.
+            // A store that only another account has used does not concern this account's container.
             if store.isGone || store.failure != nil || !store.files.isEmpty { stores.append(store) }
         }
         return stores
@@ -41,7 +42,7 @@ struct LocalStoreReader {
                     do {
                         return (summary, exchanges ? try inspection.exchange(with: container) : nil)
                     } catch {
-                        // Of a container that cannot be read the store says what it holds all the same.
+                        // A store reports its records even if its container cannot be read.
                         hindrance = error is Errno ? "\(container) cannot be read whole (\(error)); check owners and modes below it" : "\(error)"
                         return (summary, nil)
                     }

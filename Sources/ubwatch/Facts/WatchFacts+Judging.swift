@@ -3,7 +3,7 @@ import UbiquityContainers
 import UbiquityStores
 
 extension WatchFacts {
-    /// The same with ``state`` and ``reasons`` as the rest says.
+    /// The facts with ``state`` and ``reasons`` derived from the rest.
     var judged: WatchFacts {
         var facts = self
         let findings = [signing, setUp, outgoing, incoming].compactMap { $0 }
@@ -14,14 +14,14 @@ extension WatchFacts {
 
     private typealias Finding = (state: AccountState, reasons: [String])
 
-    /// What keeps anything from moving.
+    /// The obstacles to any exchange.
     private var obstacles: [String] {
         var reasons: [String] = []
         switch presence {
         case .there: break
         case .gone: reasons.append("the container is gone: \(path)")
         case .replaced: reasons.append("the container is another directory than before: \(path)")
-        case .unmarked: reasons.append("this device's attachment mark is gone from the container: it has been wiped, or is not all here")
+        case .unmarked: reasons.append("this device's attachment mark is gone from the container: it has been wiped, or has not arrived completely")
         }
         if presence == .there, let detached = device.detached { reasons.append(detached) }
         if let failure = device.failure { reasons.append(failure) }
@@ -34,7 +34,7 @@ extension WatchFacts {
                 if let request = file.summary.request { reasons.append("the store \(store.content) is to \(request) with the app's next exchange") }
             }
         }
-        // Of a store of which nothing has told yet that it cannot be read.
+        // These are the failures that no reason above has reported.
         for failure in troubles.failures
         where !reasons.contains(failure.text) && !localStores.contains(where: { $0.path == failure.path && ($0.isGone || $0.failure != nil) }) {
             reasons.append(failure.text)
@@ -87,7 +87,7 @@ extension WatchFacts {
             for peer in store.peers where peer.late > 0 {
                 reasons.append("not arrived: \(Self.amount(Int(peer.late), "log")) of \(peer.peer) in the store \(store.name)")
             }
-            // A store that nobody here knows of says what it has read in its receipt.
+            // If no store of this device is known, the receipt in the container tells what it has read.
             guard let own = store.peers.first(where: { $0.peer == device.peer }),
                 !exchanging.contains(where: { $0.file.summary.content == store.name })
             else { continue }

@@ -6,7 +6,7 @@ import UbiquityContainers
 import UbiquityStores
 
 extension WatchFacts {
-    /// The facts for people, a line each.
+    /// The facts for people, one on each line.
     var lines: [String] {
         var lines = [
             "\(container.printable.bold) of \(account.printable.bold)", "  \(path.printable)", "  \(presenceText)",
@@ -90,12 +90,12 @@ extension WatchFacts {
 
     private static func amount(_ logs: Int, _ bytes: Int64) -> String { "\(amount(logs, "log")), \(size(bytes))" }
 
-    /// An amount of bytes, for people.
+    /// Returns a size in bytes, for people.
     static func size(_ bytes: Int64) -> String { bytes.formatted(.byteCount(style: .file, spellsOutZero: false)) }
 }
 
 extension AccountState {
-    /// The state in words, coloured.
+    /// The state in words, with a colour.
     var text: String {
         switch self {
         case .signedOut: "signed out".yellow
@@ -108,7 +108,7 @@ extension AccountState {
 }
 
 extension WatchFacts.Trouble.Kind {
-    /// So many of them, in words.
+    /// Returns a number of problems in words.
     func text(_ count: Int) -> String {
         let words =
             switch self {

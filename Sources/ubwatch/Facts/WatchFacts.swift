@@ -3,11 +3,13 @@ import StoreInspection
 import UbiquityContainers
 import UbiquityStores
 
-/// What a person needs who asks why a change has not arrived: a container, its stores and peers, this device's part in it, and its items, at one moment.
+/// The facts that explain why a change has not arrived: a container, its stores and peers, this device's part in it,
+/// and its items, at one moment.
 ///
-/// It is the object that `ubwatch status --json` prints. Times are instants, never ages, so that two values are equal while nothing but time has passed; ``time`` alone says when it was read.
+/// `ubwatch status --json` prints this object. Times are instants, never ages, so two values are equal while only time
+/// passes; ``time`` alone tells the moment of the inspection.
 struct WatchFacts: Sendable, Codable, Equatable {
-    /// When the container was looked at.
+    /// The time of the inspection.
     var time: Date
     /// The container's directory, absolute.
     var path: String
@@ -17,72 +19,73 @@ struct WatchFacts: Sendable, Codable, Equatable {
     var container: String
     /// Whether the container is there.
     var presence: Presence
-    /// The peers that have left an attachment mark, by name.
+    /// The names of the peers with an attachment mark.
     var attached: [String] = []
-    /// What this device's home says of the account and the container.
+    /// This device's records of the account and the container.
     var device: Device
-    /// What the account is doing on this device.
+    /// The activity of the account on this device.
     var state: AccountState
-    /// Why the state is what it is, and what stands in the way of changes: a sentence each, the most important first.
+    /// The reasons for the state, and the obstacles to changes: one sentence each, most important first.
     var reasons: [String] = []
     /// The stores' contents in the container, by name, with their peers.
     var stores: [ContainerSurvey.Store] = []
     /// The stores of this device that belong to the container.
     var localStores: [LocalStore] = []
-    /// What takes how much space.
+    /// The space that each kind of data uses.
     var storage = Storage()
-    /// The documents and what else the user sees.
+    /// The documents and other items of the user.
     var items = Items()
-    /// What is held, quarantined or in conflict.
+    /// The held, quarantined and conflicting entries.
     var troubles = Troubles()
 
-    /// Whether a container is there.
+    /// The presence of a container.
     enum Presence: String, Sendable, Codable {
-        /// It is there; where this device is attached, with this device's mark.
+        /// It exists, and has this device's mark if this device is attached.
         case there
-        /// It is there without the mark that this device has left in it: it has been wiped, or made anew, or is arriving again.
+        /// It exists without this device's mark: it has been wiped, was made again, or is still arriving.
         case unmarked
-        /// It is there, and it is another directory than the one that the same reader saw before.
+        /// It exists, but is another directory than before.
         case replaced
-        /// Its directory is gone, or is none.
+        /// Its directory is gone, or is not a directory.
         case gone
     }
 
-    /// What the device home knows.
+    /// The records of the device home.
     struct Device: Sendable, Codable, Equatable {
-        /// The device home; nil where there is none.
+        /// The device home; nil if there is none.
         var home: String?
-        /// The account that is signed in on this device; nil while nobody is.
+        /// The account that is signed in on this device; nil if there is none.
         var signedIn: String?
-        /// This device's peer in the container; nil where it has not used it.
+        /// This device's peer in the container; nil if the device has not used it.
         var peer: String?
-        /// Whether this device has left its mark in the container once.
+        /// Whether this device has ever written its mark into the container.
         var wasAttached = false
-        /// Why this device does not exchange in the container, such as a mark that is gone; nil where it may.
+        /// The reason why this device does not exchange in the container, such as a missing mark; nil if it may.
         var detached: String?
-        /// Why the home cannot be read; nil where it can.
+        /// The reason why the home cannot be read; nil if it can.
         var failure: String?
     }
 
-    /// How the items stand towards the user's other devices.
+    /// The statuses of the items with respect to the user's other devices.
     struct Items: Sendable, Codable, Equatable {
-        /// How many there are, but for stores and marks.
+        /// The number of items, without stores and marks.
         var count = 0
-        /// How many have which status.
+        /// The number of items with each status.
         var byStatus: [String: Int] = [:]
-        /// Who tells the statuses: `syncthing`, or `local` where nobody is asked.
+        /// The source of the statuses: `syncthing`, or `local` if no transport is asked.
         var source = "local"
-        /// Some of them, by path, as many as the reader was asked for: first those that are neither current, excluded nor unknown.
+        /// Some of the items, by path, up to the requested number; items that are neither current, excluded nor unknown
+        /// come first.
         var listed: [ItemListing.Line] = []
-        /// Whether ``listed`` holds them all.
+        /// Whether ``listed`` contains all of them.
         var isWhole = true
-        /// Why they cannot be listed; nil where they can.
+        /// The reason why they cannot be listed; nil if they can.
         var failure: String?
     }
 
     typealias Amount = ContainerSurvey.Amount
 
-    /// Space by kind; nothing is counted twice, but ``quarantined``, which is part of the others.
+    /// The space by kind; no file is counted twice, except in ``quarantined``, which is part of the others.
     struct Storage: Sendable, Codable, Equatable {
         /// The items of the user.
         var documents = Amount()
@@ -93,75 +96,77 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var receipts = Amount()
         /// Attachment marks and marks of epochs.
         var marks = Amount()
-        /// What is being written: `tmp.nosync` of stores.
+        /// Files that are being written: `tmp.nosync` of stores.
         var temporary = Amount()
-        /// What lies below `CoreData` and is none of these: ended epochs, other programs' files.
+        /// Other entries below `CoreData`: ended epochs, other programs' files.
         var other = Amount()
         /// Files that stores of this device cannot use.
         var quarantined = Amount()
-        /// The SQLite files of this device's stores, with what lies beside them.
+        /// The SQLite files of this device's stores, with the files beside them.
         var local = Amount()
     }
 
-    /// What does not go as it should, a list of which is bounded.
+    /// The problems, in a limited list.
     struct Troubles: Sendable, Codable, Equatable {
-        /// How many there are of a kind.
+        /// The number of problems of each kind.
         var counts: [String: Int] = [:]
         /// Some of them, by kind.
         var listed: [Trouble] = []
-        /// Whether ``listed`` holds them all.
+        /// Whether ``listed`` contains all of them.
         var isWhole = true
-        /// The stores in which nobody could look for any.
+        /// The stores that could not be inspected.
         var failures: [Failure] = []
     }
 
-    /// What could not be looked at.
+    /// An entry that could not be inspected.
     struct Failure: Sendable, Codable, Equatable {
-        /// A store, or what else it is.
+        /// The path of a store or another entry.
         var path: String
-        /// Why, in words.
+        /// The reason in words.
         var reason: String
 
-        /// The reason, and what it is about.
+        /// The reason with its subject.
         var text: String { reason.contains(path) ? reason : "\(path): \(reason)" }
     }
 
-    /// One thing that needs somebody's attention.
+    /// A problem that needs attention.
     struct Trouble: Sendable, Codable, Equatable {
         enum Kind: String, Sendable, Codable, CaseIterable {
-            /// A copy of an item that lost against another device's (`*.sync-conflict-*`), and nobody has resolved.
+            /// An unresolved copy of an item that lost against another device's (`*.sync-conflict-*`).
             case copy
             /// A value of a record that lost against another device's.
             case conflict
-            /// A record that is not shown, since what it refers to is not.
+            /// A record that is hidden because a record it refers to is hidden.
             case held
             /// A file that a store cannot use.
             case quarantined
-            /// What a store set aside at the end of an epoch or an account.
+            /// Data that a store set aside at the end of an epoch or an account.
             case kept
         }
 
         var kind: Kind
         /// A path, or a table and key, or a peer's file.
         var subject: String
-        /// Why, in words.
+        /// The reason in words.
         var reason: String
-        /// Since when; nil where nothing tells.
+        /// The time since when it exists; nil if unknown.
         var since: Date?
-        /// The content name of the store that it is about; nil of items.
+        /// The content name of its store; nil for items.
         var store: String?
-        /// The peer that wrote it, as far as is known.
+        /// The peer that wrote it, if known.
         var peer: String?
     }
 }
 
-/// What an account is doing on this device, as far as files tell; the first that holds.
+/// The activity of an account on this device, according to files; the first case that applies.
 ///
-/// - ``signedOut``: nobody is signed in at the device home, or another account than the container's.
-/// - ``settingUp``: this device has not attached to the container yet, or a store of this device is in its fallback file, or has not read once what its content held.
-/// - ``uploading``: a store of this device has logs, or changes in no log, that have not gone out, or an item waits to go out.
-/// - ``downloading``: something names a log that has not arrived, a log lies in the container that a store of this device has not taken in, or an item is not here in its newest version.
-/// - ``idle``: none of these, as far as anything here tells.
+/// - ``signedOut``: no account is signed in at the device home, or another account than the container's.
+/// - ``settingUp``: this device has not attached to the container yet, or a store of this device uses its fallback
+///   file, or has not read its content once.
+/// - ``uploading``: a store of this device has unpublished logs, or changes in no log, or an item waits for its upload.
+/// - ``downloading``: a file names a log that has not arrived, a store of this device has not joined a log in the
+///   container, or an item is not here in its newest version.
+/// - ``idle``: none of these, as far as this device knows.
 enum AccountState: String, Sendable, Codable {
     case signedOut, settingUp, idle, uploading, downloading
 }

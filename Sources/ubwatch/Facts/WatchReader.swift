@@ -5,50 +5,55 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Reads ``WatchFacts`` of one container, as often as it is asked.
+/// Reads ``WatchFacts`` of one container, any number of times.
 ///
-/// It reads files only: nothing is written, coordinated or downloaded, nor made beside a store's file.
+/// It only reads files: it writes, coordinates and downloads nothing, and creates no files beside a store's file.
 actor WatchReader {
-    /// What is read of a container.
+    /// The options of a reader.
     struct Options: Sendable {
-        /// Store files, or paths that apps gave their stores, beside those that the device home knows.
+        /// Store files, or paths that apps gave their stores, in addition to the stores that the device home knows.
         var stores: [FilePath] = []
-        /// How many items are listed at most.
+        /// The greatest number of listed items.
         var items = 100
-        /// How many troubles of a kind are listed at most.
+        /// The greatest number of listed problems of each kind.
         var troubles = 100
-        /// Whether it is asked how items stand: Syncthing, where `config.json` names it.
+        /// Whether to ask for the items' statuses: from Syncthing, if `config.json` names it.
         var asksForStatus = true
-        /// Whether directories of items are gone through at all, for what they take and for conflict copies.
+        /// Whether to walk the directories of items at all, for their sizes and conflict copies.
         var walksItems = true
     }
 
     /// The container's directory, absolute.
     nonisolated let path: FilePath
-    /// The device home; nil where there is none.
+    /// The device home; nil if there is none.
     nonisolated let home: DeviceHome?
     private let options: Options
-    /// Which directory the container was when it was first seen.
+    /// The identity of the container's directory at the first inspection.
     private var first: DirectoryIdentity?
 
+    /// Makes a reader.
+    ///
     /// - Parameters:
-    ///   - container: its directory.
-    ///   - home: the device home; nil where there is none.
-    ///   - options: what is read.
+    ///   - container: the container's directory.
+    ///   - home: the device home; nil if there is none.
+    ///   - options: the options.
     init(_ container: FilePath, home: DeviceHome?, options: Options = Options()) {
         path = PathFacts.absolute(container)
         self.home = home
         self.options = options
     }
 
-    /// Looks at the container now.
+    /// Inspects the container now.
     ///
-    /// - Returns: the facts. Of a container that is gone they say so, if this device was attached to it or this reader has seen it before.
-    /// - Throws: `UbiquitousStoreError` where there is no such container and never was one, or where it cannot be listed; `CancellationError`.
+    /// - Returns: the facts. For a missing container they say so, if this device was attached to it or this reader has
+    ///   seen it before.
+    /// - Throws: `UbiquitousStoreError` when there never was such a container, or it cannot be listed;
+    ///   `CancellationError`.
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
-        // What is no container is refused before anything below it is listed, which may be very much.
+        // A directory that is not a container is rejected before the directories below it, possibly very many, are
+        // listed.
         let isContainer = PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory
         async let early = isContainer ? items() : nil
         let (read, identity) = try await blockingCancellably { try reading.facts($0) }
@@ -61,7 +66,7 @@ actor WatchReader {
         return facts.judged
     }
 
-    /// How items stand; nil where it is not asked.
+    /// Returns the statuses of the items; nil if they are not requested.
     private func items() async -> WatchFacts.Items? {
         guard options.asksForStatus else { return nil }
         var items = WatchFacts.Items()
@@ -85,12 +90,12 @@ actor WatchReader {
     }
 }
 
-/// Which directory it is.
+/// The identity of a directory.
 struct DirectoryIdentity: Sendable, Equatable {
     var device: UInt64
     var inode: UInt64
 
-    /// Nil where there is no directory at a path.
+    /// Nil if there is no directory at a path.
     init?(of path: FilePath) {
         var status = stat()
         guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }

@@ -1,13 +1,15 @@
 import Foundation
 
-/// Puts into words what differs between two looks at a container and is no change of a file.
+/// Describes in words the differences between two inspections of a container that are not changes of a file.
 struct FactsTeller {
     let teller: ChangeTeller
 
+    /// Describes the differences.
+    ///
     /// - Parameters:
-    ///   - old: what was known before; nil at the beginning.
-    ///   - new: what is known now.
-    /// - Returns: the changes, the most important first.
+    ///   - old: the earlier facts; nil at the beginning.
+    ///   - new: the current facts.
+    /// - Returns: the changes, most important first.
     func tell(from old: WatchFacts?, to new: WatchFacts) -> [ContainerChange] {
         var changes: [ContainerChange] = []
         func add(_ kind: ContainerChange.Kind, _ text: String, store: String? = nil) {
@@ -53,7 +55,7 @@ struct FactsTeller {
 }
 
 extension WatchFacts.Trouble.Kind {
-    /// The kind, for people.
+    /// The kind in words.
     var words: String {
         switch self {
         case .copy: "copies that lost a conflict"

@@ -12,22 +12,22 @@ struct LiveCommand: AsyncParsableCommand {
         commandName: "live",
         abstract: "Show a container live, full-screen; this is what ubwatch CONTAINER does.",
         discussion: """
-            The account and what it is doing, stores with epoch, knowledge and “local storage 0” or “1”, peers against peers, items with their status, what is \
-            held, quarantined or in conflict and why, storage by kind, and the changes as they come. It writes, coordinates and downloads nothing. A container \
-            that is wiped is waited for.
+            Shows the account and its activity, stores with epoch, knowledge and “local storage 0” or “1”, peers against peers, items with their \
+            status, held, quarantined and conflicting entries with reasons, storage by kind, and the changes as they arrive. The command writes, \
+            coordinates and downloads nothing. It waits for a wiped container to return.
 
             KEYS
             \(ViewHelp.text)
 
             WITHOUT A TERMINAL
-            Where standard output or input is no terminal, TERM is “dumb”, or --plain is given: one line a change, the time (UTC) and words. With --json \
-            one object a line: time; kind (state, gone, back, attached, detached, store, epoch, log, baseline, receipt, value, draft, item, other, trouble, \
-            overflow); level; text; container; and where they apply path (from the container), isRemoved, store, peer, epoch, sequence, isOwn. The first tells \
-            the account's state.
+            If standard output or input is not a terminal, TERM is “dumb”, or --plain is given: one line for each change, with the time (UTC) and \
+            words. With --json one object a line: time; kind (state, gone, back, attached, detached, store, epoch, log, baseline, receipt, value, \
+            draft, item, other, trouble, overflow); level; text; container; and where they apply path (from the container), isRemoved, store, peer, \
+            epoch, sequence, isOwn. The first line tells the account's state.
 
             ENVIRONMENT AND STATUS
-            NO_COLOR, if set, is taken as --no-color. SIGINT, SIGTERM and SIGHUP end it as q does, with status 0, and the terminal is as it was before. \
-            64 for wrong usage, where there is no such container, or with --all none is known.
+            NO_COLOR, if set, has the effect of --no-color. SIGINT, SIGTERM and SIGHUP end the command as q does, with status 0, and restore the \
+            terminal. Exit status 64 for wrong usage, if there is no such container, or with --all if none is known.
 
             EXAMPLES
             ubwatch ~/.local/share/ubiquity/containers/ann/org.example.notes
@@ -38,7 +38,7 @@ struct LiveCommand: AsyncParsableCommand {
     @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
     var container: String?
 
-    @Flag(help: "All containers of the account that is signed in, with this device's stores.")
+    @Flag(help: "All containers of the signed-in account, with this device's stores.")
     var all = false
 
     @Flag(help: "One line a change, also on a terminal.")
@@ -52,23 +52,23 @@ struct LiveCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Which changes are printed: 1 what befalls the container, its stores and the account; 2 also logs, baselines and items; 3 every file.",
+            "The level of the printed changes: 1 the container, its stores and the account; 2 also logs, baselines and items; 3 every file.",
             valueName: "1-3"))
     var level = 2
 
     @Option(
         help: ArgumentHelp(
-            "A store file, or the path that an app gave its store, beside those that are known. May be given again.", valueName: "file"),
+            "A store file, or the path that an app gave its store, in addition to the known ones. May be given again.", valueName: "file"),
         completion: .file())
     var store: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "The device home.", discussion: "Else $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
+            "The device home.", discussion: "By default $UBIQUITY_HOME, $XDG_DATA_HOME/ubiquity, or ~/.local/share/ubiquity.", valueName: "dir"),
         completion: .directory)
     var home: String?
 
-    /// As many items as anybody filters.
+    /// The greatest number of items in the view.
     private static let items = 100_000
     private static let troubles = 1_000
 

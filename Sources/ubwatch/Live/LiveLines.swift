@@ -5,7 +5,7 @@ import SystemPackage
 import ToolSupport
 import UbiquityContainers
 
-/// The view without a terminal: one line, or one object, a change.
+/// The view without a terminal: one line or one object for each change.
 struct LiveLines {
     let containers: [FilePath]
     let home: DeviceHome?
@@ -13,7 +13,7 @@ struct LiveLines {
     let level: ContainerChange.Level
     let json: Bool
 
-    /// Prints until a signal ends it, or nobody reads any more.
+    /// Prints until a signal ends it, or the output is closed.
     func run() async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         signal(SIGPIPE, SIG_IGN)
@@ -48,7 +48,7 @@ struct LiveLines {
     }
 
     private static func line(_ change: ContainerChange, json: Bool, hasSeveral: Bool) -> String {
-        // Of its texts and numbers every one has a form in JSON.
+        // Every value of these types has a form in JSON.
         if json { return (try? jsonLine(change)) ?? "{}" }
         let name = hasSeveral ? (change.container.split(separator: "/").last.map { "\($0): " } ?? "") : ""
         return "\(change.time.formatted(.iso8601)) \(name)\(change.text)".printable

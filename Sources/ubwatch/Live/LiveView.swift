@@ -5,28 +5,28 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// The full-screen view: brings together what the terminal, the containers and the clock tell, and draws.
+/// The full-screen view: handles input from the terminal, the containers and the clock, and draws.
 struct LiveView {
     let containers: [FilePath]
     let home: DeviceHome?
     let options: WatchReader.Options
     let hasColours: Bool
 
-    /// What comes in, from whichever side.
+    /// The inputs.
     private enum Message: Sendable {
         case terminal(Terminal.Input)
         case view(ViewState.Input)
-        /// A drawing that was put off is due.
+        /// A postponed drawing is due.
         case draw
     }
 
-    /// Ages and the graph move that often.
+    /// The interval of updates of ages and of the graph.
     private static let tick = Duration.seconds(10)
-    /// Between two drawings; a key is answered sooner.
+    /// The shortest time between two drawings; a key is handled sooner.
     private static let pause = Duration.milliseconds(100)
     private static let keyPause = Duration.milliseconds(20)
 
-    /// Shows the view until somebody quits.
+    /// Shows the view until the user quits.
     func run() async {
         let terminal = Terminal(hasColours: hasColours)
         let size = terminal.begin()
@@ -90,10 +90,10 @@ struct LiveView {
         }
     }
 
-    /// More lines of a log than anybody reads.
+    /// The greatest number of lines of a log in the view.
     private static let lines = 50_000
 
-    /// A log's contents, as `ubwatch log` prints them.
+    /// Returns a log's contents, as `ubwatch log` prints them.
     private static func read(log path: String) async -> Detail {
         let title = path.split(separator: "/").last.map(String.init) ?? path
         do {

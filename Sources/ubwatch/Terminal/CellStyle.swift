@@ -1,6 +1,6 @@
-/// How a cell looks.
+/// The appearance of a cell.
 struct CellStyle: Hashable, Sendable {
-    /// The colours that every terminal has, which its owner may have chosen.
+    /// The colours that every terminal has and that its user may have changed.
     enum Colour: UInt8, Sendable {
         case red = 31
         case green, yellow, blue, magenta, cyan
@@ -20,16 +20,16 @@ struct CellStyle: Hashable, Sendable {
     static let blue = CellStyle(colour: .blue)
     static let cyan = CellStyle(colour: .cyan)
 
-    /// The same, as what is chosen looks.
+    /// The style of a selected cell.
     var reversed: CellStyle {
         var style = self
         style.isReversed = true
         return style
     }
 
-    /// The numbers of SGR (ECMA-48, 8.3.117) that give a terminal this style, whatever it had before.
+    /// Returns the numbers of SGR (ECMA-48, 8.3.117) that give a terminal this style, whatever its earlier style.
     ///
-    /// - Parameter hasColours: whether colours are wanted; without them the attributes stay.
+    /// - Parameter hasColours: whether to use colours; without them the attributes remain.
     /// - Returns: numbers between semicolons.
     func sgr(hasColours: Bool) -> String {
         var numbers = "0"

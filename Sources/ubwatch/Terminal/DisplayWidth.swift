@@ -1,34 +1,36 @@
 import ToolSupport
 
-/// How much room text takes in a terminal.
+/// The width of text in a terminal.
 ///
-/// Scalar by scalar, as most terminals reckon: they do not agree on what a sequence of joined emoji takes.
+/// It is computed for each scalar, as most terminals do: they do not agree on the width of a sequence of joined emoji.
 enum DisplayWidth {
-    /// What becomes of a scalar on a screen.
+    /// The appearance of a scalar on a screen.
     enum Kind: Equatable {
-        /// It takes so many cells, 1 or 2.
+        /// It takes this number of cells, 1 or 2.
         case cells(Int)
-        /// It is drawn over what stands before it.
+        /// It is drawn over the scalar before it.
         case mark
-        /// It chooses how the one before it looks, and terminals disagree on the width of that: left out.
+        /// It selects the appearance of the scalar before it, whose width differs between terminals: it is left out.
         case selector
-        /// It could do more than show, or shows nothing: its number is shown instead.
+        /// It may control the terminal, or is invisible: its number is shown instead.
         case escaped
     }
 
     static func kind(of scalar: Unicode.Scalar) -> Kind {
         if scalar.value >= 0x20, scalar.value < 0x7F { return .cells(1) }
         if (0xFE00...0xFE0F).contains(scalar.value) { return .selector }
-        // The vowels and finals of Hangul syllables that are written in parts.
+        // These are the vowels and finals of Hangul syllables in separate parts.
         if (0x1160...0x11FF).contains(scalar.value) { return .mark }
+        if scalar.isTerminalControl { return .escaped }
         switch scalar.properties.generalCategory {
-        case .control, .format, .surrogate, .unassigned, .lineSeparator, .paragraphSeparator: return .escaped
+        // What terminals take no room for, or disagree about.
+        case .format, .surrogate, .unassigned: return .escaped
         case .nonspacingMark, .enclosingMark: return .mark
         default: return .cells(isWide(scalar.value) || scalar.properties.isEmojiPresentation ? 2 : 1)
         }
     }
 
-    /// Whether a scalar is Wide or Fullwidth (Unicode Standard Annex 11); emoji are known by another property.
+    /// Returns whether a scalar is Wide or Fullwidth (Unicode Standard Annex 11); another property identifies emoji.
     private static func isWide(_ value: UInt32) -> Bool {
         switch value {
         case ..<0x1100: false
@@ -40,18 +42,15 @@ enum DisplayWidth {
         }
     }
 
-    /// A scalar by its number, as `.printable` shows control characters.
-    static func escape(_ scalar: Unicode.Scalar) -> String { "\\u{\(String(scalar.value, radix: 16))}" }
-
-    /// The cells that a text takes on a ``Screen``.
+    /// Returns the width of a text on a ``Screen``, in cells.
     static func width(of text: some StringProtocol) -> Int {
-        // Nearly all text is this.
+        // Almost all text takes this path.
         if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
         return text.unicodeScalars.reduce(0) { width, scalar in
             switch kind(of: scalar) {
             case .cells(let count): width + count
             case .mark, .selector: width
-            case .escaped: width + escape(scalar).utf8.count
+            case .escaped: width + scalar.escape.utf8.count
             }
         }
     }

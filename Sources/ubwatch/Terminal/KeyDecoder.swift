@@ -1,35 +1,35 @@
-/// A key that was pressed.
+/// A pressed key.
 enum Key: Hashable, Sendable {
     case character(Unicode.Scalar)
-    /// A letter held with the control key, in lower case.
+    /// A letter pressed with the control key, in lower case.
     case control(Character)
     case enter, escape, tab, backTab, backspace, delete
     case up, down, left, right, home, end, pageUp, pageDown
 }
 
-/// Turns what a terminal sends into keys.
+/// Decodes a terminal's bytes into keys.
 ///
-/// A machine over bytes: sequences may come in pieces. The escape key alone is the beginning of a sequence, too: whoever feeds the decoder says with
-/// ``flush()`` that nothing followed for a moment.
+/// The decoder is a state machine: sequences may arrive in pieces. The escape key alone is also the start of a
+/// sequence; the caller reports with ``flush()`` that no more bytes have arrived for a moment.
 struct KeyDecoder: Sendable {
     private enum State: Sendable {
         case ground
-        /// Behind an escape character.
+        /// After an escape character.
         case escape
-        /// In a control sequence: the parameters so far.
+        /// In a control sequence, with the parameters so far.
         case sequence([UInt8])
-        /// Behind `ESC O`.
+        /// After `ESC O`.
         case single
-        /// In the middle of a scalar: its bytes so far, and how many it has.
+        /// In the middle of a scalar, with its bytes so far and their final number.
         case scalar([UInt8], Int)
     }
 
     private var state = State.ground
 
-    /// A sequence that is longer than any that means something is dropped.
+    /// A longer sequence has no meaning and is dropped.
     private static let limit = 32
 
-    /// Whether an escape character has come and it is not known what it begins.
+    /// Whether an escape character has arrived whose meaning is still open.
     var isWaiting: Bool {
         switch state {
         case .escape, .single, .sequence: true
@@ -37,7 +37,7 @@ struct KeyDecoder: Sendable {
         }
     }
 
-    /// Takes bytes.
+    /// Decodes bytes.
     ///
     /// - Returns: the keys that they complete.
     mutating func decode(_ bytes: some Sequence<UInt8>) -> [Key] {
@@ -46,9 +46,9 @@ struct KeyDecoder: Sendable {
         return keys
     }
 
-    /// Nothing more has come for a moment.
+    /// Reports that no more bytes have arrived for a moment.
     ///
-    /// - Returns: the escape key, where that was all that had come.
+    /// - Returns: the escape key, if it was the only pending byte.
     mutating func flush() -> [Key] {
         defer { state = .ground }
         if case .escape = state { return [.escape] }
@@ -63,7 +63,7 @@ struct KeyDecoder: Sendable {
             case UInt8(ascii: "["): state = .sequence([])
             case UInt8(ascii: "O"): state = .single
             default:
-                // The escape key, and another behind it at once.
+                // An escape key, directly followed by another.
                 keys.append(.escape)
                 state = .ground
                 begin(byte, &keys)
@@ -110,7 +110,7 @@ struct KeyDecoder: Sendable {
         }
     }
 
-    /// The key of a control sequence; what is held with it is not told apart.
+    /// Returns the key of a control sequence; modifiers are ignored.
     private static func key(_ parameters: [UInt8], _ final: UInt8) -> Key? {
         guard final == UInt8(ascii: "~") else { return letter(final) }
         switch parameters.prefix(while: { $0 != UInt8(ascii: ";") }) {

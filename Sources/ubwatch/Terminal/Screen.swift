@@ -1,4 +1,6 @@
-/// What a terminal is to show: a grid of styled cells.
+import ToolSupport
+
+/// The contents of a terminal: a grid of styled cells.
 struct Screen: Equatable, Sendable {
     /// Rows and columns.
     struct Size: Hashable, Sendable {
@@ -6,12 +8,12 @@ struct Screen: Equatable, Sendable {
         var columns: Int
     }
 
-    /// One place of the grid.
+    /// One cell of the grid.
     struct Cell: Hashable, Sendable {
-        /// A scalar and the marks over it; empty in the right half of a wide one.
+        /// A scalar with its marks; empty in the right half of a wide one.
         var text: String
         var style: CellStyle
-        /// 1 or 2; 0 in the right half of a wide one.
+        /// The width: 1 or 2; 0 in the right half of a wide scalar.
         var width: Int
 
         static let blank = Cell(text: " ", style: .plain, width: 1)
@@ -20,7 +22,7 @@ struct Screen: Equatable, Sendable {
     let size: Size
     private(set) var cells: [Cell]
 
-    /// More marks over one scalar than any script needs would run into the lines above.
+    /// No script needs more marks over one scalar, and more would overlap the lines above.
     private static let marks = 4
 
     init(_ size: Size) {
@@ -28,25 +30,26 @@ struct Screen: Equatable, Sendable {
         cells = Array(repeating: .blank, count: self.size.rows * self.size.columns)
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row.
     subscript(row: Int) -> ArraySlice<Cell> { cells[row * size.columns..<(row + 1) * size.columns] }
 
-    /// A row as text, without the blanks at its end.
+    /// Returns a row as text, without trailing blanks.
     func text(ofRow row: Int) -> String {
         var text = self[row].map(\.text).joined()
         while text.last == " " { text.removeLast() }
         return text
     }
 
-    /// Writes a text into a row; what does not fit is left out, and what is left of a wide character that is half overwritten becomes blank.
+    /// Writes a text into a row; cuts the text at the end, and replaces the rest of a half-overwritten wide character
+    /// with a blank.
     ///
     /// - Parameters:
-    ///   - text: the text; control characters in it are shown by their numbers.
+    ///   - text: the text; its control characters are shown by their numbers.
     ///   - row: the row; outside the screen nothing is written.
     ///   - column: the column of its first cell.
-    ///   - end: the column before which it ends; the screen's width where it is not given.
-    ///   - style: how it looks.
-    /// - Returns: the column behind it.
+    ///   - end: the column before which it ends; by default the screen's width.
+    ///   - style: the style.
+    /// - Returns: the column after the text.
     @discardableResult
     mutating func put(_ text: some StringProtocol, row: Int, column: Int, end: Int? = nil, style: CellStyle = .plain) -> Int {
         guard (0..<size.rows).contains(row), column >= 0 else { return column }
@@ -67,7 +70,7 @@ struct Screen: Equatable, Sendable {
                 (last, marks) = (column, 0)
                 column += width
             case .escaped:
-                for digit in DisplayWidth.escape(scalar) {
+                for digit in scalar.escape {
                     guard column < end else { return column }
                     set(Cell(text: String(digit), style: style, width: 1), row: row, column: column)
                     column += 1
@@ -78,17 +81,17 @@ struct Screen: Equatable, Sendable {
         return column
     }
 
-    /// Writes pieces one behind the other.
+    /// Writes pieces one after the other.
     ///
-    /// - Returns: the column behind the last.
+    /// - Returns: the column after the last piece.
     @discardableResult
     mutating func put(_ pieces: [StyledText], row: Int, column: Int, end: Int? = nil) -> Int {
         pieces.reduce(column) { put($1.text, row: row, column: $0, end: end, style: $1.style) }
     }
 
-    /// Writes a text that ends in an ellipsis where it does not fit.
+    /// Writes a text, with an ellipsis if it does not fit.
     ///
-    /// - Returns: the column behind it.
+    /// - Returns: the column after the text.
     @discardableResult
     mutating func putShortened(_ text: String, row: Int, column: Int, end: Int, style: CellStyle = .plain) -> Int {
         let room = end - column
@@ -97,7 +100,7 @@ struct Screen: Equatable, Sendable {
         return put("…", row: row, column: after, end: end, style: style)
     }
 
-    /// Gives all cells of a row from a column on to an end another style.
+    /// Changes the style of a range of cells in a row.
     mutating func restyle(row: Int, columns: Range<Int>, _ change: (inout CellStyle) -> Void) {
         guard (0..<size.rows).contains(row) else { return }
         for column in columns.clamped(to: 0..<size.columns) { change(&cells[row * size.columns + column].style) }
@@ -111,7 +114,7 @@ struct Screen: Equatable, Sendable {
         if cell.width == 2 { cells[index + 1] = Cell(text: "", style: cell.style, width: 0) }
     }
 
-    /// Half of a wide character is not shown without the other.
+    /// Clears the other half of a wide character, because half of one cannot be shown.
     private mutating func clearOther(of index: Int, _ start: Int) {
         switch cells[index].width {
         case 2: if index + 1 < start + size.columns { cells[index + 1] = .blank }

@@ -1,14 +1,15 @@
-/// The bytes that make a terminal which shows one screen show another.
+/// The bytes that change a terminal from one screen to another.
 enum ScreenDiff {
-    /// The bytes, in synchronized output so that no half of them is seen.
+    /// Returns the bytes, in synchronized output so that no partial update is visible.
     ///
-    /// After a cell that terminals may take for wider or narrower than it is here the cursor is placed anew, so that nothing else is shifted.
+    /// After a cell whose width may differ on the terminal, the cursor is positioned again, so that no other cell is
+    /// shifted.
     ///
     /// - Parameters:
-    ///   - old: what the terminal shows; nil, or one of another size, where that is not known, and everything is drawn.
-    ///   - new: what it is to show.
-    ///   - hasColours: whether colours are wanted.
-    /// - Returns: nothing where nothing differs.
+    ///   - old: the current screen of the terminal; nil, or a screen of another size, to draw everything.
+    ///   - new: the new screen.
+    ///   - hasColours: whether to use colours.
+    /// - Returns: no bytes if the screens are equal.
     static func bytes(from old: Screen?, to new: Screen, hasColours: Bool) -> [UInt8] {
         if old == new { return [] }
         let old = old.flatMap { $0.size == new.size ? $0 : nil }
@@ -22,7 +23,7 @@ enum ScreenDiff {
         for row in 0..<new.size.rows {
             let (before, after) = ((old ?? blank)[row], new[row])
             if before == after { continue }
-            // Where the cursor is, in this row.
+            // The position of the cursor in this row.
             var cursor: Int?
             for column in 0..<new.size.columns {
                 let cell = after[after.startIndex + column]
@@ -43,7 +44,7 @@ enum ScreenDiff {
         (column..<column + width).contains { before[before.startIndex + $0] != after[after.startIndex + $0] }
     }
 
-    /// ASCII, and the lines and blocks that the view itself draws.
+    /// Returns whether a cell has ASCII, or a line or block that the view itself draws.
     private static func isCertain(_ cell: Screen.Cell) -> Bool {
         guard cell.width == 1, let scalar = cell.text.unicodeScalars.first, cell.text.unicodeScalars.count == 1 else { return false }
         return scalar.isASCII || (0x2500...0x259F).contains(scalar.value) || scalar == "…"

@@ -2,19 +2,20 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// The terminal that the program runs in, taken over for a while: keys come as they are pressed, and the whole screen is drawn.
+/// The program's terminal in full-screen mode: keys arrive when they are pressed, and the whole screen is drawn.
 ///
-/// Everything happens on one queue of its own, so that neither a slow terminal nor a waiting read holds up anything else. What was there before comes
-/// back when the program ends, is ended by a signal, or is stopped and goes on.
+/// All work happens on a separate queue, so that neither a slow terminal nor a waiting read blocks other work. The
+/// previous contents return when the program ends, is ended by a signal, or is stopped; full-screen mode returns when
+/// it continues.
 final class Terminal: @unchecked Sendable {
-    // All state belongs to the queue.
+    // Only the queue uses the state.
 
-    /// What comes from it.
+    /// The inputs from the terminal.
     enum Input: Sendable {
         case keys([Key])
-        /// It has another size, or shows something else than was drawn: everything is to be drawn.
+        /// The terminal has another size or unknown contents: everything must be drawn.
         case resized(Screen.Size)
-        /// Somebody wants the program to end: SIGINT, SIGTERM, SIGHUP, or the terminal is gone.
+        /// The program must end: because of SIGINT, SIGTERM, SIGHUP, or the loss of the terminal.
         case end
     }
 
@@ -33,7 +34,7 @@ final class Terminal: @unchecked Sendable {
     /// How long the rest of a key's sequence may take.
     private static let patience = DispatchTimeInterval.milliseconds(50)
 
-    /// Whether input and output are one that can be drawn on.
+    /// Returns whether input and output are a terminal that supports drawing.
     static func canDraw(environment: [String: String]) -> Bool {
         let kind = environment["TERM"] ?? ""
         return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && !["", "dumb"].contains(kind)
@@ -44,12 +45,12 @@ final class Terminal: @unchecked Sendable {
         (inputs, input) = AsyncStream.makeStream()
     }
 
-    /// Takes the terminal over.
+    /// Starts full-screen mode.
     ///
-    /// - Returns: its size.
+    /// - Returns: the terminal's size.
     func begin() -> Screen.Size {
         queue.sync {
-            // Signals first: one that comes in between is not to leave the terminal as nobody can use it.
+            // Signals come first: an early signal must not leave the terminal in an unusable mode.
             for number in [SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT] {
                 signal(number, SIG_IGN)
                 let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -68,7 +69,7 @@ final class Terminal: @unchecked Sendable {
         }
     }
 
-    /// Draws a screen; only what differs from the last one is sent.
+    /// Draws a screen; sends only the differences to the last one.
     func draw(_ screen: Screen) {
         queue.sync {
             guard isTaken else { return }
@@ -77,7 +78,7 @@ final class Terminal: @unchecked Sendable {
         }
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     func end() {
         queue.sync {
             reader?.cancel()
@@ -96,12 +97,12 @@ final class Terminal: @unchecked Sendable {
         tcgetattr(STDIN_FILENO, &original)
         var raw = original
         cfmakeraw(&raw)
-        // Lines that others write, such as warnings on standard error, do not run into stairs.
+        // Other output, such as warnings on standard error, still starts at the left edge.
         raw.c_oflag = original.c_oflag
         tcsetattr(STDIN_FILENO, TCSANOW, &raw)
         isTaken = true
         shown = nil
-        // The alternate screen, no cursor, no wrapping at the right edge.
+        // Alternate screen, no cursor, no wrapping at the right edge.
         write(Array("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l".utf8))
     }
 
@@ -117,7 +118,7 @@ final class Terminal: @unchecked Sendable {
         case SIGWINCH: redraw()
         case SIGTSTP: stop()
         case SIGCONT:
-            // Somebody stopped it with SIGSTOP, and the shell has set the terminal to its own liking.
+            // After SIGSTOP the shell has changed the terminal's mode.
             if isTaken {
                 isTaken = false
                 let before = original
@@ -134,10 +135,11 @@ final class Terminal: @unchecked Sendable {
         input.yield(.resized(Self.size))
     }
 
-    /// Stops the program as SIGTSTP does by default, and goes on when somebody continues it.
+    /// Stops the program as SIGTSTP does by default, and continues when it is continued.
     private func stop() {
         giveBack()
-        // To this thread: a signal to the process may reach another one, a while after this has gone on.
+        // The signal goes to this thread: one to the process may reach another thread later, after this one has
+        // continued.
         raise(SIGSTOP)
         take()
         redraw()
@@ -162,7 +164,7 @@ final class Terminal: @unchecked Sendable {
     }
 
     private func give(_ keys: [Key]) {
-        // In raw mode these are bytes like others.
+        // In raw mode these keys arrive as ordinary bytes.
         if keys.contains(.control("z")) { stop() }
         if keys.contains(.control("c")) { input.yield(.end) }
         if keys.contains(.control("l")) { redraw() }

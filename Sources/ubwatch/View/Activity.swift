@@ -1,27 +1,27 @@
 import Foundation
 
-/// How many logs came lately, ten seconds a column: this device's and those of others.
+/// The number of logs that arrived recently, with ten seconds for each column: this device's and others' logs.
 struct Activity: Sendable, Equatable {
-    /// What came in ten seconds.
+    /// The logs of ten seconds.
     struct Column: Sendable, Equatable {
         var exports = 0
         var imports = 0
     }
 
     static let seconds = 10
-    /// More than any terminal shows.
+    /// More columns than any terminal shows.
     private static let limit = 360
 
-    /// The newest at the end.
+    /// The columns, newest last.
     private(set) var columns: [Column] = []
-    /// Which ten seconds the last column stands for.
+    /// The ten seconds of the last column.
     private var last = 0
 
-    /// Lets time pass.
+    /// Adds columns for the time that has passed.
     mutating func advance(to now: Date) {
         let present = Int(now.timeIntervalSince1970) / Self.seconds
         if columns.isEmpty { (columns, last) = ([Column()], present) }
-        // A clock that was set back adds to the last column until it is past it.
+        // After a clock was set back, the last column collects logs until the clock has passed it.
         guard present > last else { return }
         let new = min(present - last, Self.limit)
         columns += Array(repeating: Column(), count: new)
@@ -29,19 +29,20 @@ struct Activity: Sendable, Equatable {
         last = present
     }
 
-    /// Counts logs that have come now.
+    /// Counts logs that have just arrived.
     mutating func add(exports: Int, imports: Int, at now: Date) {
         advance(to: now)
         columns[columns.count - 1].exports += exports
         columns[columns.count - 1].imports += imports
     }
 
-    /// Bars of the newest columns.
+    /// Returns bars for the newest columns.
     ///
     /// - Parameters:
-    ///   - value: what counts.
-    ///   - width: how many columns.
-    /// - Returns: as many characters, the highest for the largest column of both kinds, a dot where nothing came.
+    ///   - value: the value to show.
+    ///   - width: the number of columns.
+    /// - Returns: this number of characters; the largest column of both kinds has the highest bar, an empty column a
+    ///   dot.
     func bars(_ value: KeyPath<Column, Int>, width: Int) -> String {
         let shown = columns.suffix(width)
         let most = max(1, shown.map { max($0.exports, $0.imports) }.max() ?? 1)
@@ -54,6 +55,6 @@ struct Activity: Sendable, Equatable {
 
     private static let levels: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-    /// How many came in the columns that are kept.
+    /// Returns the sum over all columns.
     func total(_ value: KeyPath<Column, Int>) -> Int { columns.reduce(0) { $0 + $1[keyPath: value] } }
 }

@@ -1,12 +1,14 @@
 import Foundation
 
-/// How long ago something was, as short as it can be said.
+/// The age of an event in a short form.
 enum Age {
-    /// - Returns: such as `now`, `20 s`, `5 min`, `3 h`, `12 d`; so that it changes every ten seconds at most.
+    /// Returns the age.
+    ///
+    /// - Returns: such as `now`, `20 s`, `5 min`, `3 h`, `12 d`; it changes at most every ten seconds.
     static func text(of date: Date, at now: Date) -> String {
         let seconds = Int(now.timeIntervalSince(date))
         return switch seconds {
-        // Clocks of devices differ a little, and wrong ones a lot.
+        // The clocks of devices differ slightly, and wrong ones very much.
         case ..<(-60): "ahead"
         case ..<10: "now"
         case ..<60: "\(seconds / 10 * 10) s"

@@ -1,33 +1,33 @@
 import Foundation
 
-/// One container as the view knows it: its facts, what happened lately, and how somebody looks at each pane.
+/// The view's state of one container: its facts, recent changes, and the state of each pane.
 struct ContainerView: Sendable {
     /// The container's directory.
     let path: String
     private(set) var facts: WatchFacts?
-    /// Why there are no facts, or none newer; nil where there are.
+    /// The reason why there are no facts, or no newer ones; nil if there are.
     private(set) var failure: String?
     private(set) var names = PeerNames()
     var activity = Activity()
-    /// The newest first, of every level; those that were dropped are not counted.
+    /// The recent changes of every level, newest first; dropped changes are not counted.
     private(set) var changes: [NumberedChange] = []
-    /// The changes that are told of.
+    /// The level of the visible changes.
     var level = ContainerChange.Level.file {
         didSet { if level != oldValue { stale.insert(.changes) } }
     }
     private(set) var tables: [Pane: Table] = [:]
     private(set) var states: [Pane: TableState] = [:]
-    /// The panes whose tables are older than what they show.
+    /// The panes whose tables are out of date.
     private var stale = Set(Pane.allCases)
     private var count = 0
 
-    /// A change, and which it was.
+    /// A change with its number.
     struct NumberedChange: Sendable, Equatable {
         var number: Int
         var change: ContainerChange
     }
 
-    /// How many changes are kept of what comes at the two finer levels together, and of what befalls the whole.
+    /// The number of changes to keep at the two finer levels together, and at the coarsest level.
     private static let limit = 1_000
 
     init(path: String) { self.path = path }
@@ -43,7 +43,7 @@ struct ContainerView: Sendable {
 
     mutating func fail(_ reason: String) {
         failure = reason
-        // An empty pane says why.
+        // An empty pane shows the reason.
         if facts == nil { stale = Set(Pane.allCases) }
     }
 
@@ -55,7 +55,7 @@ struct ContainerView: Sendable {
             guard change.kind == .log, change.isRemoved != true else { continue }
             activity.add(exports: change.isOwn == true ? 1 : 0, imports: change.isOwn == true ? 0 : 1, at: now)
         }
-        // In bulk, so that a burst is not moved about for each of its changes.
+        // Dropping in bulk avoids moving the array for each change of a burst.
         if changes.count > 2 * Self.limit {
             let important = changes.filter { $0.change.level == .container }.suffix(Self.limit / 4)
             let rest = changes.filter { $0.change.level != .container }.suffix(Self.limit)
@@ -64,13 +64,13 @@ struct ContainerView: Sendable {
         stale.insert(.changes)
     }
 
-    /// Time has passed: ages are told anew.
+    /// Updates ages after time has passed.
     mutating func age(to now: Date) {
         activity.advance(to: now)
         stale.formUnion([.peers, .stores, .troubles])
     }
 
-    /// Makes the tables that are older than what they show.
+    /// Makes the tables that are out of date.
     mutating func prepare(at now: Date) {
         for pane in stale {
             let table = TableMaker(view: self, now: now).table(of: pane)
@@ -80,21 +80,21 @@ struct ContainerView: Sendable {
         stale = []
     }
 
-    /// Changes how somebody looks at a pane.
+    /// Changes the state of a pane.
     mutating func look(at pane: Pane, _ change: (inout TableState, Table) -> Void) {
         guard let table = tables[pane] else { return }
         change(&states[pane, default: TableState()], table)
     }
 
-    /// Takes over how somebody looked at another state of the same container.
+    /// Copies the panes' states from another state of the container.
     mutating func adopt(_ other: ContainerView) {
         (states, level) = (other.states, other.level)
         stale = Set(Pane.allCases)
     }
 
-    /// The row that is chosen in a pane.
+    /// Returns the selected row of a pane.
     func chosen(in pane: Pane) -> Table.Row? { tables[pane].flatMap { states[pane]?.row(of: $0) } }
 
-    /// How many rows a pane has, filtered or not.
+    /// Returns the number of rows of a pane, without filtering.
     func rows(in pane: Pane) -> Int { tables[pane]?.rows.count ?? 0 }
 }

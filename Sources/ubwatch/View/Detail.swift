@@ -1,4 +1,4 @@
-/// What is shown of one thing that was looked into: lines to walk through, some of which lead on.
+/// The details of one entry: lines to walk through, some of which lead to other details.
 struct Detail: Sendable, Equatable {
     struct Line: Sendable, Equatable {
         var pieces: [StyledText]
@@ -12,13 +12,13 @@ struct Detail: Sendable, Equatable {
         init(_ text: String, _ style: CellStyle = .plain, target: Target? = nil) { self.init([StyledText(text, style)], target: target) }
     }
 
-    /// What was looked into, of which it is made again when the facts change; nil of what does not change.
+    /// The subject, from which the details are made again when the facts change; nil if they never change.
     var target: Target?
     var title: String
     var lines: [Line]
     private(set) var place = 0
     private(set) var first = 0
-    /// How many cells are scrolled away to the left.
+    /// The number of cells scrolled away to the left.
     private(set) var aside = 0
 
     init(target: Target? = nil, title: String, lines: [Line]) {
@@ -31,7 +31,7 @@ struct Detail: Sendable, Equatable {
 
     mutating func moveAside(by cells: Int) { aside = max(0, aside + cells) }
 
-    /// Scrolls as little as shows the chosen line among so many.
+    /// Scrolls just enough to show the selected line in this number of rows.
     mutating func show(rows: Int) {
         let rows = max(1, rows)
         first = min(first, place)
@@ -39,7 +39,7 @@ struct Detail: Sendable, Equatable {
         first = max(0, min(first, lines.count - rows))
     }
 
-    /// The same of what is new, with the same line chosen.
+    /// Returns new details with the present selection.
     func renewed(_ new: Detail) -> Detail {
         var new = new
         (new.place, new.first, new.aside) = (min(place, max(0, new.lines.count - 1)), first, aside)

@@ -3,14 +3,14 @@ import StoreInspection
 import UbiquityContainers
 import UbiquityStores
 
-/// The files that are looked at when somebody looks into something.
+/// The file operations for details.
 struct ViewFiles: Sendable {
-    /// The names in a directory; none where there is none.
+    /// Returns the names in a directory; none if it does not exist.
     var names: @Sendable (_ directory: String) -> [String]
-    /// A file's size and time; nil where there is none.
+    /// Returns a file's size and time; nil if it does not exist.
     var file: @Sendable (_ path: String) -> (bytes: Int64, modified: Date)?
 
-    /// The real ones.
+    /// The operations on real files.
     static let real = ViewFiles(
         names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
         file: { path in
@@ -21,7 +21,7 @@ struct ViewFiles: Sendable {
         })
 }
 
-/// Tells what is known of one thing, from facts and recent changes.
+/// Makes the details of an entry from facts and recent changes.
 struct DetailMaker {
     let view: ContainerView
     let now: Date
@@ -29,7 +29,9 @@ struct DetailMaker {
 
     private var facts: WatchFacts? { view.facts }
 
-    /// - Returns: nil where there is no such thing any more, or it has to be read from its file.
+    /// Returns the details.
+    ///
+    /// - Returns: nil if the entry does not exist any more, or its details must be read from its file.
     func detail(of target: Target) -> Detail? {
         switch target {
         case .peer(let peer, let store): detail(ofPeer: peer, store: store).map { Detail(target: target, title: "peer \(peer)", lines: $0) }
@@ -61,11 +63,11 @@ struct DetailMaker {
             lines.append(.init(text, lag.behind == 0 ? .green : .yellow, target: .peer(lag.peer, store: content)))
         }
         lines += ["", "Its logs, the newest first:"].map { .init($0, .bold) }
-        // The directory is read when somebody looks.
+        // The directory is read only when the details are shown.
         return lines + logs(of: name, store: store)
     }
 
-    /// How many logs are named.
+    /// The greatest number of listed logs.
     private static let logs = 200
 
     private func logs(of peer: String, store: ContainerSurvey.Store) -> [Detail.Line] {

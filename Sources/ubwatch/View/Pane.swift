@@ -13,20 +13,20 @@ enum Pane: Int, CaseIterable, Sendable {
         }
     }
 
-    /// The one behind it, the first behind the last; or the one before.
+    /// Returns the next pane, after the last the first; or the previous one.
     func next(_ step: Int = 1) -> Pane {
         let count = Pane.allCases.count
         return Pane(rawValue: (rawValue + step + count) % count)!
     }
 }
 
-/// Something that can be looked into.
+/// An entry that has details.
 enum Target: Hashable, Sendable {
     /// A peer's part in a store.
     case peer(String, store: String)
     case store(String)
     case item(String)
-    /// A thing that is held, quarantined or in conflict, by its place among the listed.
+    /// A held, quarantined or conflicting entry, by its index in the list.
     case trouble(Int)
     /// A log file, by its path.
     case log(String)

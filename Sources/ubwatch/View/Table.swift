@@ -1,19 +1,19 @@
-/// Rows and columns of a pane, made once for each change of the facts and drawn often.
+/// The rows and columns of a pane, made once for each change of the facts and drawn often.
 struct Table: Sendable, Equatable {
     struct Column: Sendable, Equatable {
         var title: String
-        /// Whether its cells stand at its right edge, as numbers do.
+        /// Whether its cells are aligned to the right, as numbers are.
         var isRight = false
-        /// Whether it gives up room first, down to a few cells.
+        /// Whether it becomes narrower first, down to a few cells.
         var isFlexible = false
-        /// Whether it stays where it is when the table is scrolled to the side.
+        /// Whether it does not scroll horizontally.
         var isFixed = false
     }
 
     struct Cell: Sendable, Equatable {
         var text: String
         var style = CellStyle.plain
-        /// What it is sorted by; its text where it has none.
+        /// The sort key; the text if there is none.
         var number: Double?
 
         init(_ text: String, _ style: CellStyle = .plain, number: Double? = nil) {
@@ -22,12 +22,12 @@ struct Table: Sendable, Equatable {
             self.number = number
         }
 
-        /// A number, with its sign where it is below zero.
+        /// A number, with a sign if it is negative.
         init(_ number: Int, _ style: CellStyle = .plain) { self.init(String(number), style, number: Double(number)) }
     }
 
     struct Row: Sendable, Equatable {
-        /// Stays the same while the facts change, so that what is chosen stays chosen.
+        /// An identifier that stays when the facts change, so that the selection stays.
         var id: String
         var cells: [Cell]
         var target: Target?
@@ -35,9 +35,9 @@ struct Table: Sendable, Equatable {
 
     var columns: [Column]
     var rows: [Row]
-    /// Shown where there are no rows.
+    /// The text for an empty table.
     var empty: String
-    /// The cells that each column would like.
+    /// The preferred width of each column in cells.
     let widths: [Int]
 
     init(columns: [Column] = [], rows: [Row] = [], empty: String) {
@@ -51,12 +51,12 @@ struct Table: Sendable, Equatable {
         self.widths = widths
     }
 
-    /// The rows that hold each word of a filter, in any cell and any case, in an order.
+    /// Returns the rows that contain each word of a filter, in any cell and any case, in order.
     ///
     /// - Parameters:
-    ///   - filter: words; none takes every row.
-    ///   - sort: by which column, and whether from the greatest on; nil keeps the table's own order.
-    /// - Returns: the places of the rows.
+    ///   - filter: words; an empty filter accepts every row.
+    ///   - sort: the column, and whether the greatest value comes first; nil keeps the table's own order.
+    /// - Returns: the indices of the rows.
     func order(filter: String, sort: (column: Int, isDescending: Bool)?) -> [Int] {
         let words = filter.lowercased().split(separator: " ")
         var order = Array(rows.indices)
@@ -71,7 +71,7 @@ struct Table: Sendable, Equatable {
             let (a, b) = (rows[first].cells[sort.column], rows[second].cells[sort.column])
             let isBefore: Bool? =
                 if let left = a.number, let right = b.number { left == right ? nil : left < right } else { a.text == b.text ? nil : a.text < b.text }
-            // Rows that are alike keep the table's order, from whichever end.
+            // Equal rows keep the table's order, in both directions.
             return isBefore.map { $0 != sort.isDescending } ?? (first < second)
         }
     }

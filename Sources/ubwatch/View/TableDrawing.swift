@@ -2,15 +2,15 @@
 struct TableDrawing {
     let view: ContainerView
     let pane: Pane
-    /// The first is the titles'.
+    /// The rows; the first one has the titles.
     let rows: Range<Int>
     let columns: Range<Int>
-    /// Whether the chosen row stands out.
+    /// Whether the selected row is highlighted.
     let isChosen: Bool
 
-    /// What stands between two columns.
+    /// The number of cells between two columns.
     private static let gap = 2
-    /// A flexible column becomes no narrower than this for others to be seen.
+    /// The least width of a flexible column.
     private static let least = 12
 
     func draw(on screen: inout Screen) {
@@ -37,7 +37,7 @@ struct TableDrawing {
         }
     }
 
-    /// A column, and where it stands.
+    /// A column with its position.
     private struct Place {
         var column: Int
         var cells: Range<Int>
@@ -50,15 +50,15 @@ struct TableDrawing {
         screen.putShortened(text, row: row, column: start, end: place.cells.upperBound, style: style)
     }
 
-    /// The columns that are seen: the fixed ones, then what is left of the others after those that are scrolled away.
+    /// Returns the visible columns: the fixed ones, then the others after those that are scrolled away.
     private func places(_ table: Table, _ state: TableState) -> [Place] {
         let fixed = table.columns.indices.filter { table.columns[$0].isFixed }
         let others = table.columns.indices.filter { !table.columns[$0].isFixed }
         let shown = fixed + others.dropFirst(state.aside)
-        // A sorted column has an arrow.
+        // A sorted column shows an arrow.
         var widths = Dictionary(uniqueKeysWithValues: shown.map { ($0, max(table.widths[$0], DisplayWidth.width(of: table.columns[$0].title) + 1)) })
         var excess = shown.reduce(0) { $0 + widths[$1]! } + Self.gap * max(0, shown.count - 1) - columns.count
-        // The widest gives way first.
+        // The widest column becomes narrower first.
         while excess > 0,
             let widest = shown.filter({ table.columns[$0].isFlexible && widths[$0]! > Self.least }).max(by: { widths[$0]! < widths[$1]! })
         {

@@ -21,13 +21,13 @@ struct TableMaker {
         }
     }
 
-    /// What an empty table says: before the container has been looked at nobody can tell that there is nothing.
+    /// Returns the text of an empty table; before the first inspection the contents are unknown.
     private func nothing(_ words: String) -> String {
         if facts != nil { return words }
         return view.failure.map { "the container cannot be read: \($0)" } ?? "looking at the container"
     }
 
-    /// A store's peers, each with what it has read of each other.
+    /// The table of a store's peers, each with what it has read of the others.
     private var peers: Table {
         let stores = facts?.stores ?? []
         let all = Set(stores.flatMap(\.peers).map(\.peer)).sorted()
@@ -59,7 +59,7 @@ struct TableMaker {
         return Table(columns: columns, rows: rows, empty: nothing("no peer has a directory in a store here"))
     }
 
-    /// How much a peer has read of another, and how much not.
+    /// Returns a cell with how much a peer has read of another, and how much it lacks.
     private func lag(_ lag: ContainerSurvey.Lag?) -> Table.Cell {
         guard let lag else { return .init("-", .dim, number: -1) }
         if lag.behind == 0 { return .init("\(lag.read)", .green, number: 0) }
@@ -67,11 +67,11 @@ struct TableMaker {
     }
 
     private func age(_ date: Date?) -> Table.Cell {
-        // The oldest is the greatest.
+        // The oldest date has the greatest number.
         date.map { .init(Age.text(of: $0, at: now), number: now.timeIntervalSince($0)) } ?? .init("-", .dim, number: -1)
     }
 
-    /// The contents in the container, and this device's files of them.
+    /// The table of the contents in the container, with this device's files for them.
     private var stores: Table {
         let columns: [Table.Column] = [
             .init(title: "Store", isFlexible: true, isFixed: true), .init(title: "Epoch", isRight: true), .init(title: "Local storage"),
@@ -109,7 +109,7 @@ struct TableMaker {
         count.map { .init($0, isGood ? .plain : .yellow) } ?? .init("-", .dim, number: -1)
     }
 
-    /// What a local store is doing, in words.
+    /// Returns the state of a local store in words.
     static func state(of store: LocalStore) -> (String, CellStyle) {
         if let failure = store.failure { return (failure, .red) }
         if store.isGone { return ("its files are gone", .red) }
@@ -202,7 +202,7 @@ struct TableMaker {
         }
     }
 
-    /// The time of day here.
+    /// Returns the local time of day.
     static func clock(_ time: Date) -> String {
         let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: time)
         let numbers = [parts.hour ?? 0, parts.minute ?? 0, parts.second ?? 0]

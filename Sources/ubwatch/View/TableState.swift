@@ -1,25 +1,25 @@
-/// How somebody looks at a table: what is chosen, filtered and sorted.
+/// The user's state of a table: selection, filter and order.
 struct TableState: Sendable, Equatable {
     private(set) var filter = ""
-    /// The column that it is sorted by; nil for the table's own order.
+    /// The column of the order; nil for the table's own order.
     private(set) var sortColumn: Int?
     private(set) var isDescending = false
-    /// The row that is chosen; nil while there is none.
+    /// The selected row; nil if there is none.
     private(set) var chosen: String?
-    /// The places of the rows that are shown, in their order.
+    /// The indices of the visible rows, in their order.
     private(set) var order: [Int] = []
-    /// Where the chosen row stands in it.
+    /// The position of the selected row in that order.
     private(set) var place = 0
     /// The first row on the screen.
     private(set) var first = 0
-    /// How many columns are scrolled away to the left.
+    /// The number of columns scrolled away to the left.
     private(set) var aside = 0
 
-    /// Takes another table, or the same that was changed.
+    /// Applies a new table, or a changed one.
     mutating func take(_ table: Table) {
         if let sortColumn, !table.columns.indices.contains(sortColumn) { self.sortColumn = nil }
         order = table.order(filter: filter, sort: sortColumn.map { ($0, isDescending) })
-        // The row that was chosen, else what stands in its place now.
+        // Select the previously selected row, or the row at its position.
         if let index = order.firstIndex(where: { table.rows[$0].id == chosen }) { place = index }
         choose(place, table)
         aside = min(aside, max(0, table.columns.count { !$0.isFixed } - 1))
@@ -30,7 +30,7 @@ struct TableState: Sendable, Equatable {
         take(table)
     }
 
-    /// Sorts by the next column; behind the last by none.
+    /// Sorts by the next column; after the last by none.
     mutating func sortByNext(_ table: Table) {
         sortColumn = sortColumn.map { $0 + 1 } ?? 0
         isDescending = false
@@ -49,16 +49,16 @@ struct TableState: Sendable, Equatable {
         aside = max(0, min(aside + columns, max(0, table.columns.count { !$0.isFixed } - 1)))
     }
 
-    /// Scrolls as little as shows the chosen row among so many.
+    /// Scrolls just enough to show the selected row in this number of rows.
     mutating func show(rows: Int) {
         let rows = max(1, rows)
         first = min(first, place)
         if place >= first + rows { first = place - rows + 1 }
-        // No empty lines below, where there are rows above.
+        // No empty lines below while there are hidden rows above.
         first = max(0, min(first, order.count - rows))
     }
 
-    /// The chosen row.
+    /// Returns the selected row.
     func row(of table: Table) -> Table.Row? { order.indices.contains(place) ? table.rows[order[place]] : nil }
 
     private mutating func choose(_ place: Int, _ table: Table) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the keys do: shown by `?`, and part of `ubwatch --help`.
+/// The keys with their effects: shown by `?`, and part of `ubwatch --help`.
 enum ViewHelp {
     struct Line: Sendable {
         var keys: String
@@ -31,7 +31,7 @@ enum ViewHelp {
 }
 
 extension ViewHelp {
-    /// The lines, for `--help`.
+    /// The lines for `--help`.
     static var text: String {
         lines.map { line in
             line.text.isEmpty ? "" : line.keys.padding(toLength: 14, withPad: " ", startingAt: 0) + line.text

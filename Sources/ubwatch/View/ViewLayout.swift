@@ -2,9 +2,10 @@ import Foundation
 internal import StoreInspection
 import UbiquityStores
 
-/// Puts a state on a screen.
+/// Draws a state on a screen.
 ///
-/// From 24 rows on there is room for the stores and the graph, from 16 on for the graph alone; from 140 columns on the recent changes stand beside the pane.
+/// With 24 or more rows the screen has space for the stores and the graph, with 16 or more for the graph only; with 140
+/// or more columns the recent changes are beside the pane.
 struct ViewLayout {
     private let state: ViewState
     private var screen: Screen
@@ -12,15 +13,15 @@ struct ViewLayout {
     private var columns: Int { screen.size.columns }
     private var view: ContainerView { state.view }
 
-    /// How a state looks.
+    /// Draws a state.
     ///
-    /// - Parameter state: scrolled, as it has to be for what is chosen to be seen.
+    /// - Parameter state: the state, which is scrolled so that the selection is visible.
     /// - Returns: the screen.
     static func screen(of state: inout ViewState) -> Screen {
         state.prepare()
         var layout = ViewLayout(state)
         layout.drawTop()
-        // How many rows the middle has is known now; the state scrolls by it.
+        // The number of rows in the middle is known now; the state scrolls accordingly.
         state.show(rows: layout.bottom - layout.row - (state.details.isEmpty ? 1 : 0))
         var scrolled = ViewLayout(state)
         scrolled.drawTop()
@@ -64,7 +65,7 @@ struct ViewLayout {
         row += 1
     }
 
-    /// Whether the container is there, and what the account is doing.
+    /// Returns the presence of the container and the activity of the account.
     private func presence(_ facts: WatchFacts?) -> StyledText {
         guard let facts else { return view.failure == nil ? StyledText("looking", .dim) : StyledText("cannot be read", .red) }
         switch facts.presence {
@@ -94,7 +95,7 @@ struct ViewLayout {
         row += 1
     }
 
-    /// A line for each store: Core Data's “Using local storage” is told with it.
+    /// Draws a line for each store, with Core Data's “Using local storage”.
     private mutating func drawStores(most: Int) {
         guard let facts = view.facts else { return }
         let names = Set(facts.stores.map(\.name)).union(facts.localStores.map(\.content)).sorted()
@@ -140,7 +141,7 @@ struct ViewLayout {
         var column = 0
         for pane in Pane.allCases {
             var title = "\(pane.rawValue + 1) \(isNarrow && pane != state.pane ? "" : pane.title)"
-            // As many as there are, where a list is bounded.
+            // The full number, even if the list is limited.
             let count = pane == .items ? view.facts?.items.count ?? 0 : pane == .troubles ? troubles : 0
             if count > 0, !(isNarrow && pane != state.pane) { title += " \(count)" }
             if title.last == " " { title.removeLast() }
@@ -154,7 +155,7 @@ struct ViewLayout {
 
     private var troubles: Int { view.facts?.troubles.counts.values.reduce(0, +) ?? 0 }
 
-    /// What the filter leaves; nil where there is none.
+    /// The number of rows that pass the filter; nil without one.
     private var filterNote: String? {
         guard let pane = view.states[state.pane], !pane.filter.isEmpty else { return nil }
         return "/\(pane.filter): \(pane.order.count) of \(view.rows(in: state.pane))"
@@ -185,7 +186,7 @@ struct ViewLayout {
         }
     }
 
-    /// Without the first characters of a line.
+    /// Returns a line without its first characters.
     private static func scrolled(_ pieces: [StyledText], by count: Int) -> [StyledText] {
         var rest = count
         return pieces.map { piece in
@@ -207,7 +208,7 @@ struct ViewLayout {
     // MARK: Bottom
 
     private mutating func drawBottom() {
-        // Of so few rows the title is worth more.
+        // With so few rows the title has priority.
         guard bottom > 1 else { return }
         switch state.mode {
         case .filtering:

@@ -1,36 +1,36 @@
 import Foundation
 
-/// What somebody who watches sees and does: a machine over keys, facts and time, without any effect of its own.
+/// The complete state of the view: a state machine over keys, facts and time, without side effects.
 struct ViewState: Sendable {
-    /// What the keys do.
+    /// The meaning of the keys.
     enum Mode: Sendable, Equatable {
         case browsing
-        /// They are typed into a pane's filter; the one that was there before comes back on escape.
+        /// Keys edit a pane's filter; escape restores the previous filter.
         case filtering(before: String)
         case help
     }
 
-    /// What comes in.
+    /// The inputs.
     enum Input: Sendable {
         case key(Key)
         case resized(Screen.Size)
-        /// New facts of a container, by its place.
+        /// New facts of a container, by its index.
         case facts(Int, WatchFacts)
-        /// Why they cannot be read.
+        /// The reason why the facts cannot be read.
         case failed(Int, String)
         case changes(Int, [ContainerChange])
         /// Time has passed.
         case tick
-        /// What was to be opened.
+        /// The requested log has been read.
         case opened(Detail)
     }
 
-    /// What is to be done about it.
+    /// The actions for the caller.
     enum Action: Sendable, Equatable {
         case quit
-        /// A log is to be read and given back as ``Input/opened(_:)``.
+        /// Read a log and return it as ``Input/opened(_:)``.
         case open(log: String)
-        /// Everything is to be read again.
+        /// Read everything again.
         case refresh
     }
 
@@ -38,16 +38,16 @@ struct ViewState: Sendable {
     private(set) var now: Date
     private(set) var mode = Mode.browsing
     private(set) var pane = Pane.peers
-    /// Which container is shown.
+    /// The index of the visible container.
     private(set) var current = 0
-    /// What was looked into, the last on top.
+    /// The open details, the last one on top.
     private(set) var details: [Detail] = []
     private(set) var helpLine = 0
-    /// As everything is now.
+    /// The current state of all containers.
     private var live: [ContainerView]
-    /// As it was when it was paused; nil while it is not.
+    /// The state at the time of the pause; nil while not paused.
     private var frozen: [ContainerView]?
-    /// How many changes have come since then.
+    /// The number of changes since the pause.
     private(set) var missed = 0
     private let files: ViewFiles
 
@@ -58,18 +58,18 @@ struct ViewState: Sendable {
     }
 
     var isPaused: Bool { frozen != nil }
-    /// The containers as they are shown.
+    /// The visible state of the containers.
     var shown: [ContainerView] { frozen ?? live }
     var view: ContainerView { shown[current] }
 
-    /// Takes something in.
+    /// Handles an input.
     ///
     /// - Parameters:
-    ///   - input: what comes in.
-    ///   - now: the time at which it came.
-    /// - Returns: what is to be done, if anything.
+    ///   - input: the input.
+    ///   - now: the time of the input.
+    /// - Returns: an action, if one is needed.
     mutating func input(_ input: Input, at now: Date) -> Action? {
-        // While paused nothing on the screen moves but what the keys move.
+        // While paused, only keys change the screen.
         if !isPaused { self.now = now }
         switch input {
         case .key(let key):
@@ -91,10 +91,10 @@ struct ViewState: Sendable {
         return nil
     }
 
-    /// Makes what is shown ready to be drawn.
+    /// Prepares the visible state for drawing.
     mutating func prepare() { with { $0.prepare(at: $1) } }
 
-    /// Scrolls so that what is chosen can be seen among so many rows.
+    /// Scrolls so that the selection is visible in this number of rows.
     mutating func show(rows: Int) {
         if details.isEmpty {
             let pane = pane
@@ -104,7 +104,7 @@ struct ViewState: Sendable {
         }
     }
 
-    /// Changes the container that is shown.
+    /// Changes the visible container.
     private mutating func with(_ change: (inout ContainerView, Date) -> Void) {
         if frozen != nil { change(&frozen![current], now) } else { change(&live[current], now) }
     }
@@ -117,7 +117,7 @@ struct ViewState: Sendable {
     private mutating func renewDetails() {
         guard !isPaused else { return }
         for index in details.indices {
-            // What is gone stays as it was last known.
+            // Details of an entry that is gone keep their last state.
             guard let target = details[index].target, let new = DetailMaker(view: view, now: now, files: files).detail(of: target) else { continue }
             details[index] = details[index].renewed(new)
         }
@@ -158,7 +158,7 @@ struct ViewState: Sendable {
         }
     }
 
-    /// Keys that mean the same wherever one is.
+    /// Handles the keys that have one meaning everywhere.
     private mutating func pressAnywhere(_ key: Key) -> Action? {
         switch key {
         case .character("q"): return .quit
@@ -217,7 +217,7 @@ struct ViewState: Sendable {
         return nil
     }
 
-    /// How far a page goes; a little less than a screen, so that one sees where one was.
+    /// The distance of a page; slightly less than a screen, so that some context stays visible.
     private var page: Int { max(1, size.rows - 12) }
 
     private mutating func open(_ target: Target) -> Action? {
@@ -234,7 +234,7 @@ struct ViewState: Sendable {
 
     private mutating func pause() {
         if let frozen {
-            // How somebody looks at it stays, what there is to see is new.
+            // The user's selections stay, and the facts are new.
             for index in live.indices { live[index].adopt(frozen[index]) }
             self.frozen = nil
         } else {

@@ -8,19 +8,19 @@ import TreeWatching
 struct WaitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
-        abstract: "Wait until this device's stores hold what a container has, or until it is quiet.",
+        abstract: "Wait until this device's stores hold all data of a container, or until the container is quiet.",
         discussion: """
-            current    the stores of this device hold every log that any log, receipt or baseline in the container names, also where that log itself \
-            has not arrived, and nothing of theirs waits to go out
-            imported   what lies in the container now is in the stores of this device
+            current    the stores of this device hold every log that any log, receipt or baseline in the container names, even if that log itself \
+            has not arrived, and they have nothing to publish
+            imported   the stores of this device hold everything that is in the container now
             quiet      nothing has changed in the container for a while
 
-            What other devices have not sent, or what nothing here names, nobody here can know of. Somebody else has to do the work: the app, or the \
-            synchroniser; this waits for it, woken by changes of files, and writes nothing. The stores are those that the device home knows, and \
-            those of --store; one of these that is not there yet is waited for.
+            The command cannot know about changes that other devices have not sent and that no file here names. The app or the synchroniser does \
+            the work; the command waits for changes of files, and writes nothing. The stores are the ones that the device home knows, and those of \
+            --store; the command waits for a store of --store that does not exist yet.
 
-            Exit status 0 as soon as it is so; 4 where it was not so in time, with what is waited for on standard error; 3 where the container is \
-            gone; 1 where it cannot be read, or no store of this device is known; 64 for wrong usage, or where it is no container.
+            Exit status 0 as soon as the goal is reached; 4 if it was not reached in time, with the missing parts on standard error; 3 if the \
+            container is gone; 1 if it cannot be read, or no store of this device is known; 64 for wrong usage, or if it is not a container.
 
             EXAMPLES
             ubwatch wait --until current --timeout 60 ~/Sync/alice/org.example.notes && notes list
@@ -31,19 +31,19 @@ struct WaitCommand: AsyncParsableCommand {
 
     @OptionGroup var arguments: WatchArguments
 
-    @Option(help: ArgumentHelp("What to wait for: current, imported or quiet.", valueName: "goal"))
+    @Option(help: ArgumentHelp("The goal: current, imported or quiet.", valueName: "goal"))
     var until: WaitGoal
 
-    @Option(help: ArgumentHelp("How long to wait at most, in seconds or such as 500ms, 5m; without it, for ever.", valueName: "duration"))
+    @Option(help: ArgumentHelp("The longest wait, in seconds or such as 500ms, 5m; by default without limit.", valueName: "duration"))
     var timeout: EventsDuration?
 
-    @Option(help: ArgumentHelp("With --until quiet: how long nothing may have changed.", valueName: "duration"))
+    @Option(help: ArgumentHelp("With --until quiet: the time without changes.", valueName: "duration"))
     var quietFor = EventsDuration(argument: "5s")!
 
     @Flag(help: "Print a JSON object at the end: goal, outcome (reached, timedOut, gone or hopeless), path, seconds, reasons.")
     var json = false
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     private struct Output: Encodable {
         var goal: WaitGoal
         var outcome: String

@@ -2,36 +2,38 @@ import ArgumentParser
 internal import StoreInspection
 import UbiquityStores
 
-/// What `ubwatch wait` waits for.
+/// The goal of `ubwatch wait`.
 enum WaitGoal: String, Sendable, Codable, CaseIterable, ExpressibleByArgument {
-    /// The stores of this device hold every log that any log, receipt or baseline in the container names, and have nothing that waits to go out.
+    /// The stores of this device hold every log that any log, receipt or baseline in the container names, and have
+    /// nothing to publish.
     case current
-    /// What lies in the container now is in the stores of this device.
+    /// The stores of this device hold everything that is in the container now.
     case imported
     /// Nothing has changed in the container for a while.
     case quiet
 }
 
-/// What a look at a container says of a goal.
+/// The verdict on a goal after an inspection of a container.
 enum WaitVerdict: Sendable, Equatable {
-    /// It is so.
+    /// The goal is reached.
     case reached
-    /// It is not so yet, and why: a sentence each.
+    /// The goal is not reached yet; the reasons, one sentence each.
     case awaiting([String])
-    /// The container is gone; what is said of it in words.
+    /// The container is gone; the reason in words.
     case gone(String)
-    /// It can never be so: nobody here knows of a store.
+    /// The goal cannot be reached: no store is known here.
     case hopeless(String)
 }
 
 extension WatchFacts {
-    /// Whether a goal of stores is reached.
+    /// Returns whether a goal of stores is reached.
     ///
     /// - Parameter goal: ``WaitGoal/current`` or ``WaitGoal/imported``.
-    /// - Returns: what is to be said of it.
+    /// - Returns: the verdict.
     func verdict(on goal: WaitGoal) -> WaitVerdict {
         guard presence != .gone else { return .gone("The container is gone: \(path)") }
-        // A store whose file has gone holds nothing up that the device home alone remembers; one that somebody has named may come yet.
+        // A missing store that only the device home knows does not block the goal; a missing store of --store may still
+        // be created.
         let stores = localStores.filter { !$0.isGone || $0.isNamed }
         guard !stores.isEmpty else {
             return .hopeless("No store of this device is known in \(path): name one with --store, or open its app once.")

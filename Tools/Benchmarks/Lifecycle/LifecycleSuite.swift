@@ -4,7 +4,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// A store's life: opening in each state, changing files, joining, removing.
+/// Measures a store's life: opening in each state, changing files, joining, removing.
 enum LifecycleSuite: Suite {
     static func run(_ report: Report) async throws {
         let metrics: [(name: String, measure: (Report) async throws -> Void)] = [
@@ -20,14 +20,14 @@ enum LifecycleSuite: Suite {
             at: device.directory.appending("Items.sqlite"), options: options, container: "org.example.bench", home: device.home, schema: schema)
     }
 
-    /// Opens a plain database that has been made, and reads from it, as an app does.
+    /// Opens an existing plain database, and reads from it, as an app does.
     private static func openPlain(_ device: BenchDevice) async throws {
         let pool = try device.plain()
         _ = try await pool.read { db in try Item.fetchCount(db) }
         try pool.close()
     }
 
-    /// Opening a store of 1,000 rows that has been opened before, until the first read is done, in each state.
+    /// Measures opening a store of 1,000 rows that was opened before, until the end of the first read, in each state.
     private static func opening(_ report: Report) async throws {
         for state in ["signed out", "gathering", "signed in"] where report.wants(variant: state) {
             try await withDevices(1) { devices in
@@ -62,7 +62,8 @@ enum LifecycleSuite: Suite {
         }
     }
 
-    /// From a sign-out or a sign-in until the other file is in use and has been read, beside a file of 1,000 rows.
+    /// Measures the time from a sign-out or sign-in until the other file is in use and has been read, beside a file of
+    /// 1,000 rows.
     private static func swapping(_ report: Report) async throws {
         try await withDevices(1) { devices in
             let device = devices[0]
@@ -102,14 +103,15 @@ enum LifecycleSuite: Suite {
         }
     }
 
-    /// Signing in with 100,000 rows in this device's file, in saves of 1,000, until they are in the account's and published, against an import of as many.
+    /// Measures a sign-in with 100,000 rows in this device's file, in saves of 1,000, until the account's file has and
+    /// publishes them, against an import of as many rows.
     private static func joining(_ report: Report) async throws {
         for keys in Item.Keys.allCases where report.wants(variant: keys.rawValue) {
             var (ours, reference): ([Double], [Double]) = ([], [])
             for _ in 0..<3 {
                 try await withDevices(1) { devices in
                     let device = devices[0]
-                    // The account's content has been read before: only the join is measured.
+                    // The account's content has been read before, so only the join is measured.
                     let first = try await open(device)
                     try await first.settled()
                     try device.home.signOut()
@@ -135,7 +137,8 @@ enum LifecycleSuite: Suite {
         }
     }
 
-    /// Removing everything with 10,000 logs in the container, until the store can be used, against writing one file and syncing it.
+    /// Measures removing everything with 10,000 logs in the container, until the store is usable, against writing and
+    /// syncing one file.
     private static func removing(_ report: Report) async throws {
         try await withDevices(1) { devices in
             let device = devices[0]

@@ -4,7 +4,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// A device of its own in a temporary directory.
+/// A device in a temporary directory.
 struct BenchDevice {
     let directory: FilePath
     let home: DeviceHome
@@ -13,9 +13,9 @@ struct BenchDevice {
     /// Makes a device and signs it in.
     ///
     /// - Parameters:
-    ///   - name: names its directory.
-    ///   - directory: where to make that.
-    ///   - root: a containers root that it shares with others; its own unless given.
+    ///   - name: the name of its directory.
+    ///   - directory: the parent of its directory.
+    ///   - root: a containers root that it shares with others; by default its own.
     /// - Throws: `ContainerError`.
     init(_ name: String, in directory: FilePath, root: FilePath? = nil) async throws {
         self.directory = directory.appending(name)
@@ -24,7 +24,7 @@ struct BenchDevice {
         container = try await UbiquityContainer("org.example.bench", home: home)
     }
 
-    /// Where a store's logs lie.
+    /// Returns the layout of a store's content.
     func layout(_ contentName: String = "Items") -> ContentLayout { ContentLayout(container: container.path, content: contentName) }
 
     static let schema = SyncedSchema(migrator: Item.migrator) { SyncedTable("item") }
@@ -40,7 +40,7 @@ struct BenchDevice {
             at: directory.appending("\(contentName).sqlite"), options: options, in: container, schema: schema)
     }
 
-    /// Plain GRDB with the same pragmas.
+    /// Opens plain GRDB with equal pragmas.
     func plain(_ name: String = "Plain") throws -> DatabasePool {
         let pool = try DatabasePool(path: directory.appending("\(name).sqlite").string)
         try Item.migrator.migrate(pool)

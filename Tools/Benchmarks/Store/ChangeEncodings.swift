@@ -4,7 +4,7 @@ import Glibc
 import UbiquityContainers
 import UbiquityStores
 
-/// What logs are written in: life, key, mask, values, one change after the other.
+/// The encoding of logs: life, key, mask, values, one change after the other.
 struct RowWise: ChangeEncoding {
     let name = "row-wise"
 
@@ -31,7 +31,7 @@ struct RowWise: ChangeEncoding {
     }
 }
 
-/// All lives, then all keys, then all masks, then the values column by column: like values stand together.
+/// All lives, then all keys, then all masks, then the values by column, so that similar values are adjacent.
 struct ColumnWise: ChangeEncoding {
     let name = "column-wise"
 
@@ -64,7 +64,7 @@ struct ColumnWise: ChangeEncoding {
             let bit = ColumnSet(column: column)
             for index in 0..<count where changes[index].columns.contains(bit) { changes[index].values.append(try reader.recordValue()) }
         }
-        // A join goes record by record, so all of the columns must be there before the first.
+        // A join handles one record after the other, so all columns must be decoded before the first record.
         for change in changes { body(change) }
     }
 }
@@ -116,7 +116,7 @@ struct TaggedFields: ChangeEncoding {
     }
 }
 
-/// One object a line, as a careful hand would write it.
+/// One object on each line, as a careful programmer would write it.
 struct JSONLines: ChangeEncoding {
     let name = "JSON"
 
@@ -194,12 +194,12 @@ struct JSONLines: ChangeEncoding {
     }
 }
 
-/// A database of one table of changes, as a session extension's or a baseline's.
+/// A database with one table of changes, like that of a session extension or a baseline.
 struct SQLiteImage: ChangeEncoding {
     let name = "an SQLite image"
 
     private var file: URL {
-        // In memory, so that the disk has no part in it.
+        // In memory, so that the disk has no influence.
         URL(filePath: "/dev/shm/ubiquity-bench-\(getpid()).sqlite")
     }
 

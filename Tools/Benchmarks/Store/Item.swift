@@ -25,21 +25,21 @@ struct Item: Codable, FetchableRecord, PersistableRecord {
         created = "2026-11-21T06:26:45Z"
     }
 
-    /// The same with another title.
+    /// The row with another title.
     var renamed: Item {
         var item = self
         item.title += ", renamed"
         return item
     }
 
-    /// How keys are made.
+    /// The kinds of keys.
     enum Keys: String, CaseIterable {
         case random = "random UUID keys"
         case timeOrdered = "time-ordered UUID keys"
 
-        /// The key of a row: the same for the same number.
+        /// Returns the key of a row; it depends only on the number.
         func key(_ index: Int) -> String {
-            // SplitMix64's mixing step: keys that follow from the row's number, so that they need not be kept.
+            // SplitMix64's mixing step derives keys from the row's number, so that they need not be stored.
             func mixed(_ value: UInt64) -> UInt64 {
                 var bits = value &* 0x9E37_79B9_7F4A_7C15
                 bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -49,7 +49,8 @@ struct Item: Codable, FetchableRecord, PersistableRecord {
             var (high, low) = (mixed(UInt64(2 * index + 1)), mixed(UInt64(2 * index + 2)))
             var version: UInt64 = 4
             if self == .timeOrdered {
-                // RFC 9562, version 7: 48 bits of milliseconds first. A hundred rows a millisecond, counted in the next twelve bits.
+                // RFC 9562, version 7, begins with 48 bits of milliseconds. The next twelve bits count a hundred rows
+                // in each millisecond.
                 high = UInt64(1_795_000_000_000 + index / 100) << 16 | UInt64(index % 100)
                 version = 7
             }
@@ -93,12 +94,12 @@ struct Item: Codable, FetchableRecord, PersistableRecord {
     static let logTable = LogBody.Table(
         name: databaseTableName, keyColumns: ["id"], columns: ["title", "body", "rating", "price", "created", "note"])
 
-    /// The values in the order of the log's columns.
+    /// The values, in the order of the log's columns.
     var values: [RecordValue] {
         [.text(title), .text(body), .integer(Int64(rating)), .real(price.bitPattern), .text(created), note.map { .text($0) } ?? .null]
     }
 
-    /// Writes the row as an insert stands in a log.
+    /// Writes the row as an insert of a log.
     func write(to rows: inout WireWriter) {
         rows.varint(1)
         rows.recordValue(.text(id))

@@ -3,7 +3,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Writes logs as a peer of another device would have, so that an import can be measured without the time of the saves.
+/// Writes logs like those of another device's peer, so that an import can be measured without the time of the saves.
 struct LogForge {
     let peer = PeerIdentifier(account: "bench", uuid: UUID())
     private let contentName: String
@@ -12,7 +12,7 @@ struct LogForge {
     private var predecessor: ContentHash?
     /// The logs, in order.
     private(set) var positions: [Knowledge.Position] = []
-    /// The bytes of all logs.
+    /// The size of all logs in bytes.
     private(set) var bytes = 0
 
     /// 2026-11-21.
@@ -39,14 +39,15 @@ struct LogForge {
         predecessor = hash
         positions.append(.init(sequence: sequence, hash: hash))
         bytes += log.count
-        // Not synced, as many files as they may be, which Foundation's writing would do: the import is measured, not the disk.
+        // The files are not synced, unlike with Foundation's writing, because the benchmark measures the import and not
+        // the disk.
         let file = try FileDescriptor.open(
             directory.appending(LogFileName(sequence: sequence, hash: hash).description), .writeOnly, options: [.create, .exclusiveCreate],
             permissions: [.ownerReadWrite, .groupRead, .otherRead])
         try file.closeAfter { _ = try file.writeAll(log) }
     }
 
-    /// Writes logs that insert rows, by number.
+    /// Writes logs that insert rows by their numbers.
     mutating func add(_ range: Range<Int>, keys: Item.Keys, rowsPerLog: Int) throws {
         for start in stride(from: range.lowerBound, to: range.upperBound, by: rowsPerLog) {
             try add((start..<min(start + rowsPerLog, range.upperBound)).map { Item($0, key: keys.key($0)) })

@@ -5,7 +5,8 @@ import UbiquityContainers
 import UbiquityStores
 
 extension StoreSuite {
-    /// A baseline of a million rows: written, filling a new store, made anew in place, and joined by a store that has them.
+    /// Measures a baseline of a million rows: writing it, filling a new store, rebuilding in place, and joining it in a
+    /// store that has the rows.
     static func baselines(_ report: Report) async throws {
         let count = 1_000_000
         for keys in Item.Keys.allCases {
@@ -21,7 +22,7 @@ extension StoreSuite {
                     "roll_1m", variant: keys.rawValue, unit: "s", ours: rolled, reference: copied, referenceName: "cp and quick_check of the store")
                 let plain = try plainInKeyOrder(devices[0], rows: count, keys: keys)
 
-                // A new device has the baseline, and logs that it holds.
+                // A new device has the baseline, and the logs in the baseline.
                 let new = try await devices[1].store()
                 let filled = try await seconds { try await new.settled() }
                 try await check(new, count)
@@ -56,7 +57,7 @@ extension StoreSuite {
         }
     }
 
-    /// Removes the baselines of a content, as if they were still on their way.
+    /// Removes the baselines of a content, as if they had not arrived yet.
     private static func removeBaselines(_ layout: ContentLayout) throws {
         let names = FileManager.default.enumerator(atPath: layout.directory.string)!.compactMap { $0 as? String }
             .filter { $0.hasSuffix(".ubbaseline") }
@@ -69,7 +70,7 @@ extension StoreSuite {
         precondition(count == rows && status.waiting.isEmpty && status.quarantined.isEmpty, "\(count) of \(rows) rows: \(status)")
     }
 
-    /// Copying a store's file and checking the copy.
+    /// Returns the time to copy a store's file and check the copy.
     private static func copySeconds(_ store: UbiquitousStore, _ device: BenchDevice) async throws -> Double {
         try await store.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
         let copy = device.directory.appending("copy.sqlite")
@@ -111,7 +112,7 @@ extension StoreSuite {
         return Double(spent.components.seconds) + Double(spent.components.attoseconds) * 1e-18
     }
 
-    /// A new device and a content of 100,000 logs of one row: with a baseline of them, and without.
+    /// Measures a new device with a content of 100,000 logs of one row: with a baseline of them, and without.
     static func firstImport(_ report: Report) async throws {
         try await withDevices(3) { devices in
             let layout = devices[0].layout()
@@ -130,7 +131,7 @@ extension StoreSuite {
         }
     }
 
-    /// What a content takes after 2,000 saves of 50 rows have been trimmed, against the SQLite file of the store.
+    /// Measures the size of a content after 2,000 saves of 50 rows and a trim, against the store's SQLite file.
     static func contentBytes(_ report: Report) async throws {
         try await withDevices(2) { devices in
             let (first, second) = (try await devices[0].store(), try await devices[1].store())

@@ -3,7 +3,8 @@ import SystemPackage
 import UbiquityStores
 
 extension StoreSuite {
-    /// The body of a log as it is, against other encodings of the same 100,000 changes: size, and time to write and to read.
+    /// Compares the encoding of a log's body with other encodings of 100,000 equal changes: size, and time to write and
+    /// to read.
     static func encodings(_ report: Report) async throws {
         let changes = ChangeSample.changes(100_000)
         let ours = try measure(RowWise(), changes)
@@ -55,7 +56,7 @@ extension StoreSuite {
             size: Double(bytes.count) / count, zipped: try Double(gzipped(bytes)) / count, encode: median(encodes), decode: median(decodes))
     }
 
-    /// What gzip makes of it: how much of the difference is only repetition.
+    /// Returns the size after gzip, which shows how much of a difference is only repetition.
     private static func gzipped(_ bytes: [UInt8]) throws -> Int {
         let file = FileManager.default.temporaryDirectory.appending(path: "ubiquity-bench-\(UUID().uuidString)")
         try Data(bytes).write(to: file)
@@ -71,7 +72,7 @@ extension StoreSuite {
     }
 }
 
-/// Changes as an app in use makes them: 60 of 100 are inserts, 35 edit one column or two, 5 are deletions.
+/// A sample of typical changes of an app: 60 of 100 are inserts, 35 edit one column or two, 5 are deletions.
 enum ChangeSample {
     static func changes(_ count: Int) -> [LogBody.Change] {
         var made: [LogBody.Change] = []

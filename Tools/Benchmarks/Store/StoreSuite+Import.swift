@@ -3,7 +3,8 @@ import GRDB
 import UbiquityStores
 
 extension StoreSuite {
-    /// An import of another peer's logs of 1,000 rows each, against plain inserts of the same rows in one transaction.
+    /// Measures an import of another peer's logs of 1,000 rows each, against plain inserts of equal rows in one
+    /// transaction.
     static func importing(_ report: Report, _ metric: String, rows: Int) async throws {
         for keys in Item.Keys.allCases {
             var ours: [Double] = []
@@ -20,7 +21,8 @@ extension StoreSuite {
         }
     }
 
-    /// Opening a plain database of 100,000 rows as a store, until its logs are in the container, against the inserts that made it.
+    /// Measures opening a plain database of 100,000 rows as a store, until its logs are in the container, against the
+    /// inserts that made it.
     static func adopting(_ report: Report) async throws {
         for keys in Item.Keys.allCases {
             var ours: [Double] = []
@@ -44,9 +46,11 @@ extension StoreSuite {
         }
     }
 
-    /// The most memory that an import of 1,000,000 rows takes beyond what was in use at first, against one of 100,000.
+    /// Measures the peak memory of an import of 1,000,000 rows above the initial memory, against that of an import of
+    /// 100,000.
     ///
-    /// The smaller one goes first, and both are counted from before it: what it leaves to the allocator is used again.
+    /// The smaller import runs first, and both are measured against the memory before it, because the allocator reuses
+    /// its memory.
     static func importMemory(_ report: Report) async throws {
         var peaks: [Double] = []
         let before = ResidentMemory.reset()
@@ -58,7 +62,7 @@ extension StoreSuite {
 
     /// Imports rows into an empty store.
     ///
-    /// - Returns: seconds, and the most resident memory meanwhile, in megabytes.
+    /// - Returns: the seconds, and the peak resident memory in megabytes.
     static func importSeconds(_ device: BenchDevice, rows: Int, keys: Item.Keys) async throws -> (seconds: Double, peak: Double) {
         let store = try await device.store()
         var forge = try LogForge(device.layout())
@@ -73,7 +77,7 @@ extension StoreSuite {
         return (time, peak)
     }
 
-    /// Inserts the same rows with plain GRDB in one transaction; the time that it takes to make them is left out.
+    /// Inserts equal rows with plain GRDB in one transaction; the time to make the rows is excluded.
     private static func plainSeconds(_ device: BenchDevice, rows: Int, keys: Item.Keys) throws -> Double {
         let pool = try device.plain()
         let clock = ContinuousClock()
@@ -99,16 +103,16 @@ extension StoreSuite {
 
 /// This process's resident memory, by proc(5).
 enum ResidentMemory {
-    /// Starts the peak anew.
+    /// Resets the peak.
     ///
-    /// - Returns: what is resident, in megabytes.
+    /// - Returns: the resident memory in megabytes.
     static func reset() -> Double {
         // “5” resets the peak: proc(5), /proc/[pid]/clear_refs.
         try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
         return field("VmRSS:")
     }
 
-    /// The peak since, in megabytes.
+    /// Returns the peak since the reset, in megabytes.
     static func peak() -> Double { field("VmHWM:") }
 
     private static func field(_ name: String) -> Double {

@@ -7,7 +7,7 @@ import UbiquityContainers
 import UbiquityStores
 
 extension StoreSuite {
-    /// The publication of a save of one row, against writing the same bytes to a file, with its syncs.
+    /// Measures the publication of a save of one row, against writing equal bytes to a file, with its syncs.
     static func publishOne(_ report: Report) async throws {
         var ours: [Double] = []
         var plain: [Double] = []
@@ -28,7 +28,7 @@ extension StoreSuite {
             "publish_1", unit: "µs", ours: median(ours), reference: median(plain), referenceName: "write, fsync, rename, fsync of the directory")
     }
 
-    /// The bytes of a log for each row that it holds, against JSON of the same changes.
+    /// Measures the bytes of a log for each row, against JSON of equal changes.
     static func logBytes(_ report: Report) async throws {
         for count in [1, 1000] {
             try await withDevice { device in
@@ -51,7 +51,7 @@ extension StoreSuite {
         }
     }
 
-    /// The bytes of the log that a save of one row becomes.
+    /// Returns the bytes of the log for a save of one row.
     static func oneLog(_ store: UbiquitousStore) async throws -> [UInt8] {
         try await store.write { db in try Item(random: 0).insert(db) }
         return try await oneLogBytes(store)
@@ -61,7 +61,7 @@ extension StoreSuite {
         try await store.read { db in [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox ORDER BY sequence DESC")!) }
     }
 
-    /// Writes a file as a careful program does.
+    /// Writes a file durably.
     static func durableFile(_ bytes: [UInt8], _ directory: FilePath, _ name: String) throws {
         let files = LinuxFileLayer()
         let draft = directory.appending("\(name).draft")
@@ -72,7 +72,8 @@ extension StoreSuite {
 }
 
 extension StoreSuite {
-    /// From the begin of a save on one peer until a query on another shows it, on one disk, against what the kernel and SQLite need for it.
+    /// Measures the time from the start of a save on one peer until a query on another shows it, on one disk, against
+    /// the least that the kernel and SQLite need.
     static func propagation(_ report: Report) async throws {
         var ours: [Double] = []
         var plain: [Double] = []
@@ -98,7 +99,7 @@ extension StoreSuite {
                     isThere = try await reader.read { db in try Item.exists(db, key: item.id) }
                 }
                 let time = ContinuousClock.now - start
-                // Receipts are still under way.
+                // Receipts are still being written.
                 try await writer.settled()
                 try await reader.settled()
                 let relayed = try reference.round(round)
@@ -123,7 +124,7 @@ extension StoreSuite {
     }
 }
 
-/// A bare relay: one thread writes files durably, another hears of each from inotify, reads it and commits a row.
+/// A minimal relay: one thread writes files durably, another is notified by inotify, reads each file and commits a row.
 private final class Relay: Sendable {
     private let directory: FilePath
     private let bytes: [UInt8]
@@ -143,7 +144,7 @@ private final class Relay: Sendable {
         Thread.detachNewThread { [self] in listen() }
     }
 
-    /// Seconds from the begin of a write to its commit on the other side.
+    /// Returns the seconds from the start of a write to its commit on the other side.
     func round(_ number: Int) throws -> Double {
         let start = ContinuousClock.now
         let files = LinuxFileLayer()
@@ -161,7 +162,7 @@ private final class Relay: Sendable {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             guard read(descriptor, &buffer, buffer.count) > 0 else { return }
-            // One event at a time: the next file is written once this one is committed.
+            // One event at a time: the next file is written after this commit.
             let name = buffer[16...].prefix { $0 != 0 }
             let file = directory.appending(String(decoding: name, as: UTF8.self))
             _ = try? LinuxFileLayer().read(file, limit: 1 << 20)

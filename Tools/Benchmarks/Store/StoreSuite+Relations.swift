@@ -24,7 +24,7 @@ extension StoreSuite {
         SyncedTable("track")
     }
 
-    /// Ten albums an artist, nine tracks an album; a part of 1,000 rows.
+    /// Inserts a part of 1,000 rows, with ten albums for each artist and nine tracks for each album.
     private static func insertShop(_ part: Int, _ keys: Item.Keys, _ db: Database) throws {
         let artist = try db.cachedStatement(sql: "INSERT INTO artist VALUES (?,?)")
         let album = try db.cachedStatement(sql: "INSERT INTO album VALUES (?,?,?)")
@@ -40,7 +40,7 @@ extension StoreSuite {
         }
     }
 
-    /// An import of 100,000 rows of three tables that refer to each other, against plain inserts with foreign keys on.
+    /// Measures an import of 100,000 rows in three related tables, against plain inserts with foreign keys on.
     static func importingRelations(_ report: Report) async throws {
         for keys in Item.Keys.allCases {
             var ours: [Double] = []
@@ -68,7 +68,8 @@ extension StoreSuite {
         }
     }
 
-    /// An import of 10,000 records each of which a UNIQUE column makes one with a record that is here, against upserts of the same rows.
+    /// Measures an import of 10,000 records that a UNIQUE column makes one with local records, against upserts of equal
+    /// rows.
     static func mergingUniques(_ report: Report) async throws {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { db in

@@ -6,14 +6,14 @@ import UbiquityContainers
 import UbiquityStores
 
 extension StoreSuite {
-    /// One update in a store of a million records, against the same in a store of a thousand.
+    /// Measures one update in a store of a million records, against one in a store of a thousand.
     static func updateOne(_ report: Report) async throws {
         for keys in Item.Keys.allCases {
             try await withDevices(2) { devices in
                 var stores: [UbiquitousStore] = []
                 let sizes = [1_000_000, 1_000]
                 for (device, rows) in zip(devices, sizes) {
-                    // A content of its own each: the devices share a container.
+                    // Each store has its own content, because the devices share a container.
                     let store = try await device.store(contentName: "Items\(rows)")
                     var forge = try LogForge(device.layout("Items\(rows)"), contentName: "Items\(rows)")
                     try forge.add(0..<rows, keys: keys, rowsPerLog: 1000)
@@ -41,7 +41,8 @@ extension StoreSuite {
         }
     }
 
-    /// 10,000 logs of 10 rows by 50 peers, against as many of one; and what an exchange costs then that has nothing to do.
+    /// Measures 10,000 logs of 10 rows by 50 peers, against as many by one peer, and an exchange without work
+    /// afterwards.
     static func fiftyPeers(_ report: Report) async throws {
         var imports: [Double] = []
         var idle: [Double] = []
@@ -64,7 +65,8 @@ extension StoreSuite {
             referenceName: "1 peer")
     }
 
-    /// A content of 100,000 logs: joining them, opening with them, an exchange with nothing to do, and a second of waiting for changes.
+    /// Measures a content of 100,000 logs: joining them, opening with them, an exchange without work, and a second of
+    /// waiting for changes.
     static func manyLogs(_ report: Report) async throws {
         try await withDevice { device in
             var store = try await device.store()
@@ -82,7 +84,7 @@ extension StoreSuite {
             report.line(
                 "logs_100k", variant: "opening", unit: "ms", ours: opened * 1000, reference: listed * 1000, referenceName: "listing the directory")
             report.line(
-                "logs_100k", variant: "an exchange that lists anew", unit: "ms", ours: try await settledSeconds(store) * 1000,
+                "logs_100k", variant: "an exchange that lists again", unit: "ms", ours: try await settledSeconds(store) * 1000,
                 reference: listed * 1000, referenceName: "listing the directory")
             try await store.close()
             var before = cpuSeconds()

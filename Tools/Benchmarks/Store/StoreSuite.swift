@@ -4,7 +4,7 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Stores against plain GRDB with the same pragmas.
+/// Measures stores against plain GRDB with equal pragmas.
 enum StoreSuite: Suite {
     static func run(_ report: Report) async throws {
         let metrics: [(names: String, measure: (Report) async throws -> Void)] = [
@@ -24,7 +24,8 @@ enum StoreSuite: Suite {
         }
     }
 
-    /// Saves of 1,000 rows, without publishing: inserts of random UUID keys, then an update of one column of each.
+    /// Measures saves of 1,000 rows without publishing: inserts of random UUID keys, then an update of one column of
+    /// each.
     private static func writeThousand(_ report: Report) async throws {
         var inserts: (ours: [Double], plain: [Double]) = ([], [])
         var updates: (ours: [Double], plain: [Double]) = ([], [])
@@ -57,7 +58,7 @@ enum StoreSuite: Suite {
             referenceName: "plain GRDB")
     }
 
-    /// A save of one row, without publishing.
+    /// Measures a save of one row without publishing.
     private static func writeOne(_ report: Report) async throws {
         var ours: [Double] = []
         var plain: [Double] = []

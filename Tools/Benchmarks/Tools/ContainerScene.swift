@@ -3,12 +3,12 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// A container as many devices would have left it: whole logs, receipts and marks, and items.
+/// A container like that of many devices: complete logs, receipts and marks, and items.
 ///
-/// Each peer has read all of the others, but for every tenth, which lacks some logs of each.
+/// Each peer has read all logs of the others, except every tenth peer, which lacks some logs of each.
 struct ContainerScene {
     private let directory: FilePath
-    /// A device home in which nobody is signed in.
+    /// A device home without a signed-in account.
     let home: FilePath
     let container: FilePath
 

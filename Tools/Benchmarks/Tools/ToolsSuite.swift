@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// What the tools for people cost, on a container of 50 peers, 100,000 logs and 10,000 items.
+/// Measures the tools for people on a container of 50 peers, 100,000 logs and 10,000 items.
 enum ToolsSuite: Suite {
     static func run(_ report: Report) async throws {
         guard ["ubwatch_status_ms", "ubwatch_idle_cpu_percent"].contains(where: { report.wants($0) }) else { return }
@@ -12,14 +12,15 @@ enum ToolsSuite: Suite {
         if report.wants("ubwatch_idle_cpu_percent") { try idling(report, scene) }
     }
 
-    /// One look at all of it, against find(1) over the same tree: once as it is, and once with the sizes that the look tells, too.
+    /// Measures one inspection of the container against find(1) over its tree: without and with the sizes that the
+    /// inspection also reports.
     private static func status(_ report: Report, _ scene: ContainerScene) throws {
         let ubwatch = [WatchingTool.beside("ubwatch"), "status", "--home", scene.home.string, scene.container.string]
         let find = ["/usr/bin/find", scene.container.string]
         var (ours, json, plain, sized): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
         for round in 0..<8 {
             let times = try [ubwatch, ubwatch + ["--json"], find, find + ["-printf", "%s %p\\n"]].map { try milliseconds(of: $0) }
-            // The first fills caches.
+            // The first round fills caches.
             guard round > 0 else { continue }
             ours.append(times[0])
             json.append(times[1])
@@ -47,7 +48,7 @@ enum ToolsSuite: Suite {
         return time
     }
 
-    /// The processor time of the live view over 20 seconds in which nothing happens, in percent of one processor.
+    /// Measures the processor time of the live view over 20 idle seconds, in percent of one processor.
     private static func idling(_ report: Report, _ scene: ContainerScene) throws {
         let process = Process()
         process.executableURL = URL(filePath: WatchingTool.beside("ubwatch"))
@@ -58,7 +59,7 @@ enum ToolsSuite: Suite {
             if process.isRunning { process.terminate() }
             process.waitUntilExit()
         }
-        // Until it has read and watches everything.
+        // Wait until it has read and watches everything.
         usleep(10_000_000)
         guard process.isRunning, let before = ticks(of: process.processIdentifier) else {
             throw Failure(description: "ubwatch CONTAINER --plain ended by itself with status \(process.terminationStatus)")
@@ -70,7 +71,7 @@ enum ToolsSuite: Suite {
         report.line("ubwatch_idle_cpu_percent", unit: "%", ours: Double(after - before) / Double(sysconf(Int32(_SC_CLK_TCK))) / seconds * 100)
     }
 
-    /// User and system time of a process, in clock ticks: fields 14 and 15 of proc_pid_stat(5).
+    /// Returns the user and system time of a process in clock ticks: fields 14 and 15 of proc_pid_stat(5).
     private static func ticks(of process: Int32) -> Int? {
         guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8), let end = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: end)...].split(separator: " ")

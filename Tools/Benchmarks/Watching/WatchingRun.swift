@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// What has been reported, and when: names of entries by the instant at which they were first heard of.
+/// The reported names of entries, with the time of each first report.
 final class Heard: Sendable {
     private struct State {
         var times: [String: Int64] = [:]
@@ -30,11 +30,11 @@ final class Heard: Sendable {
     func lost(of names: [String]) -> Int { state.withLock { state in names.count { state.times[$0] == nil } } }
 }
 
-/// A tool that watches a directory, read by a thread of its own.
+/// A running tool that watches a directory; a separate thread reads its output.
 final class WatchingRun {
     let heard = Heard()
     let process = Process()
-    /// Milliseconds from the start until everything was watched.
+    /// The milliseconds from the start until everything was watched.
     private(set) var setUp = 0.0
 
     /// Starts the tool and waits until it watches.
@@ -63,7 +63,7 @@ final class WatchingRun {
         setUp = Double(monotonic() - started) / 1e6
     }
 
-    /// Waits until a file has been reported; false where nothing at all has come for a while, and that file has not.
+    /// Waits until a file has been reported; false if no report of any file has arrived for a while.
     func hears(_ name: String) -> Bool {
         var (count, quietSince) = (heard.count, monotonic())
         while heard.time(of: name) == nil {
@@ -124,7 +124,7 @@ final class WatchingRun {
         for name in names { heard.note(name.split(separator: "/").last.map(String.init) ?? name, at: now) }
     }
 
-    /// A line: the entry's name is what follows the last slash.
+    /// Handles a line: the entry's name follows the last slash.
     private static func take(_ line: ArraySlice<UInt8>, at now: Int64, _ heard: Heard, _ readyText: String?) {
         if let readyText, !heard.isReady, String(decoding: line, as: UTF8.self).contains(readyText.trimmingCharacters(in: .whitespaces)) {
             return heard.setReady()
@@ -136,7 +136,7 @@ final class WatchingRun {
     }
 }
 
-/// The monotonic clock in nanoseconds.
+/// Returns the monotonic time in nanoseconds.
 func monotonic() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

@@ -4,7 +4,7 @@ import Glibc
 import SystemPackage
 import TreeWatching
 
-/// The watcher against a bare C loop in the same run, and against other tools.
+/// Measures the watcher against a minimal C loop in one run, and against other tools.
 enum WatchingSuite: Suite {
     private static let rounds = 5
 
@@ -73,14 +73,14 @@ enum WatchingSuite: Suite {
                 }
             }
             try compare(report, "sequence", variant, ours(), bare(place))
-            // What a second thread costs in C, which the sequence's reader is.
+            // This shows the cost of a second thread in C, which corresponds to the sequence's reader.
             try compare(
                 report, "sequence", "\(variant), two threads in C", ours(), bare(place, threads: 2), name: "bare C loop with a second thread",
                 main: false)
         }
     }
 
-    /// The bare loop in this process, on a thread of its own as the watcher's, so that both meet the same scheduler.
+    /// Runs the minimal loop in this process, on a thread like the watcher's, so that both have one scheduler.
     private static func bare(_ place: FilePath, threads: Int = 1) throws -> Percentiles? {
         try withStage(place) { workload in
             let heard = Heard()
@@ -115,7 +115,7 @@ enum WatchingSuite: Suite {
 
     private typealias Percentiles = (p50: Double, p99: Double)
 
-    /// Microseconds from before the rename to the report.
+    /// Returns the microseconds from before each rename to its report.
     private static func percentiles(_ done: [(name: String, time: Int64)], _ heard: Heard, patience: UInt32 = 100_000) -> Percentiles? {
         usleep(patience)
         let times = done.compactMap { done in heard.time(of: done.name).map { Double($0 - done.time) / 1000 } }.sorted()
@@ -123,7 +123,7 @@ enum WatchingSuite: Suite {
         return (times[times.count / 2], times[times.count * 99 / 100])
     }
 
-    /// Medians of several rounds, both sides in turn, so that what disturbs one disturbs the other.
+    /// Compares medians of several rounds, with alternating sides, so that a disturbance affects both.
     private static func compare(
         _ report: Report, _ metric: String, _ variant: String, _ ours: @autoclosure () throws -> Percentiles?,
         _ reference: @autoclosure () throws -> Percentiles?, name: String = WatchingTool.bare.name, main: Bool = true
@@ -149,7 +149,7 @@ enum WatchingSuite: Suite {
 
     private struct Loss {
         var lost: Double
-        /// Files reported in a second, from the first change to the last report.
+        /// The number of files reported in a second, from the first change to the last report.
         var rate: Double
     }
 
@@ -169,7 +169,7 @@ enum WatchingSuite: Suite {
                     defer { run.stop() }
                     let began = monotonic()
                     let names = work(workload, run)
-                    // Until everything was heard of, or nothing for a while.
+                    // Wait until everything is reported, or no report has arrived for a while.
                     var quietSince = monotonic()
                     var count = run.heard.count
                     while run.heard.lost(of: names) > 0, monotonic() - quietSince < 1_500_000_000 {
@@ -185,7 +185,7 @@ enum WatchingSuite: Suite {
                 if let figures = try measure(.ours) { mine.append(figures) }
                 if let figures = try measure(.bare) { theirs.append(figures) }
             }
-            // The worst round counts where a loss is asked for.
+            // A loss is measured in the worst round.
             if report.wants(metric) {
                 report.line(
                     metric, variant: variant, unit: "files", ours: mine.map(\.lost).max() ?? .nan, reference: theirs.map(\.lost).max(),
@@ -251,7 +251,8 @@ enum WatchingSuite: Suite {
         }
     }
 
-    /// From renaming the top of a tree of 100,000 files and directories to the report, and the same for a tree of 10.
+    /// Measures the time from renaming the top of a tree of 100,000 files and directories to the report, and likewise
+    /// for a tree of 10.
     private static func rename(_ report: Report, _ place: FilePath, _ variant: String) throws {
         guard report.wants("rename_100k_tree_us") else { return }
         func measure(_ tool: WatchingTool, _ count: Int) throws -> Double {
@@ -274,7 +275,7 @@ enum WatchingSuite: Suite {
                         usleep(100)
                         waited += 1
                     }
-                    // What is written below it now must carry the new name, so the renaming is done.
+                    // A file written below it now must have the new name in its report, so the renaming is finished.
                     workload.write(present.appending("d0"), "probe\(number)")
                     while run.heard.time(of: "probe\(number)") == nil, waited < 40_000 {
                         usleep(100)

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// A program that prints a line for each change, and that the benchmarks watch with.
+/// A program that prints a line for each change, used as a subject of the benchmarks.
 struct WatchingTool: Sendable {
     let name: String
-    /// Program and arguments for a directory.
+    /// Returns the program and its arguments for a directory.
     let command: @Sendable (FilePath) -> [String]
-    /// Whether a line, or the diagnostics, tell that everything is watched.
+    /// The text, in a line or in the diagnostics, that tells that everything is watched.
     let readyText: String
     let readyOnErrors: Bool
     /// Whether a line is a JSON object with many names in an array `files`.
@@ -22,7 +22,7 @@ struct WatchingTool: Sendable {
         name: "ubwatch over libinotifytools", command: { [beside("ubwatch"), "events", "--source", "inotifytools", $0.string] }, readyText: " ready ",
         readyOnErrors: false)
 
-    /// Other tools that are installed.
+    /// The other tools that are installed.
     static var others: [WatchingTool] {
         var tools: [WatchingTool] = []
         if let program = find("inotifywait") {
@@ -33,7 +33,7 @@ struct WatchingTool: Sendable {
                     readyText: "Watches established", readyOnErrors: true))
         }
         if let program = find("fswatch") {
-            // It tells nothing when it is ready; after a second of silence it counts as ready.
+            // The tool has no message for readiness; it counts as ready after a second of silence.
             tools.append(
                 WatchingTool(name: "fswatch", command: { [program, "-r", "-m", "inotify_monitor", $0.string] }, readyText: "", readyOnErrors: false))
         }
@@ -41,7 +41,7 @@ struct WatchingTool: Sendable {
         return tools
     }
 
-    /// A server of its own beside the tree, and a client that subscribes to it.
+    /// A server beside the tree, and a client that subscribes to it.
     private static func watchman(_ program: String) -> WatchingTool {
         let script = """
             S=$1-watchman; mkdir -p "$S"
@@ -65,7 +65,7 @@ struct WatchingTool: Sendable {
         ["/usr/bin/", "/usr/local/bin/"].map { $0 + name }.first { access($0, X_OK) == 0 }
     }
 
-    /// The reference, a program of its own, compiled beside this one from `Tools/Reference`.
+    /// The reference program, compiled beside this one from `Tools/Reference`.
     private static let bareProgram: FilePath = {
         let source = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Reference")
         let program = FilePath(beside("bare-inotify"))

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// What is done to a watched tree.
+/// The changes of a watched tree.
 ///
-/// Every file has a name of its own, by which it is found among what was reported.
+/// Every file has a unique name, which identifies it in the reports.
 struct WatchingWorkload {
     let root: FilePath
     let outside: FilePath
@@ -12,10 +12,10 @@ struct WatchingWorkload {
     /// The names of the files that a tool must report.
     typealias Names = [String]
 
-    /// Waits until a file that stays where it is has been reported; false where it is not.
+    /// Waits until an unchanged file has been reported; false if it is not.
     typealias Awaiting = (_ name: String) -> Bool
 
-    /// Files in new nested directories, as fast as it goes.
+    /// Creates files in new nested directories, as fast as possible.
     func storm() -> Names {
         var names: Names = []
         for top in 0..<20 {
@@ -29,7 +29,7 @@ struct WatchingWorkload {
         return names
     }
 
-    /// Directories and a file in one breath.
+    /// Creates nested directories and a file at once.
     func makeParents() -> Names {
         (0..<2000).map { number in
             var directory = root.appending("p\(number)")
@@ -42,7 +42,7 @@ struct WatchingWorkload {
         }
     }
 
-    /// Populated trees that were made elsewhere.
+    /// Moves in populated trees from outside.
     func moveIn() -> Names {
         var names: Names = []
         for tree in 0..<100 {
@@ -56,7 +56,7 @@ struct WatchingWorkload {
         return names
     }
 
-    /// One directory out, another in, then a file in the one that came.
+    /// Moves one directory out and another in, then creates a file in the new one.
     func crossed() -> Names {
         for number in 0..<200 {
             make(root.appending("leaves\(number)"))
@@ -70,7 +70,7 @@ struct WatchingWorkload {
         }
     }
 
-    /// More events than the kernel's queue holds, while nobody reads.
+    /// Raises more events than the kernel's queue holds, while the tool is stopped.
     func overflow(_ process: Int32) -> Names {
         let directory = root.appending("flood")
         make(directory)
@@ -82,9 +82,10 @@ struct WatchingWorkload {
         return names
     }
 
-    /// Delete and create again, round after round; a few times in one breath, and then with a file that stays until it is reported.
+    /// Deletes and creates again in rounds: a few times at once, and then with a file that stays until it is reported.
     ///
-    /// A file that goes before its new directory could be watched nobody can report, on a busy machine less than on an idle one. It is no loss.
+    /// No tool can report a file that disappears before its new directory is watched, least of all on a busy machine.
+    /// Such a file is no loss.
     func wipe(_ isReported: Awaiting) -> Names {
         let top = root.appending("wiped")
         return churn(rounds: 100, isReported) { name in
@@ -95,7 +96,7 @@ struct WatchingWorkload {
         }
     }
 
-    /// The root itself is deleted and created again, in the same way.
+    /// Deletes and creates the root itself in this way.
     func recreateRoot(_ isReported: Awaiting) -> Names {
         churn(rounds: 100, isReported) { name in
             try? FileManager.default.removeItem(atPath: root.string)
@@ -104,20 +105,20 @@ struct WatchingWorkload {
         }
     }
 
-    /// In each round a thing is done up to three times in one breath, and what the last one leaves must be reported.
+    /// Performs a change up to three times at once in each round; the tool must report the last result.
     private func churn(rounds: Int, _ isReported: Awaiting, _ work: (_ name: String) -> Void) -> Names {
         var names: Names = []
         for number in 0..<rounds {
             for time in 0..<(number % 3) { work("passing\(number)-\(time)") }
             names.append("stays\(number)")
             work(names.last!)
-            // One that is lost is counted by who asked; the next round may be heard of all the same.
+            // A missing file is counted by the caller; the next round may still be reported.
             _ = isReported(names.last!)
         }
         return names
     }
 
-    /// Renames of one file at a pace of a millisecond, and when each was done.
+    /// Renames one file once in each millisecond, and returns the time of each rename.
     func renames(_ count: Int) -> [(name: String, time: Int64)] {
         var present = root.appending("r")
         write(root, "r")
@@ -151,7 +152,7 @@ struct WatchingWorkload {
         return name
     }
 
-    /// A tree of directories, `width` in each.
+    /// Creates a tree of directories with `width` directories in each.
     func makeTree(_ count: Int, width: Int = 50) {
         var made: [FilePath] = [root]
         var position = 0

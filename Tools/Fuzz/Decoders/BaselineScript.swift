@@ -3,15 +3,15 @@ import GRDB
 import SystemPackage
 import UbiquityStores
 
-/// Bytes as writes to a sound baseline's tables.
+/// Interprets bytes as writes to a valid baseline's tables.
 ///
-/// Of bytes that are changed in the image itself hardly any get past SQLite's own check of it; what is wrong in a row does.
+/// Bytes that are changed directly in the image rarely pass SQLite's own check; wrong values in a row do.
 struct BaselineScript {
     private var bytes: ArraySlice<UInt8>
 
     init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
 
-    /// One write to each table of each baseline.
+    /// Seeds with one write to each table of each baseline.
     static var seeds: [[UInt8]] {
         var seeds: [[UInt8]] = []
         for baseline: UInt8 in 0..<3 {
@@ -23,9 +23,9 @@ struct BaselineScript {
     /// Makes a baseline.
     ///
     /// - Parameters:
-    ///   - baselines: the sound ones, one of which the bytes choose.
-    ///   - directory: for a file.
-    /// - Returns: what the writes have made of it; nil where nothing is written.
+    ///   - baselines: the valid ones; the bytes choose one of them.
+    ///   - directory: a directory for the file.
+    /// - Returns: the changed baseline; nil if nothing was written.
     consuming func run(on baselines: [[UInt8]], in directory: FilePath) -> [UInt8]? {
         guard bytes.count > 2 else { return nil }
         let file = directory.appending("script").string
@@ -37,7 +37,7 @@ struct BaselineScript {
                 try db.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 try db.inTransaction {
                     let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master ORDER BY name")
-                    // A few writes do as much as many, and the last of many hide what the first have done.
+                    // A few writes have as much effect as many, and late writes would hide the effects of early ones.
                     for _ in 0..<12 where !bytes.isEmpty { try write(tables, db) }
                     return .commit
                 }
@@ -60,7 +60,7 @@ struct BaselineScript {
             switch kind % 4 {
             case 0: try db.execute(sql: "DELETE FROM \(table) WHERE \(row)")
             case 1:
-                // A row that is nearly another.
+                // Make a row that nearly equals another.
                 let changed = columns[Int(next()) % columns.count]
                 let value = try value(db)
                 try db.execute(
@@ -73,7 +73,7 @@ struct BaselineScript {
         } catch let error as DatabaseError where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode) {}
     }
 
-    /// A value: often one that stands elsewhere, or one at a limit.
+    /// Returns a value, often one that exists elsewhere, or one at a limit.
     private mutating func value(_ db: Database) throws -> DatabaseValue {
         switch next() % 10 {
         case 0: return .null
@@ -86,7 +86,7 @@ struct BaselineScript {
         case 7: return String(decoding: take(), as: UTF8.self).databaseValue
         case 8: return Data(take()).databaseValue
         default:
-            // As stamps are packed: column, time and peer.
+            // Packed stamps contain column, time and peer.
             var stamps: [UInt8] = []
             for _ in 0..<next() % 4 {
                 stamps += [next(), next(), next(), 0, 0, 0, 0, 0, next()]

@@ -5,11 +5,11 @@ import SystemPackage
 import UbiquityContainers
 import UbiquityStores
 
-/// Sound baselines, and the stores that others are tried on: one that is empty, and one that has records of its own.
+/// Valid baselines, and the stores that try other baselines: an empty store, and one with its own records.
 struct BaselineStores {
     private static let shared = Mutex(try! BaselineStores())
 
-    /// What stores have written: plain records, records that relate to others, and large values.
+    /// The output of stores: plain records, related records, and large values.
     static var seeds: [[UInt8]] { shared.withLock { $0.baselines } }
 
     private let baselines: [[UInt8]]
@@ -61,9 +61,9 @@ struct BaselineStores {
         }
     }
 
-    /// Joins a baseline into both stores, and traps where that leads to anything but a join or a refusal.
+    /// Joins a baseline into both stores, and traps if the result is neither a join nor a refusal.
     ///
-    /// - Parameter bytes: a baseline's, or a script that makes one of a sound one.
+    /// - Parameter bytes: the bytes of a baseline, or of a script that changes a valid one.
     static func read(_ bytes: [UInt8]) { shared.withLock { $0.read(bytes) } }
 
     private func read(_ bytes: [UInt8]) {
@@ -74,7 +74,7 @@ struct BaselineStores {
         }
         for (name, store) in [("empty", empty), ("full", full)] {
             do {
-                // Its number comes after the one that the author of the related records has written before.
+                // Its number follows the one that the author of the related records has written before.
                 for sequence: Int64 in [1, 2] where try store.attempt(baseline, of: Self.author, sequence: sequence) == nil { break }
             } catch {
                 fatalError("the \(name) store: \(error)")

@@ -7,27 +7,27 @@ package import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
-/// A store by itself, without a container: baselines are joined into it, and taken out again.
+/// A store without a container, into which baselines are joined and rolled back again.
 ///
-/// So it can be tried quickly, and as often as one likes, what a file from anywhere does to a store.
+/// A test can find out quickly, and many times, what a file from any source does to a store.
 package final class BaselineTrial {
     private let peer: PeerIdentifier
     private let file: StoreFile
     private let sealer: Sealer
     private let layout: ContentLayout
     private let files = LinuxFileLayer()
-    /// Another connection, which can say whether the first has committed anything.
+    /// Another connection, which detects whether the first has committed anything.
     private let witness: DatabaseQueue
     private var rolled: Int64 = 0
 
     private static let contentName = "Trial"
     private static let epoch: Int64 = 1
 
-    /// Makes a store.
+    /// Creates a store.
     ///
     /// - Parameters:
-    ///   - directory: where its files go; it must be there.
-    ///   - peer: whose store it is.
+    ///   - directory: an existing directory for its files.
+    ///   - peer: the peer that owns the store.
     ///   - schema: the app's migrator and synced tables.
     /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
     package init(in directory: FilePath, of peer: PeerIdentifier, schema: SyncedSchema) throws {
@@ -45,10 +45,10 @@ package final class BaselineTrial {
         try FileManager.default.createDirectory(atPath: layout.temporary(of: peer, epoch: Self.epoch).string, withIntermediateDirectories: true)
     }
 
-    /// Saves, and publishes.
+    /// Saves and publishes.
     ///
-    /// - Parameter updates: gets the database.
-    /// - Throws: what the body throws, or GRDB's errors.
+    /// - Parameter updates: receives the database.
+    /// - Throws: the error of the body, or GRDB's errors.
     package func save(_ updates: (Database) throws -> Void) throws {
         try file.pool.write { db in
             try updates(db)
@@ -62,9 +62,9 @@ package final class BaselineTrial {
         try Publisher(layout: layout, storeFile: file.path, files: files).publish(from: file.pool)
     }
 
-    /// Writes a baseline of what the store holds.
+    /// Writes a baseline of the store.
     ///
-    /// - Returns: its bytes; nil where something is not published.
+    /// - Returns: its bytes, or nil if something is not published yet.
     /// - Throws: GRDB's errors, or `Errno`.
     package func roll() throws -> [UInt8]? {
         let draft = layout.temporary(of: peer, epoch: Self.epoch).appending("draft")
@@ -79,24 +79,24 @@ package final class BaselineTrial {
     ///
     /// - Parameters:
     ///   - baseline: its bytes.
-    ///   - author: who has put it there.
-    ///   - sequence: its number among the author's.
-    /// - Returns: why not; nil where it is joined.
-    /// - Throws: what no file may lead to.
+    ///   - author: the peer whose baseline it is.
+    ///   - sequence: its number among the author's baselines.
+    /// - Returns: why the baseline is refused, or nil if it is joined.
+    /// - Throws: an error that no file may cause.
     package func join(_ baseline: [UInt8], of author: PeerIdentifier, sequence: Int64 = 1) throws -> String? {
         let refusal = try take(baseline, of: author, sequence) { _ in }
         try publish()
         return refusal
     }
 
-    /// Joins a baseline, saves something in every table, and takes all of it back.
+    /// Joins a baseline, writes to every table, and rolls all of it back.
     ///
     /// - Parameters:
     ///   - baseline: its bytes.
-    ///   - author: who has put it there.
-    ///   - sequence: its number among the author's.
-    /// - Returns: why not; nil where it could be joined.
-    /// - Throws: what no file may lead to.
+    ///   - author: the peer whose baseline it is.
+    ///   - sequence: its number among the author's baselines.
+    /// - Returns: why the baseline is refused, or nil if it could be joined.
+    /// - Throws: an error that no file may cause.
     package func attempt(_ baseline: [UInt8], of author: PeerIdentifier, sequence: Int64 = 1) throws -> String? {
         let version = try dataVersion
         do {
@@ -105,24 +105,24 @@ package final class BaselineTrial {
                 try useAll(db)
                 throw TakenBack()
             }
-            guard try dataVersion == version else { throw Fault("it is refused, and has changed the store") }
+            guard try dataVersion == version else { throw Fault("the baseline is refused, but has changed the store") }
             return refusal
         } catch is TakenBack {
             return nil
         }
     }
 
-    /// Undoes a transaction.
+    /// Rolls a transaction back.
     private struct TakenBack: Error {}
 
-    /// What no file may lead to.
+    /// A fault that no file may cause.
     private struct Fault: Error {
         var what: String
         init(_ what: String) { self.what = what }
     }
 
     private func take(_ baseline: [UInt8], of author: PeerIdentifier, _ sequence: Int64, _ body: (Database) throws -> Void) throws -> String? {
-        // Its name has its hash: nobody who makes a file makes it otherwise.
+        // The name contains the hash of the bytes, as for any valid file.
         let id = BaselineID(peer: author, name: BaselineName(sequence: sequence, hash: ContentHash(of: baseline)))
         let path = layout.baseline(id, epoch: Self.epoch)
         try FileManager.default.createDirectory(atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
@@ -136,7 +136,7 @@ package final class BaselineTrial {
                 return (state.clock, try StoreKnowledge.all(state, db))
             }
             let header = try reader.header(of: id, clock: clock)
-            // What an engine asks before it chooses one.
+            // The engine makes these comparisons before it chooses a baseline.
             _ = (header.knowledge.count(beyond: knowledge), knowledge.holds(header.knowledge, orIsEqual: true, within: knowledge))
             if let obstacle = joiner.obstacle(to: header) { return obstacle }
             try reader.verify(id, header)
@@ -148,20 +148,20 @@ package final class BaselineTrial {
             }
             return nil
         } catch {
-            if let refusal = BaselineJoiner.refusal(error) { return refusal }
+            if let refusal = ImportFault.refusal(error) { return refusal }
             throw error
         }
     }
 
-    /// A store is sound after a join, whatever has been joined.
+    /// Checks that the store is sound after a join, whatever was joined.
     private func check(_ db: Database) throws {
         var check = StoreCheck(file: "", account: "", container: "", content: "", peer: "")
         try check.compareTables(db)
         guard check.problems.isEmpty else { throw Fault(check.problems.map { "\($0.subject): \($0.detail)" }.joined(separator: "; ")) }
-        guard try !RelatedTables.hasUnresolved(file.shapes, db) else { throw Fault("records are left that have to be looked at") }
+        guard try !RelatedTables.hasUnresolved(file.shapes, db) else { throw Fault("records are left unresolved") }
     }
 
-    /// Writes every row, deletes it, and makes it anew, as an app might.
+    /// Writes every row, deletes it, and inserts it again, as an app might.
     private func useAll(_ db: Database) throws {
         func useEach(_ sql: (TableShape) -> String) throws {
             for shape in file.shapes { try db.execute(sql: sql(shape)) }
@@ -181,7 +181,9 @@ package final class BaselineTrial {
         try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
     }
 
-    /// Another value means that something has been committed (sqlite.org/pragma.html#pragma_data_version).
+    /// The data version.
+    ///
+    /// Another value means that something was committed (sqlite.org/pragma.html#pragma_data_version).
     private var dataVersion: Int64? {
         get throws { try witness.inDatabase { db in try Int64.fetchOne(db, sql: "PRAGMA data_version") } }
     }

@@ -6,7 +6,7 @@ extension FuzzDecoder {
     private static let peer = PeerIdentifier("alice~0785bf93-b82f-4b53-9fa1-b45b2ee096c3")!
     private static let hash = ContentHash(of: [1])
 
-    /// Sound examples to start from.
+    /// Valid examples to start from.
     package var seeds: [[UInt8]] {
         switch self {
         case .log: [Self.sampleLog(sequence: 1, news: Knowledge()), Self.sampleLog(sequence: 7, news: Self.knowledge)]

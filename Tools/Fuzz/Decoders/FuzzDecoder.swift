@@ -2,7 +2,8 @@ internal import Foundation
 internal import UbiquityContainers
 internal import UbiquityStores
 
-/// What reads bytes that others wrote: each must meet anything with an error, never with a trap, and what it takes must mean something.
+/// The decoders of foreign bytes: each must reject invalid bytes with an error, never with a trap, and accept only
+/// meaningful ones.
 package enum FuzzDecoder: String, CaseIterable, Sendable {
     /// Log files: header, body, changes.
     case log
@@ -12,12 +13,12 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case mark
     /// Wire values, stamps, and the order of values.
     case wire
-    /// Baselines, and what joining them does to a store.
+    /// Baselines, and the effects of joining them on a store.
     case baseline
 
-    /// Reads bytes, and traps where a decoder takes what it should not.
+    /// Decodes bytes, and traps if a decoder accepts invalid ones.
     ///
-    /// - Parameter bytes: anything.
+    /// - Parameter bytes: any bytes.
     package func read(_ bytes: [UInt8]) {
         switch self {
         case .log: Self.readLog(bytes)
@@ -30,7 +31,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
 
     private static func readLog(_ bytes: [UInt8]) {
         guard let log = try? LogFile(decoding: bytes) else { return }
-        // What is known of a header survives being written again.
+        // The known parts of a header survive another encoding.
         let again = try? LogFile(decoding: LogFile.encode(log.header, body: Array(log.body)))
         precondition(again?.body == log.body, "a log is not read as it was written")
         precondition(again?.header.news == log.header.news && again?.header.peer == log.header.peer, "a header is not read as it was written")
@@ -84,7 +85,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         }
     }
 
-    /// Values have one order, alike whichever is asked first, and equal means the same type and bytes.
+    /// Checks that values have one order, independent of the direction of the comparison, and that equal values have
+    /// equal types and bytes.
     private static func checkOrder(_ values: ArraySlice<RecordValue>) {
         for left in values {
             for right in values {

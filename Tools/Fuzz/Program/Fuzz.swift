@@ -9,16 +9,16 @@ import FuzzDecoders
         _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
     ) -> CInt
 
-    /// The decoder that this process is for.
+    /// The decoder of this process.
     private let decoder = FuzzDecoder(rawValue: ProcessInfo.processInfo.environment["UBIQUITY_FUZZ"] ?? "")!
 
-    /// What libFuzzer calls; its library asks for the name.
+    /// The function that libFuzzer calls by this name.
     @_cdecl("LLVMFuzzerTestOneInput") func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         decoder.read(Array(UnsafeBufferPointer(start: bytes, count: count)))
         return 0
     }
 
-    /// With the fuzzer: tries what it makes up, from the sound examples on, which are put where it looks for them.
+    /// With the fuzzer: tries generated inputs, starting from the valid examples in the fuzzer's directory.
     @main
     struct Fuzz {
         static func main() throws {
@@ -33,7 +33,7 @@ import FuzzDecoders
         }
     }
 #else
-    /// Without the fuzzer: reads files, so that a find can be looked at in a debugger.
+    /// Without the fuzzer: reads files, so that a debugger can inspect a finding.
     @main
     struct Fuzz {
         static func main() throws {
