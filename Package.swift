@@ -62,13 +62,15 @@ let package = Package(
     targets: [
         // The layers, lowest first; a target imports only targets above it. `Tools/check-imports` enforces it.
         .systemLibrary(name: "CLinux"),
+        // How a number is written in the broker's protocol and in logs.
+        .target(name: "ByteCoding", swiftSettings: settings),
         .target(name: "TreeWatching", dependencies: ["CLinux", collections, system, logging], swiftSettings: settings),
-        .target(name: "FileCoordination", dependencies: ["CLinux", "TreeWatching", system, logging], swiftSettings: settings),
+        .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
         // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
-        .target(name: "StoreFormat", dependencies: ["UbiquityContainers", crypto, system], swiftSettings: settings),
+        .target(name: "StoreFormat", dependencies: ["ByteCoding", "UbiquityContainers", crypto, system], swiftSettings: settings),
         .target(
             name: "StoreRecords", dependencies: ["CLinux", "UbiquityContainers", "StoreFormat", grdb, sqlite, system], swiftSettings: settings),
         .target(
@@ -173,7 +175,7 @@ let package = Package(
             ],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
-            name: "FileCoordinationTests", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", "Waiting", system, logging],
+            name: "FileCoordinationTests", dependencies: ["ByteCoding", "CLinux", "FileCoordination", "UbiquityTesting", "Waiting", system, logging],
             swiftSettings: settings),
         .testTarget(
             name: "UbiquityContainersTests",

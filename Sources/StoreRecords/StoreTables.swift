@@ -56,4 +56,3 @@ extension StoreTables {
         for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
     }
 }
-

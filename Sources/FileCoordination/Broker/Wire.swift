@@ -1,3 +1,4 @@
+internal import ByteCoding
 import SystemPackage
 
 /// The reason why bytes are invalid.

@@ -80,4 +80,3 @@ package struct LogReader: LogSource {
         }
     }
 }
-

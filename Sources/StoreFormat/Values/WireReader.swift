@@ -1,4 +1,4 @@
-internal import FileCoordination
+internal import ByteCoding
 
 /// Reads the format of `WireWriter`.
 ///

@@ -1,4 +1,4 @@
-internal import FileCoordination
+internal import ByteCoding
 
 /// Writes the Protocol Buffers wire format (protobuf.dev, "Encoding").
 ///

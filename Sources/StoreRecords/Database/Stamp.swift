@@ -58,4 +58,3 @@ package struct PeerTable: Sendable {
         return first < second ? .less : .greater
     }
 }
-

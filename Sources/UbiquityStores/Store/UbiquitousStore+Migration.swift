@@ -3,7 +3,7 @@ internal import GRDB
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
-    /// The number of rows that a continued copy already had.
+/// The number of rows that a continued copy already had.
 internal import Synchronization
 public import SystemPackage
 public import UbiquityContainers

@@ -1,27 +1,28 @@
-/// A number as Protocol Buffers and LEB128 write it: seven bits a byte, the lowest first, the eighth bit set on all bytes but the last.
+/// A number in the form of Protocol Buffers and LEB128: seven bits in each byte, lowest first.
 ///
-/// The broker's protocol and the logs of stores use it. A number has one shortest form, which ``append(to:)`` writes; longer forms, which end in
-/// bytes that add nothing, are read as well, as in Protocol Buffers (protobuf.dev, “Encoding”).
+/// The eighth bit is set in all bytes but the last. The broker's protocol and the logs of stores use this form.
+/// ``append(to:)`` writes the shortest form. Longer forms, whose last bytes add nothing, can be read too, as in Protocol
+/// Buffers (protobuf.dev, "Encoding").
 package struct Varint: Hashable, Sendable {
     /// The number.
     package let value: UInt64
 
-    /// Why bytes are no number.
+    /// The reason why bytes are not a number.
     package enum Fault: Error, Hashable {
-        /// They end in the middle of one.
+        /// The bytes end within a number.
         case truncated
-        /// It has more than 64 bits; the tenth byte shows that at the latest.
+        /// The number has more than 64 bits; the tenth byte shows this at the latest.
         case tooLarge
     }
 
     @inlinable
     package init(_ value: UInt64) { self.value = value }
 
-    /// Reads a number from bytes that may be anything.
+    /// Reads a number from arbitrary bytes.
     ///
     /// - Parameters:
     ///   - bytes: the bytes.
-    ///   - position: where the number begins; then where the reading has ended.
+    ///   - position: the index of the number's first byte; afterwards the index of the first byte that was not read.
     /// - Throws: `Fault`.
     @inlinable
     package init(decoding bytes: ArraySlice<UInt8>, at position: inout Int) throws(Fault) {
