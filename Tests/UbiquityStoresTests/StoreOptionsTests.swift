@@ -52,7 +52,7 @@ struct StoreOptionsTests {
             // `rebuilds` for `Rebuild`: an option says what is so, where a key said what to do.
             let stem = key.replacing("NSPersistentStore", with: "").replacing(/^Ubiquitous|(Key|Option)$/, with: "").lowercased()
             #expect(name.lowercased() == stem || name.lowercased().replacing("rebuilds", with: "rebuild") == stem)
-            #expect(try row(of: key).contains("``/UbiquityStores/UbiquitousStore/Options/\(name)``"))
+            #expect(try row(of: key).contains("``/UbiquityStores/StoreOptions/\(name)``"))
         }
         for key in Self.others { #expect(try row(of: key).hasPrefix("none: ") || row(of: key).hasPrefix("``/UbiquityStores/UbiquitousStore/")) }
 

@@ -16,7 +16,7 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
     }
 
     /// Creates the name of the log at a position of its author.
-    init(_ position: Knowledge.Position) { self.init(sequence: position.sequence, hash: position.hash) }
+    package init(_ position: Knowledge.Position) { self.init(sequence: position.sequence, hash: position.hash) }
 
     /// Reads a file name.
     ///

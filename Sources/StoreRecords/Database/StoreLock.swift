@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import StoreFormat
 package import SystemPackage
-package import UbiquityContainers
+internal import UbiquityContainers
 
 /// A lock between the processes of a device that share a store; every wait for it can be ended.
 ///
@@ -13,7 +13,7 @@ package final class StoreLock {
     private init(_ lock: FileLock) { self.lock = lock }
 
     /// The locks of a store file, which lie beside it.
-    enum Name: String, CaseIterable {
+    package enum Name: String, CaseIterable {
         /// Opening the file, and removing or replacing it.
         case open = "-open"
         /// Exchanging for the store.
@@ -24,7 +24,7 @@ package final class StoreLock {
         case use = "-use"
 
         /// The lock file of a store file.
-        func file(of store: FilePath) -> FilePath { FilePath(store.string + rawValue) }
+        package func file(of store: FilePath) -> FilePath { FilePath(store.string + rawValue) }
     }
 
     /// Takes a lock, and writes this process's number into the file.
@@ -58,7 +58,7 @@ package final class StoreLock {
     /// - Returns: the lock.
     /// - Throws: `UbiquitousStoreError` with `timedOut` if another process still has the lock or this task is cancelled;
     ///   with `fileSystem` if the lock cannot be taken.
-    static func opening(_ store: FilePath) throws -> StoreLock {
+    package static func opening(_ store: FilePath) throws -> StoreLock {
         let file = Name.open.file(of: store)
         guard let lock = try take(file, within: .seconds(60), unless: { Task.isCancelled }) else {
             throw UbiquitousStoreError(
@@ -68,7 +68,7 @@ package final class StoreLock {
     }
 
     /// Returns whether another process, or another part of this process, has a lock; false if that is not known.
-    static func isTaken(_ file: FilePath) -> Bool {
+    package static func isTaken(_ file: FilePath) -> Bool {
         do { return try FileLock.ifFree(file) == nil } catch { return false }
     }
 

@@ -1,4 +1,5 @@
 package import GRDB
+internal import StoreFormat
 
 /// Whose fault it is that SQLite has not done what it was asked.
 ///
