@@ -17,7 +17,7 @@ struct EndedEpochs {
     /// - Throws: `Errno` where the content's own directories cannot be read; what cannot be read or removed of a peer is passed over, for it may be another time.
     func remove(below present: Int64) throws {
         let marks = try EpochMarks(of: layout, files: files)
-        let directories = PeerDirectories(layout: layout, files: files)
+        let directories = PeerFolders(layout: layout, files: files)
         // The last epoch that every peer has reached.
         var reached = present
         for name in try files.namesIfThere(in: layout.directory) {

@@ -146,7 +146,7 @@ actor StoreKeeper {
     }
 
     /// What exchanges for the account while another file is in use; nil where that file's own does.
-    var gatheringEngine: StoreEngine? { gathered?.base.engine }
+    var gatheringEngine: ExchangeRunner? { gathered?.base.engine }
 
     /// What stood in the way last, in words; nil where nothing does.
     var obstacle: String? { (failure ?? refusal ?? unwatched).map { String(describing: $0) } }

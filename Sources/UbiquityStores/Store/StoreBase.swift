@@ -25,7 +25,7 @@ struct StoreContext: Sendable {
 final class StoreBase: Sendable {
     let file: StoreFile
     let sealer: Sealer
-    let engine: StoreEngine
+    let engine: ExchangeRunner
     /// What runs the engine, and whether anything is to.
     private struct Running {
         var runner: StoreRunner?
@@ -39,7 +39,7 @@ final class StoreBase: Sendable {
     var isHalted: Bool { running.withLock { $0.isWanted == false } }
     var pool: any DatabaseWriter { file.pool }
 
-    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
+    private init(file: StoreFile, sealer: Sealer, engine: ExchangeRunner) {
         self.file = file
         self.sealer = sealer
         self.engine = engine
@@ -78,7 +78,9 @@ final class StoreBase: Sendable {
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
-        let base = StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
+        let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
+        let base = StoreBase(
+            file: file, sealer: sealer, engine: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
         // A migration, or another declaration, may have marked records.
         if !context.isReadOnly { try await blocking { base.resolve() } }
         return base
@@ -100,7 +102,7 @@ final class StoreBase: Sendable {
             running.isWanted = true
             guard running.runner == nil, !running.isStarting else { return false }
             running.isStarting = true
-            engine.isStopping.withLock { $0 = false }
+            engine.context.stop.clear()
             return true
         }
         guard starts else { return }
@@ -108,7 +110,7 @@ final class StoreBase: Sendable {
         var failure: (any Error)?
         do {
             runner = try await blocking {
-                StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
+                StoreRunner(engine: engine, container: engine.context.container, storeDirectory: directory, onExchange: onExchange)
             }
         } catch {
             (runner, failure) = (nil, error)
@@ -145,7 +147,7 @@ final class StoreBase: Sendable {
 
     /// Makes what is committed durable.
     func syncWriteAheadLog() throws {
-        try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
+        try engine.context.publisher.syncWriteAheadLog()
     }
 
     /// Seals what is noted; whether records are marked by that.

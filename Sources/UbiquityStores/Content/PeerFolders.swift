@@ -5,7 +5,7 @@ internal import UbiquityContainers
 /// Lists directories of peers, in whose place anything may lie: a link, a file, a directory that this user may not read.
 ///
 /// No link is followed. What cannot be listed is a fault of that peer alone: a ``PeerFault``, which callers note and pass over.
-struct PeerDirectories {
+struct PeerFolders {
     let layout: ContentLayout
     let files: any FileLayer
 
