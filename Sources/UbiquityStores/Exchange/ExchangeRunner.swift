@@ -9,7 +9,7 @@ internal import UbiquityContainers
 actor ExchangeRunner {
     nonisolated let context: ExchangeContext
     private let executor: any SerialExecutor
-    private var machine: ExchangeStateMachine
+    var machine: ExchangeStateMachine
     private var content: KnownContent
     private var failure: String?
     private var watchFault: String?
@@ -62,7 +62,7 @@ actor ExchangeRunner {
     }
 
     /// Does something under the right to exchange, whether the store has its place or not.
-    private func locked<Result>(_ body: () throws -> Result) throws -> Result {
+    func locked<Result>(_ body: () throws -> Result) throws -> Result {
         let lease = try keeper.lease(waiting: true)
         defer { withExtendedLifetime(lease) {} }
         return try body()
@@ -71,7 +71,6 @@ actor ExchangeRunner {
     private var keeper: PlaceKeeper { PlaceKeeper(context: context) }
     private var receipts: PeerReceipts { PeerReceipts(context, peer, machine.epoch) }
     private var currency: CurrencyCheck { CurrencyCheck(context, peer, machine.epoch) }
-    private var answers: WipeAnswers { WipeAnswers(context: context) }
 
     // MARK: What is so
 
@@ -196,15 +195,14 @@ actor ExchangeRunner {
     }
 
     /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
-    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
-        try run(.place, requiringPlace: true)
-        return try currency.isCaughtUp(to: peer)
-    }
+    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool { try currentInPlace().isCaughtUp(to: peer) }
 
     /// Whether everything has been read that can be.
-    func hasGathered() throws -> Bool {
+    func hasGathered() throws -> Bool { try currentInPlace().hasGathered(machine.peers.waiting) }
+
+    private func currentInPlace() throws -> CurrencyCheck {
         try run(.place, requiringPlace: true)
-        return try currency.hasGathered(machine.peers.waiting)
+        return currency
     }
 
     /// Takes in a batch of a seed; how far it has come, or nil where another device has completed it.
@@ -219,27 +217,17 @@ actor ExchangeRunner {
     // MARK: Answers and requests
 
     /// Settles; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
-    func settleByPolicy() async throws {
-        do {
-            try settle()
-        } catch let error as UbiquitousStoreError where error.code == .suspended {
-            if machine.request?.wipeAnswer != nil { try fulfilRequest() } else {
-                guard try await answerWipe(asking: !context.exchangesAutomatically) else { throw error }
-            }
-            try settle()
-        }
-        try fulfilRequest()
-    }
+    func settleByPolicy() async throws { try await WipeAnswers(context: context).settle(by: self) }
 
     /// Does what the policy says, where the content is gone, and asks the app where it may; whether anything was done.
     func answerWipe(asking: Bool) async throws -> Bool {
-        var step = machine.absence.step(by: machine.rules.wipes, asking: asking)
+        var step = machine.wipeStep(asking: asking)
         if case .ask(let reason) = step, case .ask(let question) = context.wipePolicy {
             let answer = await question(reason)
             // What was gone may be back.
             guard isWiped, !Task.isCancelled else { return false }
             machine.absence.answered(answer)
-            step = machine.absence.step(by: machine.rules.wipes, asking: false)
+            step = machine.wipeStep(asking: false)
         }
         guard case .carryOut(let answer) = step else { return false }
         try answerWipe(answer)
@@ -248,32 +236,15 @@ actor ExchangeRunner {
 
     /// Carries out an answer, which may be what another program has asked for.
     func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
-        guard answer != .wait else { return }
-        context.log.transition("the content is gone, and the answer to that is: \(answer)")
-        try run(.place)
-        if try answers.isNeeded(machine) { try locked { try answers.makeAgain(following: answer == .follow, asked: asked, &machine) } }
-        // The mark that has been written is seen.
-        if answer == .follow { return try settle() }
-        // Also where an earlier attempt has come as far as the mark. Saves may come in between, time and again.
-        for _ in 0..<20 where try rollNow() != nil { return try answers.drop(.finishRepublishing, &machine) }
-        throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; the next exchange tries again.")
+        if answer != .wait { try WipeAnswers(context: context).carryOut(answer, asked: asked, by: self) }
     }
 
-    /// Does what another program has asked for, if that can be done now; what cannot be done at all is dropped, and the status says why.
-    func fulfilRequest() throws {
-        guard context.container != nil, !machine.isPaused, let request = machine.request else { return }
-        do {
-            if let answer = request.wipeAnswer { try answerWipe(answer, asked: request) } else { try rebuild() }
-        } catch let error as UbiquitousStoreError where [.contentIncomplete, .unsupported].contains(error.code) {
-            try answers.drop(request, &machine)
-            throw error
-        }
-        try answers.drop(request, &machine)
-    }
+    /// Does what another program has asked for, if that can be done now.
+    func fulfilRequest() throws { try WipeAnswers(context: context).fulfilRequest(by: self) }
 
     /// Lets nothing go out or in from now on, or everything again.
     func setPaused(_ paused: Bool) throws {
-        try answers.setPaused(paused)
+        try WipeAnswers(context: context).setPaused(paused)
         // An exchange under way has ended, for an actor does one thing at a time; another process's ends by itself.
         machine.setPaused(paused)
     }

@@ -12,11 +12,6 @@ struct ExchangeStateMachine: Sendable {
     /// What is under way.
     private enum Stage { case placing, publishing, importing, maintaining, rolling, failing(isErrno: Bool) }
 
-    /// How long more receipts are awaited before one is looked at.
-    static let receiptDelay = Duration.seconds(10)
-    /// How long a log may be in no file: its author has removed it, and the baseline for which it did may still be on its way.
-    static let passage = Duration.seconds(60)
-
     let rules: ExchangeRules
     private(set) var step: Step = .wait(until: nil)
     var shelf = BaselineShelf()
@@ -29,12 +24,7 @@ struct ExchangeStateMachine: Sendable {
     private(set) var isPaused = false
     /// What another program has asked for, when last looked at.
     var request: StoreRequest?
-    /// When logs that wait for more saves go out; what an earlier process left goes out at once.
-    private var closing: Instant?
-    /// When the machine looks whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
-    private var maintenance: Instant?
-    /// Until when a file is awaited that holds what others lack; nil where nothing is known to be in none.
-    private var strandedUntil: Instant?
+    private var alarms: ExchangeAlarms
     /// Whether the store has its place, and what was in its tables before has been taken over.
     private(set) var isPlaced = false
     /// The baseline that has been written.
@@ -53,8 +43,7 @@ struct ExchangeStateMachine: Sendable {
     init(_ rules: ExchangeRules, epoch: Int64, at now: Instant) {
         self.rules = rules
         self.epoch = epoch
-        closing = now
-        maintenance = now + Self.receiptDelay
+        alarms = ExchangeAlarms(at: now)
     }
 
     // MARK: What is so
@@ -63,7 +52,7 @@ struct ExchangeStateMachine: Sendable {
     var suspended: ContainerAttachment.Reason? { absence.reason }
 
     /// When there is something to do though nothing happens; nil for never. A store that is suspended waits for the container.
-    var nextTime: Instant? { suspended == nil && !isPaused ? [closing, maintenance, shelf.nextTime].compactMap { $0 }.min() : nil }
+    var nextTime: Instant? { suspended == nil && !isPaused ? [alarms.next, shelf.nextTime].compactMap { $0 }.min() : nil }
 
     /// Whether nothing is left to do now.
     var isAtEnd: Bool {
@@ -91,22 +80,21 @@ struct ExchangeStateMachine: Sendable {
         if !paused { isListed = false }
     }
 
-    /// A receipt has come: each is a reason to exchange, and none is urgent.
-    ///
-    /// - Returns: whether it is the first, which sets the alarm.
-    mutating func noteReceipt(at now: Instant) -> Bool {
-        defer { maintenance = maintenance ?? now + Self.receiptDelay }
-        return maintenance == nil
-    }
+    /// A receipt has come; whether it is the first, which sets the alarm.
+    mutating func noteReceipt(at now: Instant) -> Bool { alarms.noteReceipt(at: now) }
 
     /// The store is in an epoch; what was known of another's files is forgotten.
     mutating func begin(epoch: Int64) {
         guard self.epoch != epoch else { return }
         self.epoch = epoch
-        (isListed, maintenance) = (false, nil)
+        isListed = false
+        alarms.endMaintenance()
         shelf.forget()
         peers.forget()
     }
+
+    /// What is done about content that is gone; nil where it is there, or is waited for.
+    mutating func wipeStep(asking: Bool) -> ContentAbsence.Step? { absence.step(by: rules.wipes, asking: asking) }
 
     // MARK: Going
 
@@ -135,11 +123,9 @@ struct ExchangeStateMachine: Sendable {
         case (_, .failed(let isErrno)): fail(isErrno: isErrno)
 
         case (.takeLease, .leased(true)): step = .look
-        case (.takeLease, .leased(false)): rest()
         case (.look, .standing(let found)):
             (standing, isPaused, request, marked) = (found, found.isPaused, found.request, nil)
             if found.hasContainer, !isPaused { step = .readMarks } else { adoptOr { $0.rest() } }
-        case (.adopt, .adopted(false)): rest()
         case (.adopt, .adopted(true)):
             standing.isAdopting = false
             if !standing.hasContainer || isPaused { rest() } else { goOnAdopted() }
@@ -156,7 +142,6 @@ struct ExchangeStateMachine: Sendable {
             case .cameBack: (isListed, step) = (false, .resume)
             case .wentAway(let reason): step = .suspend(reason)
             }
-        case (.suspend, .done): rest()
         case (.resume, .done): goOnAttached()
         case (.restoreMark, .done): findPlace()
         case (.findPlace, .place(let epoch, let isRenewed)):
@@ -175,13 +160,10 @@ struct ExchangeStateMachine: Sendable {
             if !isImporting { step = .findStranger(amongAll: true) } else if rounds.isFirst { survey(hasJoined: true) } else { step = .giveWay }
 
         case (.checkOutbox, .outbox(let hasWork, let hasLogs)):
-            guard hasLogs || closing != nil else { return goOnPublished() }
-            if hasWork {
-                step = .seal(isDue: publishesAll || rules.maximumDelay == nil || closing.map { $0 <= now } == true)
-            } else {
-                (closing, step) = (nil, .publish)
-            }
-        case (.seal, .sealed(let waits)): (closing, step) = (waits ? closing ?? now + rules.maximumDelay! : nil, .publish)
+            guard hasLogs || alarms.closing != nil else { return goOnPublished() }
+            if hasWork { return step = .seal(isDue: publishesAll || rules.maximumDelay == nil || alarms.isClosingDue(at: now)) }
+            release(waits: false, at: now)
+        case (.seal, .sealed(let waits)): release(waits: waits, at: now)
         case (.publish, .done): goOnPublished()
 
         case (.recheck, .done): step = isListed ? .listFaulty : .removeEnded
@@ -191,7 +173,11 @@ struct ExchangeStateMachine: Sendable {
             goOnImporting()
         case (.list, .done):
             isListed = true
-            goOnListed()
+            switch stage {
+            case .rolling: step = .roll
+            case .maintaining: step = .readReceipts
+            default: goOnImporting()
+            }
         case (.surveyBaselines, .baselines(let news, let isForked, let knowsOthers)):
             guard !isForked else { return step = .takeNewIdentifier }
             shelf.keepLater(of: news)
@@ -233,12 +219,13 @@ struct ExchangeStateMachine: Sendable {
             shelf.measured(bytes)
             considerRolling()
         case (.checkAwaited, .awaited(let isAwaited)): step = isAwaited ? .roll : .checkStranded
-        case (.checkStranded, .stranded(let isStranded)): step = isStrandedLong(isStranded, at: now) ? .roll : .trim
+        case (.checkStranded, .stranded(true)): step = alarms.isStrandedLong(isEager: isEager, at: now) ? .roll : .trim
+        case (.checkStranded, .stranded(false)): trim()
         case (.roll, .rolled(let id)):
             rolled = id
             if let id { shelf.rolled(id) }
             if case .rolling = stage { step = .readReceipts } else { step = .trim }
-        case (.trim, .done), (.performTask, .done): rest()
+        case (.takeLease, .leased(false)), (.adopt, .adopted(false)), (.suspend, .done), (.trim, .done), (.performTask, .done): rest()
         default: preconditionFailure("\(outcome) is no outcome of \(step)")
         }
     }
@@ -289,6 +276,11 @@ struct ExchangeStateMachine: Sendable {
         return true
     }
 
+    private mutating func release(waits: Bool, at now: Instant) {
+        alarms.sealed(waitingFor: waits ? rules.maximumDelay : nil, at: now)
+        step = .publish
+    }
+
     private mutating func goOnPublished() {
         switch (stage, work) {
         case (.importing, _): step = .publishReceipt
@@ -303,14 +295,6 @@ struct ExchangeStateMachine: Sendable {
     }
 
     // MARK: Importing
-
-    private mutating func goOnListed() {
-        switch stage {
-        case .rolling: step = .roll
-        case .maintaining: step = .readReceipts
-        default: goOnImporting()
-        }
-    }
 
     private mutating func goOnImporting() {
         guard isListed else { return step = .list }
@@ -346,7 +330,7 @@ struct ExchangeStateMachine: Sendable {
 
     private mutating func maintain(at now: Instant) {
         stage = .maintaining
-        isDue = isEager || maintenance.map { $0 <= now } == true
+        isDue = isEager || alarms.isMaintenanceDue(at: now)
         // An exchange that has nothing to do with it asks no file system.
         switch isDue ? true : hasManyLooseBytes {
         case true?: readReceipts()
@@ -356,7 +340,8 @@ struct ExchangeStateMachine: Sendable {
     }
 
     private mutating func readReceipts() {
-        (maintenance, isDue) = (nil, true)
+        isDue = true
+        alarms.endMaintenance()
         step = isListed ? .readReceipts : .list
     }
 
@@ -373,20 +358,14 @@ struct ExchangeStateMachine: Sendable {
     private mutating func considerRolling() {
         switch hasManyLooseBytes {
         case true?: step = .roll
-        case false?: (strandedUntil, step) = (nil, .trim)
+        case false?: trim()
         case nil: step = .countLoose
         }
     }
 
-    /// Whether what a peer lacks has been in no file for long enough.
-    private mutating func isStrandedLong(_ isStranded: Bool, at now: Instant) -> Bool {
-        let limit = strandedUntil ?? now + Self.passage
-        strandedUntil = nil
-        guard isStranded else { return false }
-        if isEager || limit <= now { return true }
-        strandedUntil = limit
-        maintenance = min(maintenance ?? limit, limit)
-        return false
+    private mutating func trim() {
+        alarms.forgetStranded()
+        step = .trim
     }
 
     // MARK: Failing

@@ -7,6 +7,44 @@ struct WipeAnswers {
 
     private var keeper: PlaceKeeper { PlaceKeeper(context: context) }
 
+    /// Settles a store; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
+    ///
+    /// - Parameter runner: settles it.
+    /// - Throws: what stands in the way.
+    func settle(by runner: isolated ExchangeRunner) async throws {
+        do {
+            try runner.settle()
+        } catch let error as UbiquitousStoreError where error.code == .suspended {
+            if runner.machine.request?.wipeAnswer != nil {
+                try fulfilRequest(by: runner)
+            } else {
+                guard try await runner.answerWipe(asking: !context.exchangesAutomatically) else { throw error }
+            }
+            try runner.settle()
+        }
+        try fulfilRequest(by: runner)
+    }
+
+    /// Carries out an answer.
+    ///
+    /// - Parameters:
+    ///   - answer: republish, or follow.
+    ///   - asked: the request that says so; nil where the app does.
+    ///   - runner: finds the place, and exchanges.
+    /// - Throws: what stands in the way.
+    func carryOut(_ answer: WipePolicy.Answer, asked: StoreRequest?, by runner: isolated ExchangeRunner) throws {
+        context.log.transition("the content is gone, and the answer to that is: \(answer)")
+        try runner.run(.place)
+        if try isNeeded(runner.machine) {
+            try runner.locked { try makeAgain(following: answer == .follow, asked: asked, &runner.machine) }
+        }
+        // The mark that has been written is seen.
+        if answer == .follow { return try runner.settle() }
+        // Also where an earlier attempt has come as far as the mark. Saves may come in between, time and again.
+        for _ in 0..<20 where try runner.rollNow() != nil { return try drop(.finishRepublishing, &runner.machine) }
+        throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; the next exchange tries again.")
+    }
+
     /// Whether the place is gone, and can be made again; throws what is in the way where it cannot.
     func isNeeded(_ machine: ExchangeStateMachine) throws -> Bool {
         guard !machine.isPaused else { throw keeper.suspension(machine) }
@@ -65,6 +103,24 @@ struct WipeAnswers {
     }
 
     // MARK: Requests
+
+    /// Does what another program has asked for.
+    ///
+    /// One that cannot be done now stays, and is tried again with each exchange until it can, or is withdrawn; one that cannot be done at all is
+    /// dropped, and the status says why.
+    ///
+    /// - Parameter runner: does it.
+    /// - Throws: what stands in the way.
+    func fulfilRequest(by runner: isolated ExchangeRunner) throws {
+        guard context.container != nil, !runner.machine.isPaused, let request = runner.machine.request else { return }
+        do {
+            if let answer = request.wipeAnswer { try runner.answerWipe(answer, asked: request) } else { try runner.rebuild() }
+        } catch let error as UbiquitousStoreError where [.contentIncomplete, .unsupported].contains(error.code) {
+            try drop(request, &runner.machine)
+            throw error
+        }
+        try drop(request, &runner.machine)
+    }
 
     /// Has the next exchange do what this one may not come to.
     ///
