@@ -21,8 +21,9 @@ struct ExchangeStateMachineTests {
         let step: ExchangeStep
 
         init(
-            _ situation: String, _ work: ExchangeWork = .exchange(all: false), rules: ExchangeRules = ExchangeRules(), before: [ExchangeOutcome]? = nil,
-            later: Duration = .zero, waiting: Bool = true, _ outcomes: [ExchangeOutcome], then step: ExchangeStep
+            _ situation: String, _ work: ExchangeWork = .exchange(all: false), rules: ExchangeRules = ExchangeRules(),
+            before: [ExchangeOutcome]? = nil, later: Duration = .zero, waiting: Bool = true, after outcomes: [ExchangeOutcome],
+            then step: ExchangeStep
         ) {
             (testDescription, self.work, self.rules, self.before, self.later) = (situation, work, rules, before, later)
             (self.waiting, self.outcomes, self.step) = (waiting, outcomes, step)
@@ -67,155 +68,206 @@ struct ExchangeStateMachineTests {
 
     private static func run(_ row: Row) -> ExchangeStateMachine {
         var machine = ExchangeStateMachine(row.rules, epoch: 1, at: start)
-        for outcomes in [row.before, row.outcomes].compactMap({ $0 }) {
-            let isLast = outcomes.count == row.outcomes.count
-            machine.begin(isLast ? row.work : .exchange(all: false), waiting: row.waiting)
-            for outcome in outcomes { machine.receive(outcome, at: isLast ? start + row.later : start) }
+        if let before = row.before {
+            machine.begin(.exchange(all: false))
+            for outcome in before { machine.receive(outcome, at: start) }
         }
+        machine.begin(row.work, waiting: row.waiting)
+        for outcome in row.outcomes { machine.receive(outcome, at: start + row.later) }
         return machine
     }
 
-    private static let placing: [Row] = [
-        Row("the lease comes first", [], then: .takeLease(waiting: true)),
-        Row("nobody waits for another process", waiting: false, [.leased(false)], then: .wait(until: start)),
-        Row("a paused store does nothing", [.leased(true), standing { $0.isPaused = true }], then: .wait(until: nil)),
-        Row("rows of a paused store become saves", [.leased(true), standing { ($0.isPaused, $0.isAdopting) = (true, true) }], then: .adopt),
-        Row("a file without a container adopts, and stops",
-            [.leased(true), standing { ($0.hasContainer, $0.isAdopting) = (false, true) }, .adopted(true)], then: .wait(until: start)),
-        Row("the marks are read before the place is looked at", looked, then: .readMarks),
-        Row("a later epoch is entered", looked + [.marked(2)], then: .enter(epoch: 2)),
-        Row("rows are adopted before a later epoch is entered",
-            [.leased(true), standing { $0.isAdopting = true }, .marked(2)], then: .adopt),
-        Row("nobody waits for the adoption that goes before an epoch", waiting: false,
-            [.leased(true), standing { $0.isAdopting = true }, .marked(2)], then: .wait(until: start)),
-        Row("the place is looked at after the epoch", looked + [.marked(2), .done], then: .checkAttachment),
-        Row("a place that is gone suspends", looked + [.marked(nil), .attachment(.detached(.contentGone))], then: .suspend(.contentGone)),
-        Row("a suspended store waits for no time", looked + [.marked(nil), .attachment(.detached(.contentGone)), .done], then: .wait(until: nil)),
-        Row("a place that is still gone is told once", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
-            looked + [.marked(nil), .attachment(.detached(.contentGone))], then: .wait(until: nil)),
-        Row("a place that is back resumes", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
-            looked + [.marked(1), .attachment(.attached)], then: .resume),
-        Row("after an absence all files are looked at", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
-            looked + [.marked(1), .attachment(.attached), .done], then: .findStranger(amongAll: true)),
-        Row("a lost mark is written again", [.leased(true), standing { $0.epoch = 3 }, .marked(2), .attachment(.attached)], then: .restoreMark),
-        Row("a new store finds its place",
-            [.leased(true), standing { $0.isAttached = false }, .marked(nil), .attachment(.attached)], then: .findPlace),
-        Row("a new store adopts in its place before it is attached",
-            [.leased(true), standing { ($0.isAttached, $0.isAdopting) = (false, true) }, .marked(nil), .attachment(.attached),
-             .place(epoch: 1, isRenewed: false)], then: .adopt),
-        Row("a new store that has adopted is attached",
-            [.leased(true), standing { ($0.isAttached, $0.isAdopting) = (false, true) }, .marked(nil), .attachment(.attached),
-             .place(epoch: 1, isRenewed: false), .adopted(true)], then: .attach),
-        Row("a stranger's log makes the store take another identifier",
-            looked + [.marked(1), .attachment(.attached), .stranger(true)], then: .takeNewIdentifier),
-        Row("after that all files are looked at again",
-            looked + [.marked(1), .attachment(.attached), .stranger(true), .done], then: .findStranger(amongAll: true)),
-        Row("where only the place is wanted that is all", .place, placed, then: .wait(until: start)),
-        Row("a task is done in the place", .task(publishesBefore: false), placed, then: .performTask),
+    private static let placingRows: [Row] = [
+        Row("the lease comes first", after: [], then: .takeLease(waiting: true)),
+        Row("nobody waits for another process", waiting: false, after: [.leased(false)], then: .wait(until: start)),
+        Row("a paused store does nothing", after: [.leased(true), standing { $0.isPaused = true }], then: .wait(until: nil)),
+        Row("rows of a paused store become saves", after: [.leased(true), standing { ($0.isPaused, $0.isAdopting) = (true, true) }], then: .adopt),
+        Row(
+            "a file without a container adopts, and stops",
+            after: [.leased(true), standing { ($0.hasContainer, $0.isAdopting) = (false, true) }, .adopted(true)], then: .wait(until: start)),
+        Row("the marks are read before the place is looked at", after: looked, then: .readMarks),
+        Row("a later epoch is entered", after: looked + [.marked(2)], then: .enter(epoch: 2)),
+        Row(
+            "rows are adopted before a later epoch is entered",
+            after: [.leased(true), standing { $0.isAdopting = true }, .marked(2)], then: .adopt),
+        Row(
+            "nobody waits for the adoption that goes before an epoch", waiting: false,
+            after: [.leased(true), standing { $0.isAdopting = true }, .marked(2)], then: .wait(until: start)),
+        Row("the place is looked at after the epoch", after: looked + [.marked(2), .done], then: .checkAttachment),
+        Row("a place that is gone suspends", after: looked + [.marked(nil), .attachment(.detached(.contentGone))], then: .suspend(.contentGone)),
+        Row(
+            "a suspended store waits for no time", after: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
+            then: .wait(until: nil)),
+        Row(
+            "a place that is still gone is told once", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
+            after: looked + [.marked(nil), .attachment(.detached(.contentGone))], then: .wait(until: nil)),
+        Row(
+            "a place that is back resumes", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
+            after: looked + [.marked(1), .attachment(.attached)], then: .resume),
+        Row(
+            "after an absence all files are looked at", before: looked + [.marked(nil), .attachment(.detached(.contentGone)), .done],
+            after: looked + [.marked(1), .attachment(.attached), .done], then: .findStranger(amongAll: true)),
+        Row(
+            "a lost mark is written again", after: [.leased(true), standing { $0.epoch = 3 }, .marked(2), .attachment(.attached)], then: .restoreMark),
+        Row(
+            "a new store finds its place",
+            after: [.leased(true), standing { $0.isAttached = false }, .marked(nil), .attachment(.attached)], then: .findPlace),
+        Row(
+            "a new store adopts in its place before it is attached",
+            after: [
+                .leased(true), standing { ($0.isAttached, $0.isAdopting) = (false, true) }, .marked(nil), .attachment(.attached),
+                .place(epoch: 1, isRenewed: false),
+            ], then: .adopt),
+        Row(
+            "a new store that has adopted is attached",
+            after: [
+                .leased(true), standing { ($0.isAttached, $0.isAdopting) = (false, true) }, .marked(nil), .attachment(.attached),
+                .place(epoch: 1, isRenewed: false), .adopted(true),
+            ], then: .attach),
+        Row(
+            "a stranger's log makes the store take another identifier",
+            after: looked + [.marked(1), .attachment(.attached), .stranger(true)], then: .takeNewIdentifier),
+        Row(
+            "after that all files are looked at again",
+            after: looked + [.marked(1), .attachment(.attached), .stranger(true), .done], then: .findStranger(amongAll: true)),
+        Row("where only the place is wanted that is all", .place, after: placed, then: .wait(until: start)),
+        Row("a task is done in the place", .task(publishesBefore: false), after: placed, then: .performTask),
     ]
 
-    private static let coalescing = ExchangeRules(maximumDelay: .seconds(30))
+    private static let coalescing = ExchangeRules(maximumDelay: .seconds(3))
 
-    private static let publishing: [Row] = [
-        Row("the outbox is looked at first", placed, then: .checkOutbox),
-        Row("what is noted is sealed, and due at once without coalescing",
-            placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
-        Row("what an earlier process left goes out at once", rules: coalescing,
-            placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
-        Row("a later save waits for more", rules: coalescing, before: told,
-            placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: false)),
-        Row("publishing all waits for nothing", .publish, rules: coalescing, before: told,
-            placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
-        Row("with nothing noted only what is sealed goes out", before: told, placed + [.outbox(hasWork: false, hasLogs: true)], then: .publish),
-        Row("with nothing at all nothing is published", before: told, placed + [.outbox(hasWork: false, hasLogs: false)], then: .recheck),
-        Row("the alarm is set for logs that wait", .publish, rules: coalescing, before: told + [],
-            placed + [.outbox(hasWork: true, hasLogs: true), .sealed(waits: true), .done], then: .wait(until: start + .seconds(10))),
-        Row("before a rebuild all is published", .task(publishesBefore: true),
-            placed + [.outbox(hasWork: true, hasLogs: true), .sealed(waits: false), .done], then: .performTask),
-        Row("where publishing fails room is made", placed + [.failed(isErrno: true)], then: .removeEnded),
-        Row("then it is seen whether the place is there", placed + [.failed(isErrno: true), .done], then: .checkAttachment),
-        Row("an error of the file system in a place that is there is explained",
-            placed + [.failed(isErrno: true), .done, .attachment(.attached)], then: .fail(isExplained: true)),
-        Row("a place that went away explains itself",
-            placed + [.failed(isErrno: true), .done, .attachment(.detached(.rootGone))], then: .suspend(.rootGone)),
-        Row("another error is thrown as it is", placed + [.failed(isErrno: false), .done], then: .fail(isExplained: false)),
-        Row("another process comes first, and all begins again", placed + [.outbox(hasWork: false, hasLogs: true), .gaveWay],
+    private static let publishingRows: [Row] = [
+        Row("the outbox is looked at first", after: placed, then: .checkOutbox),
+        Row(
+            "what is noted is sealed, and due at once without coalescing",
+            after: placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
+        Row(
+            "what an earlier process left goes out at once", rules: coalescing,
+            after: placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
+        Row(
+            "a later save waits for more", rules: coalescing, before: told,
+            after: placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: false)),
+        Row(
+            "publishing all waits for nothing", .publish, rules: coalescing, before: told,
+            after: placed + [.outbox(hasWork: true, hasLogs: true)], then: .seal(isDue: true)),
+        Row(
+            "with nothing noted only what is sealed goes out", before: told, after: placed + [.outbox(hasWork: false, hasLogs: true)], then: .publish),
+        Row("with nothing at all nothing is published", before: told, after: placed + [.outbox(hasWork: false, hasLogs: false)], then: .recheck),
+        Row(
+            "the alarm is set for logs that wait", .publish, rules: coalescing, before: told,
+            after: placed + [.outbox(hasWork: true, hasLogs: true), .sealed(waits: true), .done], then: .wait(until: start + .seconds(3))),
+        Row(
+            "before a rebuild all is published", .task(publishesBefore: true),
+            after: placed + [.outbox(hasWork: true, hasLogs: true), .sealed(waits: false), .done], then: .performTask),
+        Row("where publishing fails room is made", after: placed + [.failed(isErrno: true)], then: .removeEnded),
+        Row("then it is seen whether the place is there", after: placed + [.failed(isErrno: true), .done], then: .checkAttachment),
+        Row(
+            "an error of the file system in a place that is there is explained",
+            after: placed + [.failed(isErrno: true), .done, .attachment(.attached)], then: .fail(isExplained: true)),
+        Row(
+            "a place that went away explains itself",
+            after: placed + [.failed(isErrno: true), .done, .attachment(.detached(.rootGone))], then: .suspend(.rootGone)),
+        Row("another error is thrown as it is", after: placed + [.failed(isErrno: false), .done], then: .fail(isExplained: false)),
+        Row(
+            "another process comes first, and all begins again", after: placed + [.outbox(hasWork: false, hasLogs: true), .gaveWay],
             then: .takeLease(waiting: true)),
     ]
 
-    private static let importing: [Row] = [
-        Row("what is broken is looked at again after publishing", published, then: .recheck),
-        Row("ended epochs are removed when everything is listed", published + [.done], then: .removeEnded),
-        Row("else only faulty directories are listed", before: told, published + [.done], then: .listFaulty),
-        Row("everything is listed the first time", published + [.done, .done], then: .list),
-        Row("baselines are looked at before logs", listed, then: .surveyBaselines),
-        Row("a baseline far ahead is joined first", listed + [baselines([news(1, lag: 500)])], then: .joinBaseline(id(1), lag: 500)),
-        Row("the one that holds most comes first",
-            listed + [baselines([news(1, lag: 900), news(2, lag: 700)])], then: .joinBaseline(id(1), lag: 900)),
-        Row("a baseline a little ahead does not go before the logs",
-            listed + [baselines([news(1, lag: 499)])], then: .passOver(id(1), .fewLogs(499))),
-        Row("after a baseline everything is listed",
-            listed + [baselines([news(1, lag: 500)]), .baseline(isJoined: true)], then: .list),
-        Row("after a damaged one the next is considered",
-            listed + [baselines([news(1, lag: 900), news(2, lag: 700)]), .baseline(isJoined: false)], then: .joinBaseline(id(2), lag: 700)),
-        Row("then logs are planned", surveyed, then: .plan(isPassing: false)),
-        Row("what is ready is joined", surveyed + [plan(5)], then: .joinLogs),
-        Row("a full plan makes room for others, and goes on", surveyed + [plan(5, isFull: true), .logs(isRefused: false)], then: .giveWay),
-        Row("behind a refused log there may be more", surveyed + [plan(5), .logs(isRefused: true)], then: .giveWay),
-        Row("between batches nothing is listed", surveyed + [plan(5, isFull: true), .logs(isRefused: false), .done],
+    private static let importingRows: [Row] = [
+        Row("what is broken is looked at again after publishing", after: published, then: .recheck),
+        Row("ended epochs are removed when everything is listed", after: published + [.done], then: .removeEnded),
+        Row("else only faulty directories are listed", before: told, after: published + [.done], then: .listFaulty),
+        Row("everything is listed the first time", after: published + [.done, .done], then: .list),
+        Row("baselines are looked at before logs", after: listed, then: .surveyBaselines),
+        Row("a baseline far ahead is joined first", after: listed + [baselines([news(1, lag: 500)])], then: .joinBaseline(id(1), lag: 500)),
+        Row(
+            "the one that holds most comes first",
+            after: listed + [baselines([news(1, lag: 900), news(2, lag: 700)])], then: .joinBaseline(id(1), lag: 900)),
+        Row(
+            "a baseline a little ahead does not go before the logs",
+            after: listed + [baselines([news(1, lag: 499)])], then: .passOver(id(1), .fewLogs(499))),
+        Row(
+            "after a baseline everything is listed",
+            after: listed + [baselines([news(1, lag: 500)]), .baseline(isJoined: true)], then: .list),
+        Row(
+            "after a damaged one the next is considered",
+            after: listed + [baselines([news(1, lag: 900), news(2, lag: 700)]), .baseline(isJoined: false)], then: .joinBaseline(id(2), lag: 700)),
+        Row("then logs are planned", after: surveyed, then: .plan(isPassing: false)),
+        Row("what is ready is joined", after: surveyed + [plan(5)], then: .joinLogs),
+        Row("a full plan makes room for others, and goes on", after: surveyed + [plan(5, isFull: true), .logs(isRefused: false)], then: .giveWay),
+        Row("behind a refused log there may be more", after: surveyed + [plan(5), .logs(isRefused: true)], then: .giveWay),
+        Row(
+            "between batches nothing is listed", after: surveyed + [plan(5, isFull: true), .logs(isRefused: false), .done],
             then: .plan(isPassing: false)),
-        Row("a log under this identifier that is not remembered makes it take another",
-            surveyed + [plan(0, isForked: true)], then: .takeNewIdentifier),
-        Row("then everything is listed again", surveyed + [plan(0, isForked: true), .done, .done], then: .list),
-        Row("so does a baseline that holds one", listed + [baselines(isForked: true)], then: .takeNewIdentifier),
-        Row("with everything listed again before logs are planned", listed + [baselines(isForked: true), .done], then: .list),
-        Row("when no log is ready baselines are looked at again", surveyed + [plan(2), .logs(isRefused: false)], then: .surveyBaselines),
-        Row("a store that knows nothing waits for no log",
-            surveyed + [nothing, baselines([news(1, lag: 2)], knowsOthers: false)], then: .joinBaseline(id(1), lag: 2)),
-        Row("another waits for the logs of a baseline", surveyed + [nothing, baselines([news(1, lag: 2)])], then: .passOver(id(1), .fewLogs(2))),
-        Row("unless nothing may be waited for", .exchange(all: true),
-            surveyed + [nothing, baselines([news(1, lag: 2)])], then: .joinBaseline(id(1), lag: 2)),
-        Row("a baseline that needs an update is not joined", .exchange(all: true),
-            surveyed + [nothing, baselines([news(1, lag: 2, obstacle: .schema(obstacle: "it is new", authors: "v9"))])],
+        Row(
+            "a log under this identifier that is not remembered makes it take another",
+            after: surveyed + [plan(0, isForked: true)], then: .takeNewIdentifier),
+        Row("then everything is listed again", after: surveyed + [plan(0, isForked: true), .done, .done], then: .list),
+        Row("so does a baseline that holds one", after: listed + [baselines(isForked: true)], then: .takeNewIdentifier),
+        Row("with everything listed again before logs are planned", after: listed + [baselines(isForked: true), .done], then: .list),
+        Row("when no log is ready baselines are looked at again", after: surveyed + [plan(2), .logs(isRefused: false)], then: .surveyBaselines),
+        Row(
+            "a store that knows nothing waits for no log",
+            after: surveyed + [nothing, baselines([news(1, lag: 2)], knowsOthers: false)], then: .joinBaseline(id(1), lag: 2)),
+        Row(
+            "another waits for the logs of a baseline", after: surveyed + [nothing, baselines([news(1, lag: 2)])], then: .passOver(id(1), .fewLogs(2))
+        ),
+        Row(
+            "unless nothing may be waited for", .exchange(all: true),
+            after: surveyed + [nothing, baselines([news(1, lag: 2)])], then: .joinBaseline(id(1), lag: 2)),
+        Row(
+            "a baseline that needs an update is not joined", .exchange(all: true),
+            after: surveyed + [nothing, baselines([news(1, lag: 2, obstacle: .schema(obstacle: "it is new", authors: "v9"))])],
             then: .passOver(id(1), .schema(obstacle: "it is new", authors: "v9"))),
-        Row("where something waits and nothing helps it is seen what can be passed over",
-            surveyed + [plan(0, waits: true), baselines()], then: .findHoles),
-        Row("not while the logs of a baseline are awaited",
-            surveyed + [plan(0, waits: true), baselines([news(1, lag: 2)]), .done], then: .unite),
-        Row("logs are passed over", surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true)], then: .plan(isPassing: true)),
-        Row("once", surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true), plan(0, waits: true), baselines()], then: .unite),
-        Row("and no longer when that has helped",
-            surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true), plan(1, waits: true), .logs(isRefused: false), .done],
+        Row(
+            "where something waits and nothing helps it is seen what can be passed over",
+            after: surveyed + [plan(0, waits: true), baselines()], then: .findHoles),
+        Row(
+            "not while the logs of a baseline are awaited",
+            after: surveyed + [plan(0, waits: true), baselines([news(1, lag: 2)]), .done], then: .unite),
+        Row("logs are passed over", after: surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true)], then: .plan(isPassing: true)),
+        Row(
+            "once", after: surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true), plan(0, waits: true), baselines()], then: .unite),
+        Row(
+            "and no longer when that has helped",
+            after: surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: true), plan(1, waits: true), .logs(isRefused: false), .done],
             then: .plan(isPassing: false)),
-        Row("not where there can be no holes", surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: false)], then: .unite),
-        Row("what is marked is resolved at the end", planned, then: .unite),
-        Row("what that seals goes out", planned + [.done], then: .publish),
-        Row("then it is told", planned + [.done, .done], then: .publishReceipt),
-        Row("what was planned and failed is listed again", before: surveyed + [plan(5), .failed(isErrno: false)],
-            published + [.done], then: .removeEnded),
+        Row("not where there can be no holes", after: surveyed + [plan(0, waits: true), baselines(), .holes(arePossible: false)], then: .unite),
+        Row("what is marked is resolved at the end", after: planned, then: .unite),
+        Row("what that seals goes out", after: planned + [.done], then: .publish),
+        Row("then it is told", after: planned + [.done, .done], then: .publishReceipt),
+        Row(
+            "what was planned and failed is listed again", before: surveyed + [plan(5), .failed(isErrno: false)],
+            after: published + [.done], then: .removeEnded),
     ]
 
     private static let small = ExchangeRules(baselines: BaselinePolicy(logs: 10, bytes: 100))
     private static let readAll = told + [.receipts(PeerDirectory.Listing())]
 
-    private static let maintaining: [Row] = [
-        Row("nothing is maintained before its time", told, then: .wait(until: start + .seconds(10))),
-        Row("receipts are read when it is due", later: .seconds(10), told, then: .readReceipts),
-        Row("or at once where all is wanted", .exchange(all: true), told, then: .readReceipts),
-        Row("then loose logs are measured", .exchange(all: true), readAll, then: .measureLoose),
-        Row("a store that has told nothing rolls nothing", .exchange(all: true), readAll + [.measured(bytes: 1 << 40)], then: .trim),
-        Row("without baselines there is only trimming", .exchange(all: true), rules: ExchangeRules(baselines: nil), readAll, then: .trim),
-        Row("a baseline is written in the place", .roll, published, then: .list),
-        Row("of what is listed", .roll, published + [.done], then: .roll),
-        Row("then receipts are read", .roll, published + [.done, .rolled(id(7))], then: .readReceipts),
-        Row("and logs are trimmed", .roll, published + [.done, .rolled(id(7)), .receipts(.init())], then: .trim),
-        Row("after which it waits", .roll, published + [.done, .rolled(id(7)), .receipts(.init()), .done], then: .wait(until: start + .seconds(10))),
+    private static let maintainingRows: [Row] = [
+        Row("nothing is maintained before its time", after: told, then: .wait(until: start + .seconds(10))),
+        Row("receipts are read when it is due", later: .seconds(10), after: told, then: .readReceipts),
+        Row("or at once where all is wanted", .exchange(all: true), after: told, then: .readReceipts),
+        Row("then loose logs are measured", .exchange(all: true), after: readAll, then: .measureLoose),
+        Row("a store that has told nothing rolls nothing", .exchange(all: true), after: readAll + [.measured(bytes: 1 << 40)], then: .trim),
+        Row("without baselines there is only trimming", .exchange(all: true), rules: ExchangeRules(baselines: nil), after: readAll, then: .trim),
+        Row("a baseline is written in the place", .roll, after: published, then: .list),
+        Row("of what is listed", .roll, after: published + [.done], then: .roll),
+        Row("then receipts are read", .roll, after: published + [.done, .rolled(id(7))], then: .readReceipts),
+        Row("and logs are trimmed", .roll, after: published + [.done, .rolled(id(7)), .receipts(.init())], then: .trim),
+        Row(
+            "after which it waits", .roll, after: published + [.done, .rolled(id(7)), .receipts(.init()), .done],
+            then: .wait(until: start + .seconds(10))),
     ]
 
-    @Test("placing: each situation has its next step", arguments: placing) func placing(row: Row) { #expect(Self.run(row).step == row.step) }
-    @Test("publishing: each situation has its next step", arguments: publishing) func publishing(row: Row) { #expect(Self.run(row).step == row.step) }
-    @Test("importing: each situation has its next step", arguments: importing) func importing(row: Row) { #expect(Self.run(row).step == row.step) }
-    @Test("maintaining: each situation has its next step", arguments: maintaining) func maintaining(row: Row) {
+    @Test("placing: each situation has its next step", arguments: placingRows) func placing(row: Row) { #expect(Self.run(row).step == row.step) }
+    @Test("publishing: each situation has its next step", arguments: publishingRows) func publishing(row: Row) {
+        #expect(Self.run(row).step == row.step)
+    }
+    @Test("importing: each situation has its next step", arguments: importingRows) func importing(row: Row) {
+        #expect(Self.run(row).step == row.step)
+    }
+    @Test("maintaining: each situation has its next step", arguments: maintainingRows) func maintaining(row: Row) {
         #expect(Self.run(row).step == row.step)
     }
 

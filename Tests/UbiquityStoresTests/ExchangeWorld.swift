@@ -62,8 +62,9 @@ struct ExchangeWorld {
         do {
             for _ in 0..<15 {
                 change()
-                work = [.exchange(all: false), .exchange(all: true), .exchange(all: false), .publish, .roll, .place, .task(publishesBefore: true)][
-                    number(0..<7)]
+                work =
+                    [.exchange(all: false), .exchange(all: true), .exchange(all: false), .publish, .roll, .place, .task(publishesBefore: true)][
+                        number(0..<7)]
                 gaveWay = 0
                 machine.begin(work, waiting: happens(90))
                 var count = 0

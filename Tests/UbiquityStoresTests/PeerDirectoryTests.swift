@@ -55,7 +55,8 @@ struct PeerDirectoryTests {
         Row(testDescription: "the one that is furthest back counts", others: [Other(passed: 4), Other(passed: 2)], active: [1, 2], passed: 2),
         Row(testDescription: "one that has said nothing", others: [Other(passed: 4), Other(number: 0)], active: [1, 2], passed: 0),
         Row(testDescription: "one that is retired", others: [Other(passed: 4), Other(passed: 2, retired: 1)], active: [1], passed: 4),
-        Row(testDescription: "one that is back since", others: [Other(passed: 4), Other(number: 2, passed: 2, retired: 1)], active: [1, 2], passed: 2),
+        Row(
+            testDescription: "one that is back since", others: [Other(passed: 4), Other(number: 2, passed: 2, retired: 1)], active: [1, 2], passed: 2),
         Row(testDescription: "all retired", others: [Other(passed: 4, retired: 9)], active: [], passed: .max),
     ]
 

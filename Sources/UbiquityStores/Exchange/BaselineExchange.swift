@@ -149,6 +149,7 @@ struct BaselineExchange {
     ///   - lag: how many logs are in it that are not here.
     ///   - shelf: what is known of baselines.
     /// - Returns: whether it has been joined, so that logs may be ready that were not.
+    /// - Throws: `Errno`, or GRDB's errors.
     func join(_ id: BaselineID, lag: Int64, _ shelf: inout BaselineShelf) throws -> Bool {
         guard let header = try header(of: id, &shelf), try verify(id, header, &shelf) else { return false }
         context.progress.update { $0.begin(logs: Int(clamping: lag)) }
@@ -198,7 +199,8 @@ struct BaselineExchange {
 
     /// Writes a baseline of what has been joined and published.
     ///
-    /// The order is that of a log: write it where no synchroniser looks, sync it, rename it into place, sync the directory. A crash before the rename leaves a draft,
+    /// The order is that of a log: write it where no synchroniser looks, sync it, rename it into place, sync the
+    /// directory. A crash before the rename leaves a draft,
     /// which the next start removes; one after it a baseline that is as good as any.
     ///
     /// - Parameter inventory: what is there; the baseline is entered in it.

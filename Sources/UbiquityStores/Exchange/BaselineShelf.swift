@@ -189,7 +189,8 @@ struct BaselineShelf: Sendable {
 }
 
 extension Knowledge {
-    /// Whether all that another names is in this, and more, as far as that is certain: of an identifier with several branches each head must be equal.
+    /// Whether all that another names is in this, and more, as far as that is certain: of an identifier with several
+    /// branches each head must be equal.
     ///
     /// - Parameters:
     ///   - other: another knowledge.

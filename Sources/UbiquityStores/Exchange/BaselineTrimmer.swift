@@ -18,7 +18,8 @@ struct BaselineTrimmer {
     private var layout: ContentLayout { context.layout }
     private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
 
-    /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed; and own baselines that a greater one holds.
+    /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed;
+    /// and own baselines that a greater one holds.
     func trim(_ inventory: inout ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws {
         let usable = try baselines.usable(inventory, &shelf)
         guard !usable.isEmpty else { return }

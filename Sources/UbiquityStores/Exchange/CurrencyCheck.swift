@@ -32,7 +32,8 @@ struct CurrencyCheck {
         }
     }
 
-    /// Whether everything has been read that can be, where not every log is held: what is not held cannot be used here, and what waits waits for nothing else.
+    /// Whether everything has been read that can be, where not every log is held: what is not held cannot be used
+    /// here, and what waits waits for nothing else.
     ///
     /// One bad file harms only what depends on it. A damaged one may still be arriving: it counts after a minute.
     ///

@@ -51,7 +51,7 @@ struct ExchangeStateMachine: Sendable {
     /// Why the store's place is gone; nil while it is there.
     var suspended: ContainerAttachment.Reason? { absence.reason }
 
-    /// When there is something to do though nothing happens; nil for never. A store that is suspended waits for the container.
+    /// When there is something to do though nothing happens; nil for never, and while the container is awaited.
     var nextTime: Instant? { suspended == nil && !isPaused ? [alarms.next, shelf.nextTime].compactMap { $0 }.min() : nil }
 
     /// Whether nothing is left to do now.
@@ -161,7 +161,10 @@ struct ExchangeStateMachine: Sendable {
 
         case (.checkOutbox, .outbox(let hasWork, let hasLogs)):
             guard hasLogs || alarms.closing != nil else { return goOnPublished() }
-            if hasWork { return step = .seal(isDue: publishesAll || rules.maximumDelay == nil || alarms.isClosingDue(at: now)) }
+            if hasWork {
+                step = .seal(isDue: publishesAll || rules.maximumDelay == nil || alarms.isClosingDue(at: now))
+                return
+            }
             release(waits: false, at: now)
         case (.seal, .sealed(let waits)): release(waits: waits, at: now)
         case (.publish, .done): goOnPublished()
@@ -179,7 +182,10 @@ struct ExchangeStateMachine: Sendable {
             default: goOnImporting()
             }
         case (.surveyBaselines, .baselines(let news, let isForked, let knowsOthers)):
-            guard !isForked else { return step = .takeNewIdentifier }
+            guard !isForked else {
+                step = .takeNewIdentifier
+                return
+            }
             shelf.keepLater(of: news)
             rounds.consider(news, knowsOthers: knowsOthers)
             joinNext(at: now)
@@ -198,7 +204,10 @@ struct ExchangeStateMachine: Sendable {
             goOnJoined()
         case (.giveWay, .done): goOnImporting()
         case (.findHoles, .holes(let arePossible)):
-            guard arePossible else { return step = .unite }
+            guard arePossible else {
+                step = .unite
+                return
+            }
             rounds.pass()
             goOnImporting()
         case (.unite, .done): step = .publish
@@ -209,7 +218,10 @@ struct ExchangeStateMachine: Sendable {
             if isDue { step = areMany ? .roll : .checkAwaited } else if areMany { readReceipts() } else { rest() }
         case (.readReceipts, .receipts(let listing)):
             peers.take(listing)
-            if case .rolling = stage { return step = .trim }
+            if case .rolling = stage {
+                step = .trim
+                return
+            }
             let silent = peers.silent(for: rules.silenceLimit)
             if silent.isEmpty { measure() } else { step = .retire(silent) }
         case (.retire(let silent), .done):
@@ -249,7 +261,10 @@ struct ExchangeStateMachine: Sendable {
     }
 
     private mutating func goOnAttached() {
-        if case .failing = stage { return step = .fail(isExplained: true) }
+        if case .failing = stage {
+            step = .fail(isExplained: true)
+            return
+        }
         // The others, too, learn of an epoch whose mark has been lost.
         if let marked, marked < standing.epoch { step = .restoreMark } else { findPlace() }
     }
@@ -297,7 +312,10 @@ struct ExchangeStateMachine: Sendable {
     // MARK: Importing
 
     private mutating func goOnImporting() {
-        guard isListed else { return step = .list }
+        guard isListed else {
+            step = .list
+            return
+        }
         if rounds.isFirst { peers.waiting = [] }
         step = rounds.isFirst ? .surveyBaselines : .plan(isPassing: rounds.isPassing)
     }

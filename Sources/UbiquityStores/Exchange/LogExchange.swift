@@ -89,7 +89,8 @@ struct LogExchange {
         try forgetQuarantined(besides: Set(faulty.map { [$0.peer, $0.file] }), &shelf)
     }
 
-    /// Takes files off the list of the unusable that are no longer there, baselines that have arrived whole since, and directories that can be listed.
+    /// Takes files off the list of the unusable that are no longer there, baselines that have arrived whole since,
+    /// and directories that can be listed.
     private func forgetQuarantined(besides faulty: Set<[String]>, _ shelf: inout BaselineShelf) throws {
         for entry in try file.pool.read({ db in try QuarantinedLog.list(db) }) {
             let name = entry.file
@@ -166,7 +167,8 @@ struct LogExchange {
 
     /// Resolves what an import has marked.
     ///
-    /// What is equal in the midst of an import need not be so at its end: a baseline holds what a later log changes. So a device that joins late finds
+    /// What is equal in the midst of an import need not be so at its end: a baseline holds what a later log changes.
+    /// So a device that joins late finds
     /// no more records equal than those that were there.
     func unite() throws { context.post(try file.resolve(by: context.sealer)) }
 

@@ -21,7 +21,8 @@ struct ReadableContent {
 
     /// The baselines that together hold every log that any baseline holds which this store can join, those that hold most first.
     ///
-    /// Nearly always one holds all that the others do. Where devices have written theirs apart from each other, each may hold logs that are in no other, nor in any file.
+    /// Nearly always one holds all that the others do. Where devices have written theirs apart from each other, each
+    /// may hold logs that are in no other, nor in any file.
     ///
     /// - Parameters:
     ///   - content: what is there.
@@ -84,7 +85,8 @@ struct ReadableContent {
         else { return false }
         let readable = ReadableContent(context, state.peer, state.epoch)
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow is here too, for this store has read it.
+        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow
+        // is here too, for this store has read it.
         var loose = logs
         for (id, header) in try readable.baselines(content, &shelf) where !loose.isEmpty {
             loose = try readable.exchange.reader.lacking(loose, id, header)

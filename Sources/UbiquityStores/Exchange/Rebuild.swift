@@ -22,7 +22,8 @@ struct Rebuild {
 
     /// Rebuilds, once all that is sealed is in the container.
     ///
-    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it fails, or the process ends, that stays.
+    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it
+    /// fails, or the process ends, that stays.
     /// Saves wait meanwhile. The store keeps its identifier, its lists, and the columns that stay on the device.
     ///
     /// - Parameters:

@@ -39,7 +39,8 @@ struct ReceiptWriter {
         let receipt = Receipt(peer: peer, epoch: epoch, knowledge: knowledge, awaits: awaits, migrations: file.migrations, time: context.now())
         var number = max(state.receipt, there ?? 0, fact?.receipt ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
-        context.log.exchange("published receipt \(number): \(counted(knowledge.entries.count, "peer")) known, \(counted(awaits.count, "file")) awaited")
+        context.log.exchange(
+            "published receipt \(number): \(counted(knowledge.entries.count, "peer")) known, \(counted(awaits.count, "file")) awaited")
         peers.told(knowledge, awaits: awaits)
     }
 

@@ -57,7 +57,7 @@ struct StepPerformer {
         case .checkOutbox: return try logs.outbox()
         case .seal(let isDue): return .sealed(waits: try logs.seal(isDue: isDue))
         case .publish:
-            // Between two batches of an import that may be long, or of a save.
+            // What an import seals at its end is no save that waited.
             if !machine.isImporting { Waypoint.publishCoalesced.pass() }
             try context.publisher.publish(from: context.file.pool) { bytes in
                 machine.shelf.looseBytes += bytes

@@ -55,7 +55,8 @@ struct WipeAnswers {
 
     /// Makes this peer's place in the container again, if it is gone.
     ///
-    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what they were. The attachment mark, and the directory of
+    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what
+    /// they were. The attachment mark, and the directory of
     /// receipts where only that is missing, come last: until they are there the store is suspended, and all this is done again.
     ///
     /// - Parameters:
@@ -128,6 +129,7 @@ struct WipeAnswers {
     ///   - wanted: what it does.
     ///   - machine: learns of it.
     /// - Returns: what was to be done before.
+    /// - Throws: GRDB's errors.
     func postpone(_ wanted: StoreRequest, _ machine: inout ExchangeStateMachine) throws -> StoreRequest? {
         let former = try context.file.pool.write { db in
             let former = try StoreState.read(db).request
