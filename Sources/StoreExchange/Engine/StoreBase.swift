@@ -38,7 +38,7 @@ package struct StoreContext: Sendable {
 package final class StoreBase: Sendable {
     package let file: StoreFile
     package let sealer: Sealer
-    package let engine: StoreEngine
+    package let engine: ExchangeRunner
     /// The object that runs the engine, and whether it should run.
     private struct Running {
         var runner: StoreRunner?
@@ -52,7 +52,7 @@ package final class StoreBase: Sendable {
     package var isHalted: Bool { running.withLock { $0.isWanted == false } }
     package var pool: any DatabaseWriter { file.pool }
 
-    private init(file: StoreFile, sealer: Sealer, engine: StoreEngine) {
+    private init(file: StoreFile, sealer: Sealer, engine: ExchangeRunner) {
         self.file = file
         self.sealer = sealer
         self.engine = engine
@@ -91,7 +91,9 @@ package final class StoreBase: Sendable {
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
-        let base = StoreBase(file: file, sealer: sealer, engine: StoreEngine(context, in: container, file: file, sealer: sealer, state: state))
+        let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
+        let base = StoreBase(
+            file: file, sealer: sealer, engine: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
         // A migration or a changed declaration may have marked records.
         if !context.isReadOnly { try await blocking { base.resolve() } }
         return base
@@ -113,7 +115,7 @@ package final class StoreBase: Sendable {
             running.isWanted = true
             guard running.runner == nil, !running.isStarting else { return false }
             running.isStarting = true
-            engine.isStopping.withLock { $0 = false }
+            engine.context.stop.clear()
             return true
         }
         guard starts else { return }
@@ -121,7 +123,7 @@ package final class StoreBase: Sendable {
         var failure: (any Error)?
         do {
             runner = try await blocking {
-                StoreRunner(engine: engine, container: engine.container, storeDirectory: directory, onExchange: onExchange)
+                StoreRunner(engine: engine, container: engine.context.container, storeDirectory: directory, onExchange: onExchange)
             }
         } catch {
             (runner, failure) = (nil, error)
@@ -158,7 +160,7 @@ package final class StoreBase: Sendable {
 
     /// Syncs everything that is committed to the disk.
     package func syncWriteAheadLog() throws {
-        try Publisher(layout: engine.layout, storeFile: file.path, files: engine.files).syncWriteAheadLog()
+        try engine.context.publisher.syncWriteAheadLog()
     }
 
     /// Seals the captured changes; returns whether that has marked records.

@@ -10,7 +10,7 @@ package final class StoreRunner: Sendable {
     private let wakes: AsyncStream<Void>.Continuation
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
-    private let engine: StoreEngine
+    private let engine: ExchangeRunner
 
     /// Begins.
     ///
@@ -20,7 +20,7 @@ package final class StoreRunner: Sendable {
     ///   - storeDirectory: where the store file lies.
     ///   - onExchange: is called after each exchange that went well.
     init(
-        engine: StoreEngine, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
+        engine: ExchangeRunner, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
     ) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
@@ -76,7 +76,7 @@ package final class StoreRunner: Sendable {
 
     /// Exchanges at every wake, until there are no more.
     private static func run(
-        _ engine: StoreEngine, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
+        _ engine: ExchangeRunner, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
         _ onExchange: (@Sendable () async -> Void)?
     ) async {
         var pause = Duration.milliseconds(500)
@@ -121,7 +121,7 @@ package final class StoreRunner: Sendable {
 
     package func cancel() {
         wakes.finish()
-        engine.stopWaiting()
+        engine.context.stop.set()
         for watcher in watchers { watcher.close() }
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }

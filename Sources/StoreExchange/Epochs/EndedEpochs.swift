@@ -20,7 +20,7 @@ package struct EndedEpochs {
     ///   removed are skipped, because a later call may succeed.
     func remove(below present: Int64) throws {
         let marks = try EpochMarks(of: layout, files: files)
-        let directories = PeerDirectories(layout: layout, files: files)
+        let directories = PeerFolders(layout: layout, files: files)
         // The last epoch that every peer has reached.
         var reached = present
         for name in try files.namesIfThere(in: layout.directory) {

@@ -133,18 +133,18 @@ extension ContentInventory {
     init(listing layout: ContentLayout, epoch: Int64, register: LogRegister, files layer: any FileLayer, isWhole: Bool = false) throws {
         for name in try layer.names(in: layout.directory) {
             if let peer = PeerIdentifier(name) {
-                try list(peer, PeerDirectories(layout: layout, files: layer), epoch: epoch, register, isWhole: isWhole)
+                try list(peer, PeerFolders(layout: layout, files: layer), epoch: epoch, register, isWhole: isWhole)
             }
         }
     }
 
     /// Lists the peers with faulty directories again.
-    mutating func listFaulty(_ directories: PeerDirectories, epoch: Int64, _ register: LogRegister) throws {
+    mutating func listFaulty(_ directories: PeerFolders, epoch: Int64, _ register: LogRegister) throws {
         for peer in faults.keys.sorted() { try list(peer, directories, epoch: epoch, register, isWhole: false) }
     }
 
     private mutating func list(
-        _ peer: PeerIdentifier, _ directories: PeerDirectories, epoch: Int64, _ register: LogRegister, isWhole: Bool
+        _ peer: PeerIdentifier, _ directories: PeerFolders, epoch: Int64, _ register: LogRegister, isWhole: Bool
     ) throws {
         let layout = directories.layout
         var found: [PeerFault] = []

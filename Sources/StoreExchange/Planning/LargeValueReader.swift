@@ -47,7 +47,7 @@ struct LargeValueReader: LargeValueSource {
     ///
     /// Returns nil if there is no file.
     private func bytes(of value: LargeValue, in directory: FilePath) throws -> [UInt8]? {
-        guard try PeerDirectories(layout: layout, files: files).isThere(directory) else { return nil }
+        guard try PeerFolders(layout: layout, files: files).isThere(directory) else { return nil }
         let file = directory.appending(value.hash.description)
         guard try files.kind(of: file) == .file else { return nil }
         guard try files.size(of: file) == value.length else { return [] }

@@ -101,7 +101,7 @@ extension ContentReport {
     }
 
     private mutating func add(_ peer: PeerIdentifier, _ layout: ContentLayout, _ name: String, _ files: LinuxFileLayer) {
-        let directories = PeerDirectories(layout: layout, files: files)
+        let directories = PeerFolders(layout: layout, files: files)
         do {
             for epoch in try directories.names(in: layout.peer(peer)).compactMap(ContentLayout.epoch(ofDirectory:)).sorted() {
                 parts.append(part(of: peer, epoch, name, directories))
@@ -111,7 +111,7 @@ extension ContentReport {
         }
     }
 
-    private mutating func part(of peer: PeerIdentifier, _ epoch: Int64, _ name: String, _ directories: PeerDirectories) -> Part {
+    private mutating func part(of peer: PeerIdentifier, _ epoch: Int64, _ name: String, _ directories: PeerFolders) -> Part {
         let (layout, files) = (directories.layout, directories.files)
         func names(in directory: FilePath) -> [String] {
             do {

@@ -114,7 +114,7 @@ enum BaselineKnowledge {
     static func all(in layout: ContentLayout, _ name: String, epoch: Int64, of peers: [PeerIdentifier]) -> [Knowledge] {
         let reader = BaselineReader(layout: layout, contentName: name, epoch: epoch)
         return peers.flatMap { peer in
-            let directories = PeerDirectories(layout: layout, files: LinuxFileLayer())
+            let directories = PeerFolders(layout: layout, files: LinuxFileLayer())
             let names = (try? directories.names(in: layout.baselines(of: peer, epoch: epoch)))?.compactMap { BaselineName($0) } ?? []
             return names.compactMap { try? reader.header(of: BaselineID(peer: peer, name: $0), clock: .latest).knowledge }
         }

@@ -82,7 +82,7 @@ private struct ExchangeReader {
     }
 
     private mutating func list(_ peers: [PeerIdentifier]) throws {
-        let directories = PeerDirectories(layout: layout, files: files)
+        let directories = PeerFolders(layout: layout, files: files)
         for peer in peers {
             var names: [LogFileName] = []
             do {

@@ -29,7 +29,7 @@ struct SurveyedPeer {
         peer = .init(peer: identifier.description, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
         let directory = layout.logs(of: identifier, epoch: epoch)
         var receipts: [Int64] = []
-        let directories = PeerDirectories(layout: layout, files: LinuxFileLayer())
+        let directories = PeerFolders(layout: layout, files: LinuxFileLayer())
         do {
             _ = try directories.isThere(directory)
             try list(layout, epoch: epoch, &receipts, &storage)

@@ -183,7 +183,7 @@ extension StoreCheck {
     private func trimmed(_ state: StoreState, _ layout: ContentLayout, _ register: LogRegister, _ files: LinuxFileLayer) throws -> Int64 {
         let reader = BaselineReader(layout: layout, contentName: state.content, epoch: state.epoch)
         var last: Int64 = 0
-        let directories = PeerDirectories(layout: layout, files: files)
+        let directories = PeerFolders(layout: layout, files: files)
         for peer in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
             // A baseline that cannot be read does not count.
             for name in ((try? directories.names(in: layout.baselines(of: peer, epoch: state.epoch))) ?? []).compactMap({ BaselineName($0) }) {

@@ -25,7 +25,7 @@ public struct QuarantinedLog: Sendable, Hashable, Codable {
     public var file: String
     /// The kind of fault.
     public var kind: Kind
-    /// Why, in words.
+    /// The reason in words.
     public var reason: String
     /// The record that was refused, if there is one: `table/key`.
     public var record: String?

@@ -149,7 +149,7 @@ actor StoreKeeper {
     }
 
     /// The engine that exchanges for the account while another file is in use; nil if the file in use has it.
-    var gatheringEngine: StoreEngine? { gathered?.base.engine }
+    var gatheringEngine: ExchangeRunner? { gathered?.base.engine }
 
     /// The last obstacle, in words; nil if there is none.
     var obstacle: String? { (failure ?? refusal ?? unwatched).map { String(describing: $0) } }

@@ -38,7 +38,7 @@ extension UbiquitousStore {
     ///   continues the removal if the mark is written.
     @discardableResult
     public func removeUbiquitousContent(_ confirmation: RemovalConfirmation) async throws -> ContentRemoval {
-        let name = engine.contentName
+        let name = engine.context.contentName
         guard confirmation.contentName == name else {
             throw UbiquitousStoreError(
                 .unsupported, "The removal of “\(confirmation.contentName)” was confirmed, and this store's content is “\(name)”: nothing is removed."

@@ -29,7 +29,7 @@ extension UbiquitousStore {
     public func seed(from file: SeedFile, token: String, progress: (@Sendable (Seeding) -> Void)? = nil) async throws -> Seeding {
         var result = Seeding(wasComplete: true)
         if try await !joinSeed(token) {
-            let (shapes, migrations) = (engine.file.shapes, engine.file.migrations)
+            let (shapes, migrations) = (engine.context.file.shapes, engine.context.file.migrations)
             let columns = try await read { db in
                 try Dictionary(uniqueKeysWithValues: shapes.map { ($0.name, try Set(db.columns(in: $0.name).map(\.name))) })
             }
@@ -46,9 +46,9 @@ extension UbiquitousStore {
             try await blocking { [reader] in try reader.close() }
         }
         if file.isRemovedAfterwards {
-            try await engine.sync()
+            try await blocking { [publisher = engine.context.publisher] in try publisher.syncWriteAheadLog() }
             Waypoint.seedSynced.pass()
-            try await blocking { [files = engine.files] in try file.remove(files) }
+            try await blocking { [files = engine.context.files] in try file.remove(files) }
         }
         return result
     }
@@ -121,7 +121,8 @@ extension UbiquitousStore {
         _ token: String, source: String?, total: Int?, _ progress: (@Sendable (Seeding) -> Void)?, next: (Int) async throws -> SeedBatch
     ) async throws -> Seeding {
         let base = current
-        guard var pending = try await base.engine.pendingSeed(token, source: source) else { return Seeding(wasComplete: true) }
+        let exchange = SeedExchange(context: base.engine.context)
+        guard var pending = try await blocking({ try exchange.pending(token, source: source) }) else { return Seeding(wasComplete: true) }
         pending.seeding.total = total
         while true {
             try Task.checkCancellation()

@@ -43,9 +43,9 @@ public final class UbiquitousStore: Sendable {
 
     /// The file in use, with the parts that belong to it.
     var current: StoreBase { base.withLock { $0 } }
-    var engine: StoreEngine { current.engine }
+    var engine: ExchangeRunner { current.engine }
     /// The engine that exchanges with other devices, for the file in use or for the one that is being filled.
-    var exchanging: StoreEngine { get async { await keeper?.gatheringEngine ?? engine } }
+    var exchanging: ExchangeRunner { get async { await keeper?.gatheringEngine ?? engine } }
 
     /// The SQLite file in use.
     public var file: FilePath { current.file.path }
@@ -144,10 +144,10 @@ public final class UbiquitousStore: Sendable {
     ///   is in use.
     package func change(to path: FilePath) async throws {
         let old = current
-        let new = try await Self.open(path, in: old.engine.container!, context)
+        let new = try await Self.open(path, in: old.engine.context.container!, context)
         try await old.pool.writeWithoutTransaction { _ in use(new) }
         await old.stop()
-        try await old.engine.publishOnly()
+        try await old.engine.run(.publish)
         new.runner?.wake()
     }
 
@@ -220,7 +220,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: `UbiquitousStoreError`. A store that is suspended keeps its saves and does not throw.
     public func publish() async throws {
-        try await engine.publishOnly()
+        try await engine.run(.publish)
     }
 
     /// Publishes every save made so far, and imports every log that is in the container and ready.

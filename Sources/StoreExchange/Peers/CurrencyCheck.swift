@@ -2,24 +2,31 @@ internal import Foundation
 internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
-package import UbiquityContainers
+internal import UbiquityContainers
 
-// Whether a store holds what the container says there is: asked of the container itself, not of what was seen of it last.
-extension StoreEngine {
+/// Whether a store holds what the container says there is: asked of the container itself, not of what was seen of it last.
+struct CurrencyCheck {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
+
+    private var file: StoreFile { context.file }
+    private var layout: ContentLayout { context.layout }
+
     /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
     ///
     /// - Parameter peer: the peer; nil for all.
     /// - Returns: whether it does.
-    /// - Throws: `UbiquitousStoreError`: `suspended` where the container is gone, `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
-    package func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
-        var isThere = false
-        try leased { _ in isThere = true }
-        guard isThere else { throw suspension }
-        let receipts = try receipts()
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
+    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
+        let listing = try PeerReceipts(context, self.peer, epoch).list()
+        let receipts = listing.receipts
         if let peer, receipts[peer] == nil {
             throw UbiquitousStoreError(.unsupported, "There is no peer \(peer) in \(layout.directory); `ubcontrol peers list` names those that are.")
         }
-        let asked = try peer.map { [$0: receipts[$0]!] } ?? active(receipts)
+        let asked = peer.map { [$0: receipts[$0]!] } ?? listing.active
         return try file.pool.read { db in
             let held = try HeldLogs(db)
             for (peer, receipt) in asked where try !holdsAll(peer, receipt, held) { return false }
@@ -27,15 +34,17 @@ extension StoreEngine {
         }
     }
 
-    /// Whether everything has been read that can be: what is not held cannot be used here, and what waits waits for nothing else.
+    /// Whether everything has been read that can be, where not every log is held: what is not held cannot be used
+    /// here, and what waits waits for nothing else.
     ///
-    /// One bad file harms only what depends on it (DESIGN §4, rule 6). A damaged one may still be arriving: it counts after a minute.
+    /// One bad file harms only what depends on it. A damaged one may still be arriving: it counts after a minute.
     ///
+    /// - Parameter waiting: the peers whose next log cannot be joined.
     /// - Returns: whether nothing more is to be waited for.
-    /// - Throws: `UbiquitousStoreError` with `suspended` where the container is gone; `Errno`, or GRDB's errors.
-    package func hasGathered() throws -> Bool {
+    /// - Throws: `Errno`, or GRDB's errors.
+    func hasGathered(_ waiting: [WaitingPeer]) throws -> Bool {
         if try isCaughtUp(to: nil) { return true }
-        let limit = now().addingTimeInterval(-60)
+        let limit = context.now().addingTimeInterval(-60)
         let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }
             .filter { ![.damaged, .unreadable].contains($0.kind) || $0.since < limit }
         var stuck = Set(unusable.map(\.peer))
@@ -50,7 +59,7 @@ extension StoreEngine {
         }) {
             stuck.insert(more.peer)
         }
-        let receipts = try active(receipts())
+        let receipts = try PeerReceipts(context, peer, epoch).list().active
         return try file.pool.read { db in
             let held = try HeldLogs(db)
             return try receipts.allSatisfy { peer, receipt in
@@ -71,12 +80,35 @@ extension StoreEngine {
     ///   - db: the store.
     /// - Returns: the time, by the clock of the peer that is furthest back.
     /// - Throws: `Errno`, or GRDB's errors.
-    func syncedAsOf(_ receipts: [PeerIdentifier: PeerReceipt], _ db: Database) throws -> Date? {
+    private func syncedAsOf(_ receipts: [PeerIdentifier: PeerReceipt], _ db: Database) throws -> Date? {
         let held = try HeldLogs(db)
         return try receipts.compactMap { peer, receipt -> Date? in
             guard let time = receipt.receipt?.time else { return nil }
             return try holdsAll(peer, receipt, held) ? time : held.lastTime(of: peer) ?? .distantPast
         }.min()
+    }
+
+    /// How the store stands.
+    ///
+    /// - Parameters:
+    ///   - machine: what is known of its place and of what waits.
+    ///   - failure: why the last exchange failed.
+    /// - Returns: the status.
+    /// - Throws: GRDB's errors.
+    func status(_ machine: ExchangeStateMachine, failure: String?) throws -> StoreStatus {
+        // A container that cannot be read says nothing; why it cannot, the last exchange has told.
+        let isReadable = machine.suspended == nil && context.container != nil
+        let others = isReadable ? (try? PeerReceipts(context, peer, epoch).list().active) ?? [:] : [:]
+        return try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
+            return StoreStatus(
+                suspended: machine.suspended, isPaused: state.paused, peer: state.peer, epoch: state.epoch,
+                knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
+                syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: machine.peers.waiting,
+                quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db),
+                held: try RelatedTables.heldCount(file.shapes, db), failure: failure)
+        }
     }
 
     private func holdsAll(_ peer: PeerIdentifier, _ receipt: PeerReceipt, _ held: HeldLogs) throws -> Bool {
@@ -88,7 +120,7 @@ extension StoreEngine {
         // Its logs come before the receipt that names them.
         let newest: LogFileName?
         do {
-            newest = try directories.names(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
+            newest = try context.folders.names(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
         } catch is PeerFault {
             // Nobody here can tell.
             return false

@@ -5,39 +5,47 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-extension StoreEngine {
-    /// Makes the store's tables anew from the content, as a first import would.
+/// Makes a store's tables again from the content, as a first import would.
+struct Rebuild {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ state: StoreState) {
+        self.context = context
+        (peer, epoch) = (state.peer, state.epoch)
+    }
+
+    private var file: StoreFile { context.file }
+    private var layout: ContentLayout { context.layout }
+    private var sealer: Sealer { context.sealer }
+    private var progress: Broadcast<ImportProgress> { context.progress }
+    private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
+
+    /// Rebuilds, once all that is sealed is in the container.
     ///
-    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it fails, or the process ends, that stays.
+    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it
+    /// fails, or the process ends, that stays.
     /// Saves wait meanwhile. The store keeps its identifier, its lists, and the columns that stay on the device.
     ///
-    /// - Throws: `UbiquitousStoreError` with `contentIncomplete` where the content does not hold all that the store does, and with `suspended` where there is
-    ///   none; the store is as it was.
-    package func rebuild() throws {
-        try settle()
-        let began = ContinuousClock.now
-        var isDone = false
-        try leased { _ in
-            // What has been sealed since is in the container before it is taken from there.
-            try publish(all: true)
-            defer { progress.update { $0.isImporting = false } }
-            while try !rebuildFromReadable() {}
-            Waypoint.rebuildCommitted.pass()
-            (inventory, lastReceipt) = (nil, nil)
-            log.transition("made anew from the content in \(began.elapsed)")
-            post(.didFill(Set(file.shapes.map(\.name))))
-            isDone = true
-        }
-        guard isDone else { throw suspension }
-        try settle()
+    /// - Parameters:
+    ///   - shelf: what is known of baselines.
+    ///   - began: when the rebuild began.
+    /// - Throws: `UbiquitousStoreError` with `contentIncomplete` where the content does not hold all that the store does; the store is as it was.
+    func run(_ shelf: inout BaselineShelf, since began: ContinuousClock.Instant) throws {
+        defer { progress.update { $0.isImporting = false } }
+        while try !rebuildFromReadable(&shelf) {}
+        Waypoint.rebuildCommitted.pass()
+        context.log.transition("made anew from the content in \(began.elapsed)")
+        context.post(.didFill(Set(file.shapes.map(\.name))))
     }
 
     /// Makes the tables from all that can be read now; false where this store cannot hold one of the baselines.
-    private func rebuildFromReadable() throws -> Bool {
+    private func rebuildFromReadable(_ shelf: inout BaselineShelf) throws -> Bool {
         var content = try file.pool.read { db in
-            try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: files, isWhole: true)
+            try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: context.files, isWhole: true)
         }
-        let readable = try readableBaselines(content)
+        let readable = try ReadableContent(context, peer, epoch).baselines(content, &shelf)
         let limit = try file.attachmentLimit()
         guard readable.count <= limit else {
             throw UbiquitousStoreError(
@@ -49,7 +57,7 @@ extension StoreEngine {
             try file.importing(attaching: readable.map { layout.baseline($0.id, epoch: epoch) }) { db in try rebuild(&content, from: readable, db) }
             return true
         } catch let unholdable as UnholdableBaseline {
-            try refuse(unholdable.id, unholdable.reason)
+            try baselines.refuse(unholdable.id, unholdable.reason, &shelf)
             return false
         }
     }
@@ -58,50 +66,6 @@ extension StoreEngine {
     private struct UnholdableBaseline: Error {
         var id: BaselineID
         var reason: String
-    }
-
-    /// Whether the content holds all that the store does, so that its file could be made anew from it.
-    ///
-    /// Nothing is exchanged.
-    ///
-    /// - Returns: false also where the container is not there.
-    /// - Throws: `Errno`, or GRDB's errors.
-    package func isHeldByContent() throws -> Bool {
-        let (state, logs, register) = try file.pool.read { db in
-            let state = try StoreState.read(db)
-            let peers = try StoreKnowledge.peers(db)
-            let logs = try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM ubiquity_log").map { row in
-                guard let peer = peers[PeerNumber(rawValue: row["peer"])], let hash = ContentHash(bytes: row["hash"] as Data) else {
-                    throw UbiquitousStoreError(.malformed, "A log in the store's list of logs is malformed.", path: file.path)
-                }
-                return (peer: peer, position: Knowledge.Position(sequence: row["sequence"], hash: hash))
-            }
-            return (state, logs, try LogRegister(own: state.peer, db))
-        }
-        guard state.attached, attachment(state) == .attached, try EpochMarks(of: layout, files: files).present <= state.epoch else { return false }
-        let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow is here too, for this store has read it.
-        var loose = logs
-        for (id, header) in try readableBaselines(content) where !loose.isEmpty { loose = try reader.lacking(loose, id, header) }
-        let logReader = LogReader(layout: layout, contentName: contentName, epoch: state.epoch, shapes: file.shapes, files: files)
-        return try loose.allSatisfy { log in
-            try isWhole(
-                LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, clock: max(state.clock, .latest), logReader)
-        }
-    }
-
-    /// Whether a log lies in the container as it was written, with the large values that it names.
-    private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime, _ reader: LogReader) throws -> Bool {
-        do {
-            let log = try reader.read(name, of: peer, clock: clock)
-            return try log.values.allSatisfy { value, peers in
-                if case .whole = try reader.largeValues.find(value, of: peers) { true } else { false }
-            }
-        } catch is LogFault {
-            return false
-        } catch let error as Errno where !error.isOfProcess {
-            return false
-        }
     }
 
     private func rebuild(_ content: inout ContentInventory, from baselines: [(id: BaselineID, header: BaselineHeader)], _ db: Database) throws {
@@ -114,7 +78,7 @@ extension StoreEngine {
         try Capture.suspended(db) { try StoreTables.clearContent(file.shapes, keepingFacts: true, db) }
         Waypoint.rebuildEmptied.pass()
         for (place, baseline) in baselines.enumerated() {
-            var joiner = joiner
+            var joiner = self.baselines.joiner
             joiner.place = place
             do {
                 _ = try joiner.join(baseline.header, isRebuilding: true, db)
@@ -123,11 +87,9 @@ extension StoreEngine {
                 throw UnholdableBaseline(id: baseline.id, reason: reason)
             }
         }
-        let planner = ImportPlanner(
-            reader: LogReader(
-                layout: layout, contentName: contentName, epoch: epoch, shapes: file.shapes, files: files, migrations: file.migrations))
-        let importer = LogImporter(
-            shapes: file.shapes, sealer: sealer, conflictRetention: conflictRetention, values: planner.reader.largeValues, reader: planner.reader)
+        let exchange = LogExchange(context, peer, epoch)
+        let planner = exchange.planner
+        let importer = exchange.importer(planner.reader)
         var isPassing = false
         while true {
             let plan = try planner.plan(&content, isPassing: isPassing, db)

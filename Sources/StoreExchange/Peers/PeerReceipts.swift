@@ -1,16 +1,68 @@
 internal import Foundation
-package import GRDB
-package import StoreFormat
-package import StoreRecords
+internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
-package import UbiquityContainers
+internal import UbiquityContainers
 
-/// What a peer has said of itself last.
-package struct PeerReceipt {
-    /// The highest number of its receipts; 0 for none.
-    package var number: Int64
-    /// The newest that can be read; nil for none.
-    package var receipt: Receipt?
+/// Reads how the other peers of a content stand, and retires them.
+struct PeerReceipts {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
+
+    /// The newest receipt of each other peer.
+    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try context.layout.receipts(besides: peer, epoch: epoch, files: context.files) }
+
+    /// How the other peers stand.
+    ///
+    /// - Parameter findsSilent: whether it is found out since when they have been silent.
+    /// - Returns: their receipts, and what has been said of them.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func list(findsSilent: Bool = false) throws -> PeerDirectory.Listing {
+        let receipts = try receipts()
+        var listing = PeerDirectory.Listing(receipts: receipts, time: context.now())
+        try context.file.pool.read { db in
+            listing.retired = try Retirements.all(db)
+            guard findsSilent else { return }
+            for (peer, newest) in listing.active {
+                // Logs of others may have come just now, however old they are: only this store's own count.
+                listing.silentSince[peer] = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: listing.time)
+            }
+        }
+        return listing
+    }
+
+    /// The other peers of the content.
+    func peers() throws -> [StorePeer] {
+        let listing = try list()
+        return try context.file.pool.read { db in
+            try listing.receipts.sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, listing.retired[$0.key], db) }
+        }
+    }
+
+    /// Retires peers up to their newest receipts; the next log says so.
+    func retire(_ silent: [PeerIdentifier], _ peers: PeerDirectory) throws {
+        try context.file.pool.write { db in
+            for peer in silent { try Retirements.retire(peer, Retirement(receipt: peers.listing.receipts[peer]?.number ?? 0), db) }
+        }
+    }
+
+    /// Retires a peer by hand.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - state: the store's state.
+    ///   - awaits: what this store waits for.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible; GRDB's errors.
+    func retire(_ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, awaits: [AwaitedFile]) throws {
+        try context.file.pool.write { db in
+            try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: awaits, db)
+        }
+    }
 }
 
 extension ContentLayout {
@@ -22,9 +74,9 @@ extension ContentLayout {
     ///   - files: the file system.
     /// - Returns: the receipts, by peer.
     /// - Throws: `Errno`.
-    package func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
+    func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
-        let directories = PeerDirectories(layout: self, files: files)
+        let directories = PeerFolders(layout: self, files: files)
         for name in try files.namesIfThere(in: directory) {
             guard let other = PeerIdentifier(name), other != own else { continue }
             let directory = self.receipts(of: other, epoch: epoch)
@@ -58,7 +110,7 @@ extension StorePeer {
     ///   - author: whose logs count that it has not read; nil for all.
     ///   - db: the store.
     /// - Throws: GRDB's errors.
-    package init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
+    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
         let authors = try StoreKnowledge.peers(db).all.filter { author == nil || $0.peer == author }
         let stated = newest.receipt?.stated ?? Knowledge()
         self.init(
@@ -80,64 +132,8 @@ extension StorePeer {
     }
 }
 
-extension StoreEngine {
-    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try layout.receipts(besides: peer, epoch: epoch, files: files) }
-
-    /// Those of the peers that are not retired.
-    func active(_ receipts: [PeerIdentifier: PeerReceipt]) throws -> [PeerIdentifier: PeerReceipt] {
-        let retired = try file.pool.read { db in try Retirements.all(db) }
-        return receipts.filter { retired[$0.key]?.isInForce($0.value.number) != true }
-    }
-
-    /// The other peers of the content.
-    package func peers() throws -> [StorePeer] {
-        let receipts = try receipts()
-        return try file.pool.read { db in
-            let facts = try Retirements.all(db)
-            return try receipts.sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, facts[$0.key], db) }
-        }
-    }
-
-    /// Retires a peer, and does what becomes possible by that.
-    ///
-    /// - Parameters:
-    ///   - peer: the peer.
-    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible, `suspended` where the container is gone; GRDB's errors.
-    package func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
-        var isPlaced = false
-        try leased { state in
-            isPlaced = true
-            try file.pool.write { db in
-                try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: waiting.flatMap(\.awaited), db)
-            }
-        }
-        guard isPlaced else { throw suspension }
-        try exchange(all: true)
-    }
-
-    /// Retires the peers that have been silent for longer than the app wants to wait; whether there were any.
-    func retireSilent(_ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
-        guard let limit = silenceLimit else { return false }
-        let now = now()
-        let silent = try file.pool.read { db in
-            // Logs of others may have come just now, however old they are; and who has no receipt has just come itself.
-            try receipts.filter { peer, newest in
-                guard newest.receipt != nil else { return false }
-                let since = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: now)
-                return since.map { $0 + limit < now } ?? false
-            }
-        }
-        guard !silent.isEmpty else { return false }
-        try file.pool.write { db in
-            for (peer, newest) in silent { try Retirements.retire(peer, Retirement(receipt: newest.number), db) }
-        }
-        return true
-    }
-}
-
 extension Retirements {
-    /// The same by hand, where it makes sense.
+    /// Retires a peer by hand, where that makes sense.
     ///
     /// - Parameters:
     ///   - peer: the peer.
@@ -147,7 +143,7 @@ extension Retirements {
     ///   - awaits: what this store waits for.
     ///   - db: in a transaction.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
-    package static func retire(
+    static func retire(
         _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile],
         _ db: Database
     ) throws {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreFormat
 internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
@@ -7,7 +8,7 @@ package import UbiquityContainers
 ///
 /// It follows no link. A directory that cannot be listed is a fault of that peer alone: callers note the ``PeerFault``
 /// and continue.
-package struct PeerDirectories {
+package struct PeerFolders {
     package let layout: ContentLayout
     package let files: any FileLayer
 

@@ -5,13 +5,41 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-// What this store holds, others lack, and no file brings them: a baseline of this store's does.
-extension StoreEngine {
+/// Finds what this store holds, others lack, and no file brings them: a baseline of this store's does.
+struct BaselineNeeds {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ state: StoreState) {
+        self.context = context
+        (peer, epoch) = (state.peer, state.epoch)
+    }
+
+    private var file: StoreFile { context.file }
+    private var files: any FileLayer { context.files }
+    private var layout: ContentLayout { context.layout }
+    private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
+
+    /// How many logs are joined here and in no baseline of which this store has all.
+    func countLoose(_ inventory: ContentInventory?, _ knowledge: Knowledge, _ shelf: inout BaselineShelf) throws -> Int64 {
+        BaselineShelf.loose(knowledge, besides: try inventory.map { try baselines.usable($0, &shelf) } ?? [])
+    }
+
     /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
-    func isAwaited(_ inventory: ContentInventory, _ receipts: [PeerIdentifier: PeerReceipt]) throws -> Bool {
-        guard baselines != nil, let knowledge = lastReceipt else { return false }
-        let usable = try containedBaselines(inventory)
-        return try receipts.values.compactMap(\.receipt).contains { receipt in
+    ///
+    /// Requests from retired peers count too: a stuck peer cannot read its own retirement, and one baseline answers it for good.
+    ///
+    /// - Parameters:
+    ///   - inventory: what is there.
+    ///   - peers: what the others have said.
+    ///   - shelf: what is known of baselines.
+    /// - Returns: whether one does.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func isAwaited(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
+        guard let knowledge = peers.lastReceipt else { return false }
+        let usable = try baselines.usable(inventory, &shelf)
+        return try peers.listing.receipts.values.compactMap(\.receipt).contains { receipt in
             try receipt.needs(besides: knowledge).contains { need in
                 let isHere: Bool
                 if let position = need.position {
@@ -22,7 +50,7 @@ extension StoreEngine {
                 guard isHere, need.isDamaged || !isInFile(need) else { return false }
                 return !usable.contains { id, header in
                     guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
-                    return (try? reader.lacking([(need.author, position)], id, header))?.isEmpty == true
+                    return (try? baselines.reader.lacking([(need.author, position)], id, header))?.isEmpty == true
                 }
             }
         }
@@ -38,37 +66,21 @@ extension StoreEngine {
         }
     }
 
-    /// How long a log may be in no file: its author has removed it, and the baseline for which it did may still be on its way.
-    private static let passage = Duration.seconds(60)
-
     /// Whether a log is joined here that some peer has not read, and that is in no file any more.
     ///
     /// Nothing tells that peer of it. Its author removed it for a baseline that held it, and has gone since, perhaps, before that arrived anywhere.
+    /// Logs are removed from the oldest on, and a peer that has a later one asks for those before it: so only the first of each author that some peer
+    /// lacks is looked at.
     ///
     /// - Parameters:
     ///   - inventory: what is there.
-    ///   - others: the receipts of the peers that are not retired.
-    ///   - isEager: whether nothing is waited for.
-    /// - Returns: whether it has been so for long enough.
+    ///   - peers: what the others have said.
+    ///   - shelf: what is known of baselines.
+    /// - Returns: whether there is one.
     /// - Throws: `Errno`, or GRDB's errors.
-    func isStranded(_ inventory: ContentInventory, _ others: [PeerIdentifier: PeerReceipt], isEager: Bool) throws -> Bool {
-        guard baselines != nil, try hasStranded(inventory, others.values.compactMap { $0.receipt?.stated }) else {
-            strandedUntil = nil
-            return false
-        }
-        let limit = strandedUntil ?? .now + Self.passage
-        guard isEager || limit <= .now else {
-            strandedUntil = limit
-            maintenance = min(maintenance ?? limit, limit)
-            return false
-        }
-        strandedUntil = nil
-        return true
-    }
-
-    /// Logs are removed from the oldest on, and who has a later one asks for those before it: so only the first of each author that some peer lacks is looked at.
-    private func hasStranded(_ inventory: ContentInventory, _ stated: [Knowledge]) throws -> Bool {
-        guard let knowledge = lastReceipt, !stated.isEmpty else { return false }
+    func areStranded(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
+        let stated = peers.active.values.compactMap { $0.receipt?.stated }
+        guard let knowledge = peers.lastReceipt, !stated.isEmpty else { return false }
         let unread = try file.pool.read { db in
             let peers = try StoreKnowledge.peers(db)
             return try knowledge.heads.keys.compactMap { author -> (author: PeerIdentifier, log: LogFileName)? in
@@ -88,7 +100,7 @@ extension StoreEngine {
             (try? files.kind(of: layout.logs(of: author, epoch: epoch).appending(log.description))) != .file
         }
         guard !missing.isEmpty else { return false }
-        let usable = try containedBaselines(inventory)
+        let usable = try baselines.usable(inventory, &shelf)
         return missing.contains { author, log in !usable.contains { $0.header.knowledge.covers(log.sequence, of: author) } }
     }
 }

@@ -1,0 +1,237 @@
+internal import Foundation
+internal import GRDB
+internal import GRDBSQLite
+internal import StoreFormat
+internal import StoreRecords
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Reads, joins and writes baselines.
+struct BaselineExchange {
+    typealias Usable = BaselineShelf.Usable
+
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
+
+    init(_ context: ExchangeContext, _ state: StoreState) { self.init(context, state.peer, state.epoch) }
+
+    private var file: StoreFile { context.file }
+    private var files: any FileLayer { context.files }
+    private var layout: ContentLayout { context.layout }
+
+    var reader: BaselineReader { BaselineReader(layout: layout, contentName: context.contentName, epoch: epoch) }
+    var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: context.sealer, migrations: file.migrations) }
+
+    // MARK: Reading
+
+    /// What a baseline says of itself; nil where it cannot be used.
+    func header(of id: BaselineID, _ shelf: inout BaselineShelf) throws -> BaselineHeader? {
+        switch shelf.headers[id] {
+        case .readable(let header): return header
+        case .faulty: return nil
+        case nil: break
+        }
+        do {
+            let clock = try file.pool.read { db in try StoreState.read(db).clock }
+            // It is the last of many stamps: a store that has seen none of them is not to know how they came to be just behind the last good one.
+            let header = try reader.header(of: id, clock: max(clock, .latest))
+            shelf.read(header, of: id)
+            return header
+        } catch let fault as LogFault {
+            try quarantine(id, fault, &shelf)
+        } catch Errno.noSuchFileOrDirectory {
+        } catch let error as Errno {
+            try context.quarantine([
+                QuarantinedLog(
+                    peer: id.peer.description, file: id.name.description, kind: .unreadable, reason: "it cannot be read (\(error))", record: nil,
+                    since: context.now())
+            ])
+        }
+        return nil
+    }
+
+    /// Reads a baseline to the end; whether it is whole.
+    func verify(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> Bool {
+        if shelf.verified.contains(id) { return true }
+        do {
+            try reader.verify(id, header)
+            shelf.verified.insert(id)
+            return true
+        } catch let fault as LogFault {
+            try quarantine(id, fault, &shelf)
+        } catch is Errno {}
+        return false
+    }
+
+    private func quarantine(_ id: BaselineID, _ fault: LogFault, _ shelf: inout BaselineShelf) throws {
+        shelf.fault(id)
+        try context.quarantine([QuarantinedLog(id.name.description, of: id.peer, fault, since: context.now())])
+    }
+
+    /// Passes over a baseline that this store cannot hold, and lists it.
+    func refuse(_ id: BaselineID, _ reason: String, _ shelf: inout BaselineShelf) throws {
+        shelf.refused.insert(id)
+        try context.quarantine([
+            QuarantinedLog(
+                peer: id.peer.description, file: id.name.description, kind: .refused, reason: reason, record: nil, since: context.now())
+        ])
+    }
+
+    /// What a baseline holds that this store does not; nil for nothing.
+    private func news(in id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> (logs: Int64, isForked: Bool)? {
+        let (lacking, own, knowledge) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let register = try LogRegister(own: state.peer, db)
+            let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
+            return (lacking, state.peer, try StoreKnowledge.all(state, db))
+        }
+        let logs = header.knowledge.count(beyond: knowledge)
+        if !lacking.isEmpty { return (logs, lacking.contains { $0.peer == own }) }
+        let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
+            .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
+        if !holes.isEmpty {
+            // One that cannot be read any more is looked at again from its header on.
+            guard let lacking = try? reader.lacking(holes, id, header) else {
+                shelf.forgetHeader(of: id)
+                return nil
+            }
+            if lacking.count < holes.count { return (logs, false) }
+        }
+        shelf.contain(id)
+        return nil
+    }
+
+    /// Whether this store holds all that a baseline does.
+    private func isContained(_ id: BaselineID, _ shelf: inout BaselineShelf) throws -> Bool {
+        if shelf.contained.contains(id) { return true }
+        guard let header = try header(of: id, &shelf) else { return false }
+        return try news(in: id, header, &shelf) == nil
+    }
+
+    /// The baselines of which this store has everything.
+    func usable(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> [Usable] {
+        var usable: [Usable] = []
+        for id in inventory.baselines where try isContained(id, &shelf) {
+            if let header = try header(of: id, &shelf) { usable.append((id, header)) }
+        }
+        return usable
+    }
+
+    // MARK: Joining
+
+    /// Reads what the baselines hold that this store does not.
+    func survey(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> ExchangeOutcome {
+        var found: [BaselineShelf.News] = []
+        for id in inventory.baselines.sorted() where !shelf.contained.contains(id) && !shelf.refused.contains(id) {
+            guard let header = try header(of: id, &shelf), let news = try news(in: id, header, &shelf) else { continue }
+            if news.isForked { return .baselines([], isForked: true, knowsOthers: true) }
+            let obstacle = joiner.obstacle(to: header).map { BaselineShelf.Obstacle.schema(obstacle: $0, authors: header.schema) }
+            found.append(BaselineShelf.News(id: id, lag: news.logs, obstacle: obstacle))
+        }
+        let knowsOthers = try found.isEmpty || file.pool.read { db in try !StoreKnowledge.others(db).isEmpty }
+        return .baselines(found, isForked: false, knowsOthers: knowsOthers)
+    }
+
+    /// Says in the log why a baseline is not joined.
+    func passOver(_ id: BaselineID, _ obstacle: BaselineShelf.Obstacle) {
+        switch obstacle {
+        case .fewLogs(let lag):
+            context.log.detail("passed over baseline \(id.name) of \(id.peer): \(lag) logs ahead, and the logs may come by themselves")
+        case .schema(let obstacle, _): context.log.detail("passed over baseline \(id.name) of \(id.peer): \(obstacle)")
+        }
+    }
+
+    /// Joins a baseline, unless it turns out to be damaged, or this store cannot hold what it says.
+    ///
+    /// - Parameters:
+    ///   - id: the baseline.
+    ///   - lag: how many logs are in it that are not here.
+    ///   - shelf: what is known of baselines.
+    /// - Returns: whether it has been joined, so that logs may be ready that were not.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func join(_ id: BaselineID, lag: Int64, _ shelf: inout BaselineShelf) throws -> Bool {
+        guard let header = try header(of: id, &shelf), try verify(id, header, &shelf) else { return false }
+        context.progress.update { $0.begin(logs: Int(clamping: lag)) }
+        let began = ContinuousClock.now
+        guard let outcome = try joined(id, header, &shelf) else { return false }
+        context.log.exchange("joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)")
+        Waypoint.joinCommitted.pass()
+        context.progress.update { $0.finish(logs: Int(clamping: lag)) }
+        context.post(outcome)
+        return true
+    }
+
+    /// Joins a baseline; nil where this store cannot hold what it says, which harms nothing else.
+    private func joined(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
+        let reason: String
+        do {
+            return try file.mendingDerived {
+                try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
+            }
+        } catch {
+            guard let refusal = BaselineJoiner.refusal(error) else { throw error }
+            reason = refusal
+        }
+        try refuse(id, reason, &shelf)
+        return nil
+    }
+
+    // MARK: Rolling
+
+    /// How many bytes the logs have that are joined and in no baseline.
+    func measureLoose(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> Int {
+        let usable = try usable(inventory, &shelf).map(\.header.knowledge)
+        var bytes = 0
+        for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
+            let directory = layout.logs(of: author, epoch: epoch)
+            let names: [String]
+            do { names = try context.folders.names(in: directory) } catch is PeerFault { continue }
+            let loose = names.compactMap { LogFileName($0) }
+                .filter { log in !usable.contains { $0.covers(log.sequence, of: author) } }
+            let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: loose, of: author) })
+            for log in loose where !unknown.contains(log) {
+                bytes += (try? files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
+            }
+        }
+        return bytes
+    }
+
+    /// Writes a baseline of what has been joined and published.
+    ///
+    /// The order is that of a log: write it where no synchroniser looks, sync it, rename it into place, sync the
+    /// directory. A crash before the rename leaves a draft,
+    /// which the next start removes; one after it a baseline that is as good as any.
+    ///
+    /// - Parameter inventory: what is there; the baseline is entered in it.
+    /// - Returns: the baseline; nil where saves came in between.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func roll(_ inventory: inout ContentInventory) throws -> BaselineID? {
+        let sequence = BaselineShelf.next(of: peer, among: inventory.baselines)
+        let began = ContinuousClock.now
+        let temporary = layout.temporary(of: peer, epoch: epoch)
+        try files.makeDirectory(temporary)
+        let draft = temporary.appending("baseline.\(UUID().uuidString)")
+        defer { try? files.remove(draft) }
+        let writer = BaselineWriter(
+            store: file.path, shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now())
+        guard try writer.write(to: draft, sequence: sequence) != nil else { return nil }
+        Waypoint.rollWritten.pass()
+        try files.syncFile(draft)
+        let id = BaselineID(peer: peer, name: BaselineName(sequence: sequence, hash: try ContentHash(ofFile: draft)))
+        Waypoint.rollSynced.pass()
+        let directory = layout.baselines(of: peer, epoch: epoch)
+        try files.makeDirectory(directory)
+        try files.syncDirectory(directory.removingLastComponent())
+        try files.renameNew(draft, to: layout.baseline(id, epoch: epoch))
+        Waypoint.rollRenamed.pass()
+        try files.syncDirectory(directory)
+        Waypoint.rollDirectorySynced.pass()
+        inventory.baselines.insert(id)
+        context.log.detail("wrote \(id.name) in \(began.elapsed)")
+        context.post(.didRollBaseline(sequence))
+        return id
+    }
+}

@@ -1,0 +1,104 @@
+internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Removes what baselines make superfluous.
+struct BaselineTrimmer {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ state: StoreState) {
+        self.context = context
+        (peer, epoch) = (state.peer, state.epoch)
+    }
+
+    private var file: StoreFile { context.file }
+    private var files: any FileLayer { context.files }
+    private var layout: ContentLayout { context.layout }
+    private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
+
+    /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed;
+    /// and own baselines that a greater one holds.
+    func trim(_ inventory: inout ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws {
+        let usable = try baselines.usable(inventory, &shelf)
+        guard !usable.isEmpty else { return }
+        try trimLogs(for: usable, peers, &shelf)
+        try trimBaselines(usable, &inventory, &shelf)
+    }
+
+    private func trimLogs(for usable: [BaselineShelf.Usable], _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws {
+        let own = try file.pool.read { db in
+            // Positions of this identifier's that are this store's own: another copy of it may have written others.
+            let stated = usable.map(\.header.knowledge) + peers.active.values.compactMap { $0.receipt?.stated }
+            let register = try LogRegister(own: peer, db)
+            return try Set(stated.flatMap { $0.heads[peer] ?? [] }).filter { try register.contains($0, of: peer) }
+        }
+        let passed = usable.map { (id: $0.id, sequence: $0.header.knowledge.passed(peer, where: own.contains)) }
+        let trims = shelf.trims(passed, limit: peers.passed(peer, where: own.contains))
+        // The directory may hold very many logs: it is listed where there is something to remove.
+        guard let greatest = trims.first?.limit else { return }
+        let directory = layout.logs(of: peer, epoch: epoch)
+        let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
+        let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: logs, of: peer) })
+        for trim in trims {
+            let superfluous = logs.filter { $0.sequence <= trim.limit && !unknown.contains($0) }
+            guard !superfluous.isEmpty else {
+                if trim.limit == greatest { shelf.trim(upTo: greatest) }
+                break
+            }
+            // What was whole when it was joined may have been damaged since.
+            shelf.verified.remove(trim.id)
+            guard let header = usable.first(where: { $0.id == trim.id })?.header, try baselines.verify(trim.id, header, &shelf) else { continue }
+            for log in superfluous {
+                try files.remove(directory.appending(log.description))
+                Waypoint.trimLog.pass()
+                context.log.detail("removed \(log), which baseline \(trim.id.name) of \(trim.id.peer) holds")
+            }
+            context.log.exchange("removed \(counted(superfluous.count, "log")) that a baseline holds and every peer has read")
+            shelf.trim(upTo: trim.limit)
+            let gone = Set(superfluous)
+            try trimValues(after: logs.filter { !gone.contains($0) })
+            break
+        }
+    }
+
+    private func trimBaselines(_ usable: [BaselineShelf.Usable], _ inventory: inout ContentInventory, _ shelf: inout BaselineShelf) throws {
+        let knowledge = try file.pool.read { db in try StoreKnowledge.all(StoreState.read(db), db) }
+        for one in usable where one.id.peer == peer {
+            for greater in BaselineShelf.greater(than: one, among: usable, within: knowledge) {
+                shelf.verified.remove(greater.id)
+                guard try baselines.verify(greater.id, greater.header, &shelf) else { continue }
+                try files.remove(layout.baseline(one.id, epoch: epoch))
+                inventory.baselines.remove(one.id)
+                Waypoint.trimBaseline.pass()
+                context.log.exchange("removed baseline \(one.id.name), for \(greater.id.name) of \(greater.id.peer) holds all of it")
+                break
+            }
+        }
+    }
+
+    /// Removes own large values that no log which is left names.
+    private func trimValues(after logs: [LogFileName]) throws {
+        let directory = layout.values(of: peer, epoch: epoch)
+        // What lies behind a link is somebody else's.
+        guard try files.kind(of: directory) == .directory else { return }
+        let values = try files.namesIfThere(in: directory).filter { ContentHash(hexadecimal: $0) != nil }
+        guard !values.isEmpty else { return }
+        let logReader = LogReader(layout: layout, contentName: context.contentName, epoch: epoch, shapes: file.shapes, files: files)
+        var named: Set<String> = []
+        for log in logs {
+            // Where one cannot be read nothing is known of what it names.
+            guard let ready = try? logReader.read(log, of: peer, clock: .latest) else { return }
+            named.formUnion(ready.values.keys.map(\.hash.description))
+        }
+        // What is still to go out may name what has gone out with another log.
+        guard try file.pool.read({ db in try Outbox.isEmpty(db) }) else { return }
+        for value in values where !named.contains(value) {
+            try files.remove(directory.appending(value))
+            Waypoint.trimValue.pass()
+        }
+    }
+}

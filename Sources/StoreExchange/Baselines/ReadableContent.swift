@@ -1,0 +1,126 @@
+internal import Foundation
+internal import GRDB
+internal import GRDBSQLite
+internal import StoreFormat
+internal import StoreRecords
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// What can be read of a content: the baselines that this store can join, and the logs that lie beside them.
+///
+/// A newcomer reads it step by step; a rebuild joins it in one transaction; whether a file may go is asked of it.
+struct ReadableContent {
+    let context: ExchangeContext
+    let peer: PeerIdentifier
+    let epoch: Int64
+
+    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
+
+    private var file: StoreFile { context.file }
+    private var files: any FileLayer { context.files }
+    private var layout: ContentLayout { context.layout }
+    private var exchange: BaselineExchange { BaselineExchange(context, peer, epoch) }
+
+    /// The baselines that together hold every log that any baseline holds which this store can join, those that hold most first.
+    ///
+    /// Nearly always one holds all that the others do. Where devices have written theirs apart from each other, each
+    /// may hold logs that are in no other, nor in any file.
+    ///
+    /// - Parameters:
+    ///   - content: what is there.
+    ///   - shelf: what is known of baselines.
+    /// - Returns: the baselines, which are whole.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func baselines(_ content: ContentInventory, _ shelf: inout BaselineShelf) throws -> [BaselineShelf.Usable] {
+        var candidates: [BaselineShelf.Usable] = []
+        for id in content.baselines.subtracting(shelf.refused) {
+            if let header = try exchange.header(of: id, &shelf), exchange.joiner.obstacle(to: header) == nil { candidates.append((id, header)) }
+        }
+        var chosen: [BaselineShelf.Usable] = []
+        for one in candidates.sorted(by: { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) })
+        where try !isHeld(one, by: chosen) && exchange.verify(one.id, one.header, &shelf) {
+            chosen.append(one)
+        }
+        return chosen
+    }
+
+    /// Whether each log of a baseline is in one of some others.
+    private func isHeld(_ candidate: BaselineShelf.Usable, by others: [BaselineShelf.Usable]) throws -> Bool {
+        guard !others.isEmpty else { return false }
+        if others.contains(where: { $0.header.knowledge == candidate.header.knowledge && $0.header.logs == candidate.header.logs }) { return true }
+        var rest: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
+        do {
+            try exchange.reader.forEachLog(of: candidate.id, candidate.header) { peer, log in rest.append((peer, log.position)) }
+        } catch is LogFault {
+            // What is wrong with it is found out as it is read to the end.
+            return false
+        }
+        for (id, header) in others where !rest.isEmpty { rest = try exchange.reader.lacking(rest, id, header) }
+        return rest.isEmpty
+    }
+
+    /// Whether the content holds all that the store does, so that its file could be made anew from it.
+    ///
+    /// Nothing is exchanged.
+    ///
+    /// - Parameters:
+    ///   - context: the store.
+    ///   - shelf: what is known of baselines.
+    /// - Returns: false also where the container is not there.
+    /// - Throws: `Errno`, or GRDB's errors.
+    static func holdsAll(of context: ExchangeContext, _ shelf: inout BaselineShelf) throws -> Bool {
+        let file = context.file
+        let (state, logs, register) = try file.pool.read { db in
+            let state = try StoreState.read(db)
+            let peers = try StoreKnowledge.peers(db)
+            let logs = try Row.fetchAll(db, sql: "SELECT peer, sequence, hash FROM ubiquity_log").map { row in
+                guard let peer = peers[PeerNumber(rawValue: row["peer"])], let hash = ContentHash(bytes: row["hash"] as Data) else {
+                    throw UbiquitousStoreError(.malformed, "A log in the store's list of logs is malformed.", path: file.path)
+                }
+                return (peer: peer, position: Knowledge.Position(sequence: row["sequence"], hash: hash))
+            }
+            return (state, logs, try LogRegister(own: state.peer, db))
+        }
+        let (layout, files) = (context.layout, context.files)
+        guard state.attached, PlaceKeeper(context: context).attachment(state) == .attached,
+            try EpochMarks(of: layout, files: files).present <= state.epoch
+        else { return false }
+        let readable = ReadableContent(context, state.peer, state.epoch)
+        let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
+        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow
+        // is here too, for this store has read it.
+        var loose = logs
+        for (id, header) in try readable.baselines(content, &shelf) where !loose.isEmpty {
+            loose = try readable.exchange.reader.lacking(loose, id, header)
+        }
+        let logReader = LogReader(layout: layout, contentName: context.contentName, epoch: state.epoch, shapes: file.shapes, files: files)
+        return try loose.allSatisfy { log in
+            try readable.isWhole(
+                LogFileName(sequence: log.position.sequence, hash: log.position.hash), of: log.peer, clock: max(state.clock, .latest), logReader)
+        }
+    }
+
+    /// Whether a log lies in the container as it was written, with the large values that it names.
+    private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime, _ reader: LogReader) throws -> Bool {
+        do {
+            let log = try reader.read(name, of: peer, clock: clock)
+            return try log.values.allSatisfy { value, peers in
+                if case .whole = try reader.largeValues.find(value, of: peers) { true } else { false }
+            }
+        } catch is LogFault {
+            return false
+        } catch let error as Errno where !error.isOfProcess {
+            return false
+        }
+    }
+}
+
+extension StoreFile {
+    /// How many baselines can be attached together, beside what the app has attached.
+    func attachmentLimit() throws -> Int {
+        try pool.writeWithoutTransaction { db in
+            let attached = try Int.fetchOne(db, sql: "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')") ?? 0
+            return Int(sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_ATTACHED, -1)) - attached
+        }
+    }
+}

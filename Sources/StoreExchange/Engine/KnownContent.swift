@@ -1,0 +1,75 @@
+internal import StoreFormat
+internal import StoreRecords
+internal import TreeWatching
+internal import UbiquityContainers
+
+/// What has been read of a store's file and of its content: only what can be read again, for these two hold the truth.
+struct KnownContent {
+    /// The store's state, as last read under the lease.
+    var state: StoreState
+    /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
+    var dataVersion: Int64?
+    /// The logs and baselines that are there, while the machine counts them as listed.
+    var inventory = ContentInventory()
+    /// Files that came to this store's own directory, and have not been looked at.
+    var arrivals: [LogFileName] = []
+    /// The logs that are joined next.
+    var plan = ImportPlan()
+
+    init(_ state: StoreState) { self.state = state }
+
+    /// Takes in what a watcher saw below the container.
+    ///
+    /// - Parameters:
+    ///   - batch: the changes.
+    ///   - context: where the content lies.
+    ///   - machine: learns what they mean.
+    /// - Returns: whether one is a reason to exchange.
+    mutating func note(_ batch: TreeChangeBatch, _ context: ExchangeContext, _ machine: inout ExchangeStateMachine) -> Bool {
+        let marks = context.container.map { PathPrefix($0.markDirectory) }
+        return batch.reduce(false) { isReason, change in note(change, in: context.layout, marks: marks, &machine) || isReason }
+    }
+
+    private mutating func note(_ change: TreeChange, in layout: ContentLayout, marks: PathPrefix?, _ machine: inout ExchangeStateMachine) -> Bool {
+        switch change.kind {
+        case .attributes: return false
+        case .ready, .overflow, .rescanned, .rootLost, .rootBack:
+            machine.forgetListing()
+            return true
+        case .created, .modified, .moved, .removed:
+            let place = change.withPathBytes(layout.place), source = change.withSourceBytes(layout.place)
+            if case .receipt(let owner) = place, owner != state.peer { return machine.noteReceipt(at: .now) }
+            func isMark(_ path: UnsafeRawBufferPointer) -> Bool { marks?.rest(of: path) != nil }
+            let isOfMarks = change.withPathBytes(isMark) || change.withSourceBytes(isMark) == true
+            guard place.isReason || source?.isReason == true || isOfMarks else { return false }
+            guard machine.isListed else { return true }
+            if let source { enter(source, isThere: false, &machine) }
+            enter(place, isThere: change.kind != .removed, &machine)
+            // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
+            if change.kind == .moved, change.isDirectory { machine.forgetListing() }
+            return true
+        }
+    }
+
+    private mutating func enter(_ place: ContentPlace, isThere: Bool, _ machine: inout ExchangeStateMachine) {
+        switch place {
+        case .baseline(let id, epoch: machine.epoch):
+            machine.shelf.changed(id, isThere: isThere)
+            if isThere { inventory.baselines.insert(id) } else { inventory.baselines.remove(id) }
+        case .log(state.peer, epoch: machine.epoch, let name): if isThere { arrivals.append(name) }
+        case .log(let author, epoch: machine.epoch, let name):
+            if isThere { inventory.insert(name, of: author) } else { inventory.remove(name, of: author) }
+        default: break
+        }
+    }
+}
+
+extension ContentPlace {
+    /// Whether what happens there can be a reason to exchange.
+    fileprivate var isReason: Bool {
+        switch self {
+        case .log, .baseline, .other, .above: true
+        case .receipt, .aside, .elsewhere: false
+        }
+    }
+}

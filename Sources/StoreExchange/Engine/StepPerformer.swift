@@ -1,0 +1,98 @@
+internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
+internal import UbiquityContainers
+
+/// Performs the steps of an exchange, each by what knows how.
+struct StepPerformer {
+    let context: ExchangeContext
+    /// Throws ``GivesWay`` where another process waits; called when what was done so far is done for good.
+    let giveWay: () throws -> Void
+
+    /// Performs a step.
+    ///
+    /// - Parameters:
+    ///   - step: the step.
+    ///   - content: what has been read; gets what is read.
+    ///   - machine: whose step it is; what is known of baselines and peers is entered in it.
+    /// - Returns: how it went.
+    /// - Throws: what it failed by.
+    func perform(_ step: ExchangeStep, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine) throws -> ExchangeOutcome {
+        let state = content.state
+        let keeper = PlaceKeeper(context: context)
+        switch step {
+        case .look: return .standing(try keeper.look(&content, machine))
+        case .adopt: return .adopted(try keeper.adoptAll(giveWay))
+        case .readMarks: return .marked(try keeper.markedEpoch(state))
+        case .enter(let epoch): try EpochEntry(context: context).enter(epoch, &content)
+        case .checkAttachment: return .attachment(keeper.attachment(state))
+        case .suspend(let reason): context.post(.didSuspend(reason))
+        case .resume: context.post(.didResume)
+        case .restoreMark: try keeper.restoreMark(state)
+        case .findPlace:
+            let isRenewed = try keeper.findPlace(&content)
+            return .place(epoch: content.state.epoch, isRenewed: isRenewed)
+        case .attach: try keeper.attach(&content)
+        case .findStranger(let amongAll): return .stranger(try keeper.findStranger(&content, amongAll: amongAll))
+        case .takeNewIdentifier: try keeper.renew(&content)
+        case .removeEnded: keeper.removeEnded(content, machine)
+        case .giveWay: try giveWay()
+        case .checkOutbox, .seal, .publish, .recheck, .list, .listFaulty, .plan, .joinLogs, .findHoles, .unite:
+            return try exchangeLogs(step, LogExchange(context, state), &content, &machine)
+        case .publishReceipt:
+            context.progress.update { $0.isImporting = false }
+            try ReceiptWriter(context, state).publish(&machine.peers)
+        case .surveyBaselines, .passOver, .joinBaseline, .countLoose, .measureLoose, .checkAwaited, .checkStranded, .roll, .trim:
+            return try exchangeBaselines(step, BaselineExchange(context, state), &content, &machine)
+        case .readReceipts:
+            return .receipts(try PeerReceipts(context, state.peer, state.epoch).list(findsSilent: machine.rules.silenceLimit != nil))
+        case .retire(let silent): try PeerReceipts(context, state.peer, state.epoch).retire(silent, machine.peers)
+        case .takeLease, .performTask, .wait, .fail: preconditionFailure("\(step) is the runner's own")
+        }
+        return .done
+    }
+
+    private func exchangeLogs(
+        _ step: ExchangeStep, _ logs: LogExchange, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine
+    ) throws -> ExchangeOutcome {
+        switch step {
+        case .checkOutbox: return try logs.outbox()
+        case .seal(let isDue): return .sealed(waits: try logs.seal(isDue: isDue))
+        case .publish:
+            // What an import seals at its end is no save that waited.
+            if !machine.isImporting { Waypoint.publishCoalesced.pass() }
+            try context.publisher.publish(from: context.file.pool) { bytes in
+                machine.shelf.looseBytes += bytes
+                try giveWay()
+            }
+        case .recheck: try logs.recheck()
+        case .list: try logs.list(&content, &machine.shelf)
+        case .listFaulty: try logs.listFaulty(&content, &machine.shelf)
+        case .plan(let isPassing): return try logs.plan(&content, isPassing: isPassing)
+        case .joinLogs: return .logs(isRefused: try logs.join(&content, &machine.shelf))
+        case .findHoles: return .holes(arePossible: try context.file.pool.read { db in try Holes(db).arePossible })
+        default: try logs.unite()
+        }
+        return .done
+    }
+
+    private func exchangeBaselines(
+        _ step: ExchangeStep, _ baselines: BaselineExchange, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine
+    ) throws -> ExchangeOutcome {
+        let needs = BaselineNeeds(context, content.state)
+        switch step {
+        case .surveyBaselines: return try baselines.survey(content.inventory, &machine.shelf)
+        case .passOver(let id, let obstacle): baselines.passOver(id, obstacle)
+        case .joinBaseline(let id, let lag): return .baseline(isJoined: try baselines.join(id, lag: lag, &machine.shelf))
+        case .countLoose:
+            let inventory = machine.isListed ? content.inventory : nil
+            return .loose(logs: try needs.countLoose(inventory, machine.peers.lastReceipt ?? Knowledge(), &machine.shelf))
+        case .measureLoose: return .measured(bytes: try baselines.measureLoose(content.inventory, &machine.shelf))
+        case .checkAwaited: return .awaited(try needs.isAwaited(content.inventory, machine.peers, &machine.shelf))
+        case .checkStranded: return .stranded(try needs.areStranded(content.inventory, machine.peers, &machine.shelf))
+        case .roll: return .rolled(try baselines.roll(&content.inventory))
+        default: try BaselineTrimmer(context, content.state).trim(&content.inventory, machine.peers, &machine.shelf)
+        }
+        return .done
+    }
+}

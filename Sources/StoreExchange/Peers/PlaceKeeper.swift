@@ -1,0 +1,200 @@
+internal import GRDB
+internal import StoreFormat
+internal import StoreRecords
+internal import SystemPackage
+internal import UbiquityContainers
+
+/// Finds, makes and watches a store's place in its content, under the right to exchange.
+struct PlaceKeeper {
+    let context: ExchangeContext
+
+    /// How long an exchange waits for one of another process, which lets it in between two batches.
+    private static let patience = Duration.seconds(60)
+
+    /// Only where there is a container.
+    private var place: PeerPlace { PeerPlace(layout: context.layout, container: context.container!, files: context.files) }
+    private var identity: PeerIdentity { PeerIdentity(layout: context.layout, container: context.container!, pool: context.file.pool) }
+
+    /// Takes the right to exchange; the lock ends with its process.
+    ///
+    /// - Parameter waiting: whether another process is waited for.
+    /// - Returns: the right; nil where another process has it and nobody wants to wait.
+    /// - Throws: `UbiquitousStoreError`: `timedOut` where another process keeps it.
+    func lease(waiting: Bool) throws -> ExchangeLease? {
+        guard !context.isReadOnly else { throw UbiquitousStoreError.readOnly(context.file.path) }
+        let lock = ExchangeLease.lock(of: context.file.path)
+        let lease = try ExchangeLease.take(context.file.path, within: waiting ? Self.patience : .zero, unless: { context.stop.isSet })
+        guard lease == nil else { return lease }
+        context.log.detail("another process\(StoreLock.holder(of: lock)) exchanges for this store")
+        if !waiting { return nil }
+        throw UbiquitousStoreError(
+            .timedOut,
+            "Another process\(StoreLock.holder(of: lock)) has been exchanging for \(context.file.path) for a minute; see whether it is stopped.",
+            path: lock)
+    }
+
+    /// Reads how the store stands, and tells observers where another process of this device has written to the store file since the last look.
+    func look(_ content: inout KnownContent, _ machine: ExchangeStateMachine) throws -> ExchangeOutcome.Standing {
+        let before = content.dataVersion
+        // Outside a transaction, which would wait for whoever writes; all at once, for each look is a way to another thread and back.
+        let (now, state, isAdopting) = try context.file.pool.writeWithoutTransaction { db in
+            let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
+            if let before, version != before {
+                try db.inTransaction(.immediate) {
+                    for shape in context.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+                    return .commit
+                }
+            }
+            return (version, try StoreState.read(db), try Adopter.isPending(db))
+        }
+        (content.dataVersion, content.state) = (now, state)
+        if let before, now != before { context.post(.didChangeInAnotherProcess) }
+        let log = context.log
+        if state.paused != machine.isPaused {
+            log.transition(state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again")
+        }
+        if let asked = state.request, asked != machine.request, asked != .finishRepublishing {
+            log.transition("somebody has asked to \(asked.rawValue)")
+        }
+        return ExchangeOutcome.Standing(
+            hasContainer: context.container != nil, isPaused: state.paused, request: state.request, isAdopting: isAdopting,
+            isAttached: state.attached, epoch: state.epoch)
+    }
+
+    /// The epoch that the marks say is present; nil where this peer is not attached.
+    ///
+    /// It is read before this peer's own directory is looked at, which anybody may remove once its epoch has ended.
+    func markedEpoch(_ state: StoreState) throws -> Int64? {
+        let (layout, files) = (context.layout, context.files)
+        guard state.attached, context.container?.attachment(of: state.peer) == .attached else { return nil }
+        // A link, which a synchroniser may have brought, leads to another's marks.
+        guard try (layout.way + [layout.epochs]).allSatisfy({ try files.kind(of: $0) == .directory }) else { return nil }
+        return try EpochMarks(of: layout, files: files).present
+    }
+
+    /// Writes a mark of the epoch that the store remembers, where there is none: what its writer had taken in is not known any more.
+    func restoreMark(_ state: StoreState) throws {
+        let mark = EpochMark(epoch: state.epoch, peer: state.peer, knowledge: nil, time: context.now())
+        try place.write(mark, of: state.peer, placedIn: state.epoch)
+    }
+
+    /// Takes over what was in the tables before they were synced; whether all is.
+    ///
+    /// It goes before everything else: an import would meet rows that it does not know, and a save's log would name records that no log begins.
+    func adoptAll(_ giveWay: () throws -> Void) throws -> Bool {
+        let adopter = Adopter(sealer: context.sealer)
+        while !context.stop.isSet {
+            let progress = try context.file.pool.write { db in try adopter.adoptBatch(db) }
+            Waypoint.adoptBatch.pass()
+            context.post(.didAdopt(progress.rows, of: progress.total, isDone: progress.isDone))
+            if progress.isDone { return true }
+            try giveWay()
+        }
+        return false
+    }
+
+    /// Whether the store's place in the container is there, and what is missing if not.
+    func attachment(_ state: StoreState) -> ContainerAttachment {
+        guard let container = context.container else { return .detached(.rootGone) }
+        guard state.attached else { return container.attachment() }
+        let found = container.attachment(of: state.peer)
+        guard found == .attached else { return found }
+        do {
+            // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
+            let layout = context.layout
+            let logs = layout.logs(of: state.peer, epoch: state.epoch)
+            let own = [layout.epochs, logs.removingLastComponent(), logs, layout.receipts(of: state.peer, epoch: state.epoch)]
+            for directory in layout.way + own where try context.files.kind(of: directory) != .directory {
+                return .detached(.contentGone)
+            }
+            return .attached
+        } catch {
+            return .detached(.unreadable(error))
+        }
+    }
+
+    /// Finds or makes the store's place in the content.
+    ///
+    /// A store file that is new while the content holds anything under its identifier has lost its past: it takes a new identifier, as
+    /// a copy does.
+    ///
+    /// - Returns: whether the store has taken a new identifier.
+    func findPlace(_ content: inout KnownContent) throws -> Bool {
+        let found = try place.prepare()
+        var state = try context.file.pool.write { db in
+            var state = try StoreState.read(db)
+            guard found > state.epoch else { return state }
+            // What is there has been in no epoch: it goes into the present one, what a crash has left sealed included.
+            (state.epoch, state.sequence, state.predecessor) = (found, 0, nil)
+            try Outbox.reissue(from: state.peer, as: &state, db)
+            try state.update(db)
+            return state
+        }
+        let isRenewed = try state.successor != nil || place.isTaken(state.peer)
+        if isRenewed { state = try renew(&content) }
+        try place.makeDirectories(of: state.peer, epoch: state.epoch)
+        if found < state.epoch { try restoreMark(state) }
+        content.state = state
+        return isRenewed
+    }
+
+    /// From now on the store's place is never made again where it is missing, and what is sealed goes out.
+    func attach(_ content: inout KnownContent) throws {
+        content.state = try context.file.pool.write { db in
+            var state = try StoreState.read(db)
+            state.attached = true
+            try state.update(db)
+            context.log.transition("has its place in the container as \(state.peer), epoch \(state.epoch)")
+            return state
+        }
+    }
+
+    /// Whether another copy of this store uses its identifier, or a crash cut short that this one took another.
+    func findStranger(_ content: inout KnownContent, amongAll: Bool) throws -> Bool {
+        let state = content.state
+        if try state.successor != nil || identity.stranger(state, among: amongAll ? nil : content.arrivals) != nil { return true }
+        content.arrivals = []
+        return false
+    }
+
+    /// Takes a new identifier.
+    @discardableResult
+    func renew(_ content: inout KnownContent) throws -> StoreState {
+        content.state = try identity.renew()
+        context.post(.didTakeNewIdentifier(content.state.peer))
+        return content.state
+    }
+
+    /// Removes the files of ended epochs, as far as that is possible; it is nobody's failure where it is not.
+    func removeEnded(_ content: KnownContent, _ machine: ExchangeStateMachine) {
+        guard machine.epoch > 1, !machine.isPaused, machine.suspended == nil else { return }
+        try? EndedEpochs(layout: context.layout, files: context.files, own: content.state.peer).remove(below: machine.epoch)
+    }
+
+    /// Says of an error of the file system, while the place is there, that a person must repair something.
+    func explained(_ error: any Error) -> UbiquitousStoreError {
+        UbiquitousStoreError(
+            .fileSystem,
+            "The store cannot exchange with \(context.layout.directory); check owner, mode and free space there. Saves are kept until it can.",
+            path: context.layout.directory, cause: error)
+    }
+
+    /// Why nothing can be exchanged now.
+    func suspension(_ machine: ExchangeStateMachine) -> UbiquitousStoreError {
+        let path = context.file.path
+        if machine.isPaused {
+            return UbiquitousStoreError(
+                .paused,
+                "\(path) is paused: nothing goes out or in, and nothing is discarded, until it is resumed, by the app or with: ubcontrol store resume \(path)",
+                path: path)
+        }
+        guard let container = context.container else {
+            return UbiquitousStoreError(
+                .suspended,
+                "\(path) is in use, from which nothing goes out: nobody is signed in, or the account's content has not been read yet.", path: path)
+        }
+        let reason = machine.suspended.map { ContainerAttachment.detached($0).description } ?? "the store has no place in it yet"
+        return UbiquitousStoreError(
+            .suspended, "\(container.path): \(reason). The store keeps everything and goes on when it is back.", path: container.path)
+    }
+}

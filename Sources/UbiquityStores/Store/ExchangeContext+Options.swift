@@ -1,0 +1,19 @@
+internal import SystemPackage
+internal import UbiquityContainers
+
+extension ExchangeContext {
+    /// Takes what an exchange needs of a store's context.
+    init(_ context: StoreContext, in container: UbiquityContainer?, file: StoreFile, sealer: Sealer, state: StoreState) {
+        let options = context.options
+        self.init(
+            file: file, sealer: sealer, container: container, contentName: options.content,
+            // Without a container nothing is looked for there.
+            layout: ContentLayout(container: container?.path ?? file.path.removingLastComponent(), content: options.content),
+            files: context.files,
+            // The file's directory says whether it is the account's own, or the one before its content is read.
+            log: StoreLog(logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))"),
+            notices: ExchangeNotices(context.notices), progress: context.progress, conflictRetention: options.conflictRetention,
+            coalescing: options.coalescing, baselines: options.baselines, silenceLimit: options.silenceLimit, wipePolicy: options.wipePolicy,
+            exchangesAutomatically: options.exchangesAutomatically, isReadOnly: context.isReadOnly, now: context.now)
+    }
+}
