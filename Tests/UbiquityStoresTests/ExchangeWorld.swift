@@ -68,7 +68,7 @@ struct ExchangeWorld {
                 gaveWay = 0
                 machine.begin(work, waiting: happens(90))
                 var count = 0
-                while !machine.isAtEnd {
+                while !machine.step.isEnd {
                     steps.append(machine.step)
                     count += 1
                     guard count < 600 else { throw Fault(text: "it does not end") }

@@ -54,7 +54,7 @@ struct StoreOptionsTests {
             #expect(name.lowercased() == stem || name.lowercased().replacing("rebuilds", with: "rebuild") == stem)
             #expect(try row(of: key).contains("``/UbiquityStores/StoreOptions/\(name)``"))
         }
-        for key in Self.others { #expect(try row(of: key).hasPrefix("none: ") || row(of: key).hasPrefix("``/UbiquityStores/UbiquitousStore/")) }
+        for key in Self.others { #expect(try row(of: key).hasPrefix("none: ") || row(of: key).hasPrefix("``/UbiquityStores/")) }
 
         let options = Set(Mirror(reflecting: Options(contentName: "Notes")).children.compactMap(\.label))
         #expect(options.isSuperset(of: Self.mirrored.keys))

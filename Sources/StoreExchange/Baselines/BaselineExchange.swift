@@ -172,7 +172,7 @@ struct BaselineExchange {
                 try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
             }
         } catch {
-            guard let refusal = BaselineJoiner.refusal(error) else { throw error }
+            guard let refusal = ImportFault.refusal(error) else { throw error }
             reason = refusal
         }
         try refuse(id, reason, &shelf)

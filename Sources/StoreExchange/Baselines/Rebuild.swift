@@ -83,7 +83,7 @@ struct Rebuild {
             do {
                 _ = try joiner.join(baseline.header, isRebuilding: true, db)
             } catch {
-                guard let reason = BaselineJoiner.refusal(error) else { throw error }
+                guard let reason = ImportFault.refusal(error) else { throw error }
                 throw UnholdableBaseline(id: baseline.id, reason: reason)
             }
         }

@@ -1,21 +1,21 @@
 internal import Foundation
 internal import GRDB
 internal import StoreFormat
-internal import StoreRecords
+package import StoreRecords
 internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// What the exchange of one store file works with: it stays as it is while the file is in use.
-struct ExchangeContext: Sendable {
-    let file: StoreFile
-    let sealer: Sealer
+package struct ExchangeContext: Sendable {
+    package let file: StoreFile
+    package let sealer: Sealer
     /// The content's container; nil of a file for which nothing goes out or in.
-    let container: UbiquityContainer?
-    let contentName: String
-    let layout: ContentLayout
-    let files: any FileLayer
+    package let container: UbiquityContainer?
+    package let contentName: String
+    package let layout: ContentLayout
+    package let files: any FileLayer
     let log: StoreLog
     let notices: ExchangeNotices
     let progress: Broadcast<ImportProgress>
@@ -37,7 +37,7 @@ struct ExchangeContext: Sendable {
             wipes: ContentAbsence.Rule(wipePolicy))
     }
 
-    var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files, log: log) }
+    package var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files, log: log) }
 
     var folders: PeerFolders { PeerFolders(layout: layout, files: files) }
 

@@ -1,22 +1,22 @@
 internal import Foundation
 internal import StoreFormat
-internal import StoreRecords
+package import StoreRecords
 internal import SystemPackage
 internal import TreeWatching
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Moves logs and baselines between a store and its container: performs what ``ExchangeStateMachine`` says.
 ///
 /// Its state is only what can be found again: the store file and the container hold the truth.
-actor ExchangeRunner {
-    nonisolated let context: ExchangeContext
+package actor ExchangeRunner {
+    package nonisolated let context: ExchangeContext
     private let executor: any SerialExecutor
     var machine: ExchangeStateMachine
     private var content: KnownContent
     private var failure: String?
     private var watchFault: String?
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(_ context: ExchangeContext, state: StoreState, givesWay: Bool) {
         self.context = context
@@ -32,7 +32,7 @@ actor ExchangeRunner {
     ///
     /// The task is done only while the store has its place in the container, and has taken over what was in its tables before. Where another process
     /// waits between two batches, it comes first, and everything begins again from the placing.
-    func run(_ work: ExchangeWork, waiting: Bool = true, requiringPlace: Bool = false, _ task: () throws -> Void = {}) throws {
+    package func run(_ work: ExchangeWork, waiting: Bool = true, requiringPlace: Bool = false, _ task: () throws -> Void = {}) throws {
         var (lease, failure): (ExchangeLease?, (any Error)?)
         defer { withExtendedLifetime(lease) {} }
         let performer = StepPerformer(context: context) { if lease?.isAwaited == true { throw GivesWay() } }
@@ -54,7 +54,7 @@ actor ExchangeRunner {
                 context.log.detail("gives way to another process")
                 outcome = .gaveWay
             } catch {
-                if machine.isAtEnd { throw error }
+                if machine.step.isEnd { throw error }
                 failure = error
                 outcome = .failed(isErrno: error is Errno)
             }
@@ -76,24 +76,24 @@ actor ExchangeRunner {
 
     // MARK: What is so
 
-    var peer: PeerIdentifier { content.state.peer }
+    package var peer: PeerIdentifier { content.state.peer }
 
     /// When there is something to do though nothing happens; nil for never.
     var nextTime: ContinuousClock.Instant? { machine.nextTime }
 
     /// Whether the content is gone, and can be made again in its place.
-    var isWiped: Bool { machine.absence.isWipe }
+    package var isWiped: Bool { machine.absence.isWipe }
 
-    func status() throws -> StoreStatus { try currency.status(machine, failure: failure ?? watchFault) }
+    package func status() throws -> StoreStatus { try currency.status(machine, failure: failure ?? watchFault) }
 
     /// The other peers of the content.
-    func peers() throws -> [StorePeer] { try receipts.peers() }
+    package func peers() throws -> [StorePeer] { try receipts.peers() }
 
     /// Says why changes are not noticed by themselves, nil where they are.
     func setWatchFault(_ fault: String?) { watchFault = fault }
 
     /// Tells other observers from now on, for the file is in use now.
-    func tell(_ notices: Broadcast<StoreNotice>) {
+    package func tell(_ notices: Broadcast<StoreNotice>) {
         context.notices.tell(notices)
         if let reason = machine.suspended { notices.post(.didSuspend(reason)) }
     }
@@ -110,19 +110,19 @@ actor ExchangeRunner {
     /// Finds or makes this peer's place in the content, before anything else, unless another process exchanges for this store.
     ///
     /// A store that had its place and does not find it is suspended; nothing is made then.
-    func start() throws {
+    package func start() throws {
         try run(.task(publishesBefore: false), waiting: false) { context.publisher.removeDrafts(of: peer, epoch: machine.epoch) }
     }
 
     /// Publishes, imports, and tells what has been read: once, and without waiting for more saves where `all`.
-    func exchange(all: Bool = false) throws {
+    package func exchange(all: Bool = false) throws {
         let began = ContinuousClock.now
         try run(.exchange(all: all))
         if machine.isPlaced { context.log.detail("exchanged in epoch \(machine.epoch) as \(peer) in \(began.elapsed)") }
     }
 
     /// Exchanges for no caller: a failure stands in the status, and the next reason to exchange tries again; whether it went well.
-    func exchangeInBackground() -> Bool {
+    package func exchangeInBackground() -> Bool {
         do {
             try exchange()
             try fulfilRequest()
@@ -137,7 +137,7 @@ actor ExchangeRunner {
     }
 
     /// Lists everything again, and exchanges until nothing is left to do.
-    func settle() throws {
+    package func settle() throws {
         machine.forgetListing()
         do {
             try exchange(all: true)
@@ -151,13 +151,13 @@ actor ExchangeRunner {
     }
 
     /// Publishes, and writes a baseline; its number, or nil where saves came in between.
-    func rollNow() throws -> Int64? {
+    package func rollNow() throws -> Int64? {
         try run(.roll, requiringPlace: true)
         return machine.rolled?.name.sequence
     }
 
     /// Makes the store's tables again from the content, as a first import would.
-    func rebuild() throws {
+    package func rebuild() throws {
         try settle()
         let began = ContinuousClock.now
         // What has been sealed since is in the container before it is taken from there.
@@ -169,10 +169,10 @@ actor ExchangeRunner {
     }
 
     /// Whether the content holds all that the store does, so that its file could be made again from it; nothing is exchanged.
-    func isHeldByContent() throws -> Bool { try ReadableContent.holdsAll(of: context, &machine.shelf) }
+    package func isHeldByContent() throws -> Bool { try ReadableContent.holdsAll(of: context, &machine.shelf) }
 
     /// Ends the epoch for every peer, and goes over to the next.
-    func removeContent() throws -> ContentRemoval {
+    package func removeContent() throws -> ContentRemoval {
         var removal: ContentRemoval?
         try run(.task(publishesBefore: false), requiringPlace: true) {
             let next = try EpochEntry(context: context).end(content.state)
@@ -186,10 +186,10 @@ actor ExchangeRunner {
     }
 
     /// Removes the files of ended epochs, as far as that is possible.
-    func removeEnded() { keeper.removeEnded(content, machine) }
+    package func removeEnded() { keeper.removeEnded(content, machine) }
 
     /// Retires a peer, of whose logs none up to a sequence is waited for, and does what becomes possible by that.
-    func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
+    package func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
         try run(.task(publishesBefore: false), requiringPlace: true) {
             try receipts.retire(peer, at: sequence, content.state, awaits: machine.peers.waiting.flatMap(\.awaited))
         }
@@ -197,10 +197,10 @@ actor ExchangeRunner {
     }
 
     /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
-    func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool { try currentInPlace().isCaughtUp(to: peer) }
+    package func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool { try currentInPlace().isCaughtUp(to: peer) }
 
     /// Whether everything has been read that can be.
-    func hasGathered() throws -> Bool { try currentInPlace().hasGathered(machine.peers.waiting) }
+    package func hasGathered() throws -> Bool { try currentInPlace().hasGathered(machine.peers.waiting) }
 
     private func currentInPlace() throws -> CurrencyCheck {
         try run(.place, requiringPlace: true)
@@ -208,7 +208,7 @@ actor ExchangeRunner {
     }
 
     /// Takes in a batch of a seed; how far it has come, or nil where another device has completed it.
-    func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
+    package func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
         let seeding = SeedExchange(context: context)
         if try seeding.needsPlace() { try run(.place) }
         let pending = try locked { try seeding.take(batch, after: before) }
@@ -219,17 +219,17 @@ actor ExchangeRunner {
     // MARK: Answers and requests
 
     /// Settles; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
-    func settleByPolicy() async throws { try await WipeAnswers(context: context).settle(by: self) }
+    package func settleByPolicy() async throws { try await WipeAnswers(context: context).settle(by: self) }
 
     /// Does what the policy says, where the content is gone, and asks the app where it may; whether anything was done.
     func answerWipe(asking: Bool) async throws -> Bool {
-        var step = machine.wipeStep(asking: asking)
+        var step = machine.absence.step(by: machine.rules.wipes, asking: asking)
         if case .ask(let reason) = step, case .ask(let question) = context.wipePolicy {
             let answer = await question(reason)
             // What was gone may be back.
             guard isWiped, !Task.isCancelled else { return false }
             machine.absence.answered(answer)
-            step = machine.wipeStep(asking: false)
+            step = machine.absence.step(by: machine.rules.wipes, asking: false)
         }
         guard case .carryOut(let answer) = step else { return false }
         try answerWipe(answer)
@@ -245,7 +245,7 @@ actor ExchangeRunner {
     func fulfilRequest() throws { try WipeAnswers(context: context).fulfilRequest(by: self) }
 
     /// Lets nothing go out or in from now on, or everything again.
-    func setPaused(_ paused: Bool) throws {
+    package func setPaused(_ paused: Bool) throws {
         try WipeAnswers(context: context).setPaused(paused)
         // An exchange under way has ended, for an actor does one thing at a time; another process's ends by itself.
         machine.setPaused(paused)

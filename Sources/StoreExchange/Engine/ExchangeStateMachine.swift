@@ -56,14 +56,6 @@ struct ExchangeStateMachine: Sendable {
     /// When there is something to do though nothing happens; nil for never, and while the container is awaited.
     var nextTime: Instant? { suspended == nil && !isPaused ? [alarms.next, shelf.nextTime].compactMap { $0 }.min() : nil }
 
-    /// Whether nothing is left to do now.
-    var isAtEnd: Bool {
-        switch step {
-        case .wait, .fail: true
-        default: false
-        }
-    }
-
     /// Whether a step that is under way imports, of which observers are told.
     var isImporting: Bool { if case .importing = stage { true } else { false } }
 
@@ -94,9 +86,6 @@ struct ExchangeStateMachine: Sendable {
         shelf.forget()
         peers.forget()
     }
-
-    /// What is done about content that is gone; nil where it is there, or is waited for.
-    mutating func wipeStep(asking: Bool) -> ContentAbsence.Step? { absence.step(by: rules.wipes, asking: asking) }
 
     // MARK: Going
 
@@ -399,14 +388,12 @@ struct ExchangeStateMachine: Sendable {
         }
         switch (stage, work) {
         case (.publishing, .publish), (.publishing, .exchange):
-            guard [.checkOutbox, .publish].contains(step) || isSealing else { return explain(isErrno: isErrno) }
+            guard step.isOfPublishing else { return explain(isErrno: isErrno) }
             // What fills the disk may be the files of ended epochs: then the next attempt finds room.
             (stage, step) = (.failing(isErrno: isErrno), .removeEnded)
         default: explain(isErrno: isErrno)
         }
     }
-
-    private var isSealing: Bool { if case .seal = step { true } else { false } }
 
     /// Where something went while it was looked at: if it is the attachment, that is the reason; else a person must repair it.
     private mutating func explain(isErrno: Bool) {

@@ -98,6 +98,22 @@ enum ExchangeStep: Equatable, Sendable {
     case wait(until: ContinuousClock.Instant?)
     /// Throw what failed; explained where it is about the container, which a person must repair.
     case fail(isExplained: Bool)
+
+    /// Whether nothing is left to do now.
+    var isEnd: Bool {
+        switch self {
+        case .wait, .fail: true
+        default: false
+        }
+    }
+
+    /// Whether it publishes, or is on the way to that.
+    var isOfPublishing: Bool {
+        switch self {
+        case .checkOutbox, .seal, .publish: true
+        default: false
+        }
+    }
 }
 
 /// How a step of an exchange went, and what it found.

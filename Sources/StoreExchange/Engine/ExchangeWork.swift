@@ -3,7 +3,7 @@ internal import StoreFormat
 internal import StoreRecords
 
 /// What is wanted of an exchange.
-enum ExchangeWork: Equatable, Sendable {
+package enum ExchangeWork: Equatable, Sendable {
     /// Find the place, and nothing else.
     case place
     /// Publish all, and import nothing.

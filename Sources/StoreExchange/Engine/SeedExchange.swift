@@ -1,13 +1,15 @@
 internal import GRDB
 internal import StoreFormat
-internal import StoreRecords
+package import StoreRecords
 
 /// Takes in batches of a seed, under the right to exchange.
-struct SeedExchange {
-    let context: ExchangeContext
+package struct SeedExchange {
+    private let context: ExchangeContext
+
+    package init(context: ExchangeContext) { self.context = context }
 
     /// Where a seeding goes on; nil where it is complete.
-    func pending(_ token: String, source: String?) throws -> PendingSeed? {
+    package func pending(_ token: String, source: String?) throws -> PendingSeed? {
         try context.file.pool.read { db in try PendingSeed.read(token, source: source, db) }
     }
 

@@ -1,4 +1,4 @@
-package import StoreRecords
+internal import StoreRecords
 
 extension StoreRequest {
     /// The answer to a missing content; nil if the task is not about that.

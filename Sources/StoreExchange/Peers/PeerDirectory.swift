@@ -1,14 +1,14 @@
 internal import Foundation
-internal import StoreFormat
+package import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
 /// What a peer has said of itself last.
-struct PeerReceipt: Sendable {
+package struct PeerReceipt: Sendable {
     /// The highest number of its receipts; 0 for none.
-    var number: Int64
+    package var number: Int64
     /// The newest that can be read; nil for none.
-    var receipt: Receipt?
+    package var receipt: Receipt?
 }
 
 /// What is known of the other peers of a content, and what this store has told them.

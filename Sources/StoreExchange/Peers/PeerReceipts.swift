@@ -1,9 +1,9 @@
 internal import Foundation
-internal import GRDB
-internal import StoreFormat
-internal import StoreRecords
+package import GRDB
+package import StoreFormat
+package import StoreRecords
 internal import SystemPackage
-internal import UbiquityContainers
+package import UbiquityContainers
 
 /// Reads how the other peers of a content stand, and retires them.
 struct PeerReceipts {
@@ -74,7 +74,7 @@ extension ContentLayout {
     ///   - files: the file system.
     /// - Returns: the receipts, by peer.
     /// - Throws: `Errno`.
-    func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
+    package func receipts(besides own: PeerIdentifier, epoch: Int64, files: any FileLayer) throws -> [PeerIdentifier: PeerReceipt] {
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
         let directories = PeerFolders(layout: self, files: files)
         for name in try files.namesIfThere(in: directory) {
@@ -110,7 +110,7 @@ extension StorePeer {
     ///   - author: whose logs count that it has not read; nil for all.
     ///   - db: the store.
     /// - Throws: GRDB's errors.
-    init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
+    package init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
         let authors = try StoreKnowledge.peers(db).all.filter { author == nil || $0.peer == author }
         let stated = newest.receipt?.stated ?? Knowledge()
         self.init(
@@ -143,7 +143,7 @@ extension Retirements {
     ///   - awaits: what this store waits for.
     ///   - db: in a transaction.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
-    static func retire(
+    package static func retire(
         _ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, receipts: [PeerIdentifier: PeerReceipt], awaits: [AwaitedFile],
         _ db: Database
     ) throws {

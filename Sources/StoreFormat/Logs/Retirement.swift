@@ -26,7 +26,7 @@ package struct Retirement: Hashable, Sendable, Codable {
     package func isInForce(_ receipt: Int64) -> Bool { receipt <= self.receipt }
 
     /// Returns the join of two facts.
-    func joined(with other: Retirement) -> Retirement {
+    package func joined(with other: Retirement) -> Retirement {
         Retirement(receipt: max(receipt, other.receipt), sequence: max(sequence, other.sequence))
     }
 }

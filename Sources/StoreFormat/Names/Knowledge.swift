@@ -87,7 +87,7 @@ public struct Knowledge: Hashable, Sendable {
     ///   - peer: the author of the logs.
     ///   - previous: returns the log before a given one. Nil if the log is the first or cannot be read.
     /// - Returns: the unread logs.
-    func unread(among names: [LogFileName], of peer: PeerIdentifier, previous: (LogFileName) -> Knowledge.Position?) -> Set<LogFileName> {
+    package func unread(among names: [LogFileName], of peer: PeerIdentifier, previous: (LogFileName) -> Knowledge.Position?) -> Set<LogFileName> {
         var seen: Set<Int64> = []
         guard let fork = names.lazy.map(\.sequence).filter({ !seen.insert($0).inserted }).min() else {
             let last = sequence(of: peer)
@@ -117,7 +117,7 @@ public struct Knowledge: Hashable, Sendable {
     }
 
     /// Adds a joined log, which continues its predecessor's branch if that is a head, and otherwise begins a branch.
-    mutating func take(_ position: Position, after previous: Position?, of peer: PeerIdentifier) {
+    package mutating func take(_ position: Position, after previous: Position?, of peer: PeerIdentifier) {
         if let previous { heads[peer]?.remove(previous) }
         insert(position, of: peer)
     }

@@ -37,12 +37,6 @@ package struct BaselineJoiner {
         }.first
     }
 
-    /// Returns why this store cannot hold the baseline, if an error means that.
-    ///
-    /// - Parameter error: the error that joining the baseline threw.
-    /// - Returns: the reason in words, or nil if the baseline is not at fault.
-    static func refusal(_ error: any Error) -> String? { ImportFault.refusal(error) }
-
     /// Joins the baseline.
     ///
     /// Equal records stay marked; see ``StoreFile/resolve(by:)``.

@@ -1,3 +1,5 @@
+internal import StoreFormat
+internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
