@@ -40,6 +40,13 @@ extension TreeWatcher {
         public var exclude: [String] = []
         /// Whether a symbolic link in the root's place is followed; if not, the root counts as lost for as long as one stands there.
         public var followsRoot = true
+        /// Whether the root need not be there yet.
+        ///
+        /// A root that is missing is then waited for like one that was lost: the stream begins with ``TreeChange/Kind/rootLost(_:)`` and
+        /// ``TreeChange/RootLoss/absent``, and goes on with ``TreeChange/Kind/rootBack`` and ``TreeChange/Kind/ready`` when the root appears. So is one
+        /// that cannot be read, or behind a directory that cannot be searched. No event is needed from a directory other than the lowest one that
+        /// exists above the root.
+        public var awaitsRoot = false
         /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
         /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
         public var collapses = false

@@ -27,8 +27,8 @@ public final class TreeWatcher: Sendable {
     /// - Parameters:
     ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed unless the options say otherwise, below it none is.
     ///   - options: What to report, and how.
-    /// - Throws: ``TreeWatchingError`` where there is no directory at `root`, it cannot be read, or no inotify instance is left. What vanishes
-    ///   after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
+    /// - Throws: ``TreeWatchingError`` where there is no directory at `root` or it cannot be read, unless ``Options/awaitsRoot`` allows that, and where
+    ///   no inotify instance is left. A root that vanishes after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
     public init(_ root: FilePath, options: Options = .init()) throws(TreeWatchingError) {
         // First, so that a refusal leaves no helper program behind.
         try options.validate()
@@ -161,6 +161,11 @@ public final class TreeWatcher: Sendable {
         return FilePath(platformString: directory).pushing(path).lexicallyNormalized()
     }
 
+    /// What can end without the watcher's doing while a root is waited for.
+    private static let awaitable: Set<Errno> = [
+        .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels, .permissionDenied,
+    ]
+
     private static func check(_ root: FilePath, _ options: Options) throws(TreeWatchingError) {
         let result = root.withPlatformString { path -> Result<Void, Errno> in
             do throws(Errno) {
@@ -171,7 +176,9 @@ public final class TreeWatcher: Sendable {
                 return .failure(error)
             }
         }
-        if case .failure(let errno) = result { throw .root(root, errno) }
+        guard case .failure(let errno) = result else { return }
+        if options.awaitsRoot, Self.awaitable.contains(errno) { return }
+        throw .root(root, errno)
     }
 }
 

@@ -10,6 +10,7 @@ final class TreeRunner {
     private let root: [UInt8]
     /// Whether the root itself may be a symbolic link.
     private let followsRoot: Bool
+    private let lookout: RootLookout
     private let mask: UInt32
     private let report: @Sendable (TreeWatchingError) -> Void
     private let sweepInterval: Int64
@@ -33,12 +34,13 @@ final class TreeRunner {
         self.hub = hub
         self.root = root
         followsRoot = options.followsRoot
+        lookout = RootLookout(root: root, followsRoot: options.followsRoot)
         self.report = report
         path = RootedPath(root: root)
         delivery = ChangeDelivery(root: root, options: options)
         machine = TreeStateMachine(
             root: root, attributes: options.attributes, reportsCloses: delivery.combines, exclude: options.exclude,
-            seed: UInt64.random(in: .min ... .max))
+            awaitsRoot: options.awaitsRoot, seed: UInt64.random(in: .min ... .max))
         mask = (options.attributes ? RawEvent.Mask.tree.union(.attributes) : .tree).rawValue
         sweepInterval = max(10_000_000, options.sweepInterval.nanoseconds)
     }
@@ -219,21 +221,23 @@ final class TreeRunner {
     /// A file system has been mounted or unmounted somewhere.
     func mountsChanged() { machine.mountsChanged() }
 
-    /// Looks whether the root is at its path, and watches the directories above it: for their own end while it is there, and the lowest one that
-    /// exists for new entries while it is not.
+    /// Looks whether the root is at its path, and watches the directories above it.
     private func checkRoot() {
-        var status: EntryStatus?
-        while true {
-            path.set([])
-            status = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            let ancestors = watchAncestors(isLost: status?.isDirectory != true)
+        var status = lookout.status(hub.source)
+        for round in 1... {
+            let isLost = status?.isDirectory != true
+            let old = machine.ancestorWatches
+            machine.ancestorWatches = []
+            for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+            let isHeard = lookout.climb(hub.source, isLost: isLost, watches: &machine.ancestorWatches)
             // What came between the look and the watch raised no event.
-            path.set([])
-            let again = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            machine.isReturnHeard = ancestors.areHeard && status?.isDirectory != true && isReturnHeard()
-            if again?.isDirectory == status?.isDirectory, ancestors.areComplete { break }
+            let again = lookout.status(hub.source)
+            let isSteady = again?.isDirectory == status?.isDirectory
             status = again
-            if ancestors.areComplete, again?.isDirectory == true { break }
+            // One that comes and goes all the time is looked for now and then.
+            let isOver = isSteady || again?.isDirectory == true || round == RootClimb.most
+            machine.isReturnHeard = isHeard && isLost && isSteady && lookout.isReturnHeard(hub.source)
+            if isOver { break }
         }
         let isSame = status?.identity == rootIdentity
         var isAlive = false
@@ -241,50 +245,6 @@ final class TreeRunner {
             isAlive = hub.isWatched(watch, besides: self) || hub.source.removeWatch(watch)
         }
         machine.rootChecked(status, isSame: isSame, isAlive: isAlive)
-    }
-
-    /// Whether the directory in which the root is to be tells when it is there: not where a link leads elsewhere, or nobody may look.
-    private func isReturnHeard() -> Bool {
-        do throws(Errno) {
-            _ = try hub.source.status(of: path.text, followingLinks: false)
-            // Something else stands in its place, and goes before the root comes; what a link means may change where nothing is watched.
-            return !followsRoot
-        } catch {
-            return Self.isMissing(error)
-        }
-    }
-
-    private static func isMissing(_ error: Errno) -> Bool { error == .noSuchFileOrDirectory || error == .notDirectory }
-
-    /// Watches each existing directory above the root.
-    ///
-    /// - Parameter isLost: Whether the lowest that exists is to tell of what comes into it.
-    /// - Returns: Whether none vanished meanwhile, and whether what happens to any of them is heard. That is not so where one cannot be watched, or is a
-    ///   symbolic link, which is followed.
-    private func watchAncestors(isLost: Bool) -> (areComplete: Bool, areHeard: Bool) {
-        let old = machine.ancestorWatches
-        machine.ancestorWatches = []
-        for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
-        var watches: [Int32] = []
-        var end = root.count
-        var isLowest = true
-        var areComplete = true, areHeard = true
-        while end > 1 {
-            end = root[..<end].lastIndex(of: 0x2F) ?? 0
-            let ancestor = root[..<max(1, end)].map { CChar(bitPattern: $0) } + [0]
-            var mask: RawEvent.Mask = [.moveSelf, .deleteSelf, .onlyDirectory, .add]
-            if isLost, isLowest { mask.formUnion([.create, .movedTo]) }
-            do throws(Errno) {
-                watches.append(try hub.source.addWatch(ancestor, mask: mask.rawValue))
-                isLowest = false
-                if isLost, try !hub.source.status(of: ancestor, followingLinks: false).isDirectory { areHeard = false }
-            } catch {
-                if error == .noSuchFileOrDirectory, !isLowest { areComplete = false }
-                if !isLowest || !Self.isMissing(error) { areHeard = false }
-            }
-        }
-        machine.ancestorWatches = watches
-        return (areComplete, areHeard && !isLowest)
     }
 
     // MARK: Time
@@ -360,7 +320,8 @@ final class TreeRunner {
     /// - Parameter isSettled: Whether everything that was raised before has been taken in, which is what barriers wait for.
     func flush(isSettled: Bool = false) {
         unflushedSince = nil
-        let meetsBarriers = isSettled && awaitsBarrier && held.isEmpty && machine.wasReady
+        // While the root is lost there is nothing to wait for.
+        let meetsBarriers = isSettled && awaitsBarrier && held.isEmpty && (machine.wasReady || rootLoss != nil)
         reportDiagnostics()
         var nextTick = max(hub.nextTick, machine.nextTick)
         delivery.deliver(&machine.changes, nextTick: &nextTick, meetsBarriers: meetsBarriers, lookAt: closesAfterWriting)

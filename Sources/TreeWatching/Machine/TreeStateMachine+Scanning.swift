@@ -239,6 +239,9 @@ extension TreeStateMachine {
         defer { (mountsHaveChanged, rootHasMoved) = (false, false) }
         // A directory that somebody has open outlives its deletion: that it is alive does not say that it has another path. After an overflow nothing else does.
         let hasMoved = isAlive && (rootHasMoved || phase == .rescanning)
+        let isUnwatched = phase != .starting && index.watch(of: .root) == nil && incomplete[.root] == nil
+        let wasThere = wasThere
+        if isThere { self.wasThere = true }
         switch phase {
         case .lost:
             guard isThere else { return }
@@ -246,9 +249,14 @@ extension TreeStateMachine {
             phase = wasReady ? .rescanning : .starting
             work.append(.refresh(.root, [.recursive, .lossy]))
         case .starting where index.watch(of: .root) == nil:
-            if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(.deleted) }
+            if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(awaitsRoot && !wasThere ? .absent : .deleted) }
         case .starting, .watching, .rescanning:
-            if !isThere || !isSame { loseRoot(mountsHaveChanged ? .unmounted : hasMoved ? .moved : .deleted) }
+            if isThere, isUnwatched {
+                // It went before it could be watched, and is there again, perhaps with the same inode number.
+                work.append(.refresh(.root, [.recursive, .lossy]))
+            } else if !isThere || !isSame {
+                loseRoot(mountsHaveChanged ? .unmounted : hasMoved ? .moved : .deleted)
+            }
         }
     }
 }

@@ -88,6 +88,8 @@ struct TreeStateMachine {
     var phase: Phase = .starting
     /// Whether ``TreeChange/Kind/ready`` has been reported.
     private(set) var wasReady = false
+    /// Whether the root has been found at its path.
+    var wasThere = false
     /// The tick of the next change.
     var nextTick: UInt64 = 1
     /// Watches that no node needs any more.
@@ -113,6 +115,8 @@ struct TreeStateMachine {
     /// Whether a reduction waits for writers to close their files.
     let reportsCloses: Bool
     let exclusion: Exclusion
+    /// Whether the root need not be there when watching begins.
+    let awaitsRoot: Bool
     var now = Instant(wall: 0)
     /// When the kernel's queue was last seen empty, nanoseconds since 1970: what happened before has been reported.
     var quietSince: Int64 = 0
@@ -138,10 +142,11 @@ struct TreeStateMachine {
     var probedPath: [UInt8] = []
 
     /// A machine for a tree of which nothing is known yet.
-    init(root: [UInt8], attributes: Bool = false, reportsCloses: Bool = false, exclude: [String] = [], seed: UInt64) {
+    init(root: [UInt8], attributes: Bool = false, reportsCloses: Bool = false, exclude: [String] = [], awaitsRoot: Bool = false, seed: UInt64) {
         index = TreeIndex(seed: seed)
         changes = TreeChangeBuffer(root: root)
         exclusion = Exclusion(exclude)
+        self.awaitsRoot = awaitsRoot
         self.attributes = attributes
         self.reportsCloses = reportsCloses
         work = [.checkRoot]

@@ -38,6 +38,8 @@ public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
         case unmounted
         /// It is there, but it cannot be watched: its permissions or the watch limit forbid it.
         case unwatchable
+        /// It has not been there since watching began; only where ``TreeWatcher/Options/awaitsRoot`` allows that.
+        case absent
     }
 
     let batch: TreeChangeBatch

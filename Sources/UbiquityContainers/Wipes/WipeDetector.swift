@@ -77,8 +77,8 @@ struct WipeDetector: Sendable {
         return nil
     }
 
-    /// The container's directory is no longer where it was.
-    mutating func lost(_ loss: TreeChange.RootLoss) { self.loss = loss }
+    /// The container's directory is no longer where it was; that it was never seen there explains nothing.
+    mutating func lost(_ loss: TreeChange.RootLoss) { if loss != .absent { self.loss = loss } }
 
     /// Whether nothing has been said of why the container would be gone that was there before.
     var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
@@ -145,7 +145,7 @@ struct WipeDetector: Sendable {
             switch loss {
             case .moved: return .containerMoved
             case .unmounted: return .unmounted
-            case .deleted, .unwatchable, nil: return reason == .rootGone && loss == nil ? .containerMoved : .containerRemoved
+            case .deleted, .unwatchable, .absent, nil: return reason == .rootGone && loss == nil ? .containerMoved : .containerRemoved
             }
         }
     }

@@ -19,7 +19,7 @@ struct ChangeTeller: Sendable {
         let components = change.time.components
         let time = Date(timeIntervalSince1970: Double(components.seconds) + Double(components.attoseconds) / 1e18)
         switch change.kind {
-        case .ready, .rescanned, .attributes: return nil
+        case .ready, .rescanned, .attributes, .rootLost(.absent): return nil
         case .overflow: return new(time, .overflow, .container, "events were lost; what has changed meanwhile follows")
         case .rootLost(let loss): return new(time, .gone, .container, "the container is gone: \(Self.words(loss))")
         case .rootBack: return new(time, .back, .container, "the container is back")
@@ -120,6 +120,7 @@ struct ChangeTeller: Sendable {
         case .deleted: "it was deleted"
         case .moved: "it was moved away, or something else stands in its place"
         case .unmounted: "its file system was unmounted"
+        case .absent: "it has not been there yet"
         case .unwatchable: "it cannot be watched; see its permissions and fs.inotify.max_user_watches"
         }
     }
