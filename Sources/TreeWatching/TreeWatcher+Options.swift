@@ -14,6 +14,16 @@ extension TreeWatcher {
             case custom(any TreeEventSource)
         }
 
+        /// Whether several watchers of the process watch a tree together: with one index and one scan, each with its own options, readers and waits.
+        package enum Sharing: Sendable {
+            /// The tree is watched for this watcher alone.
+            case alone
+            /// Watchers of the same root share a tree, and those in it may join.
+            case open
+            /// A tree that others share is joined where it holds the root; else the root is watched for this watcher alone.
+            case join
+        }
+
         /// How long a path must be quiet before its change is reported.
         public struct Settling: Sendable, Hashable {
             /// How long nothing may have happened to the path.
@@ -54,6 +64,8 @@ extension TreeWatcher {
         public var settling: Settling?
         /// Where raw events come from.
         public var source = Source.kernel
+        /// Whether the tree is watched together with other watchers; a source of one's own serves one watcher.
+        package var sharing = Sharing.alone
         /// How many changes a subscription keeps for its reader before it folds them into net differences.
         public var readerLimit = 65_536
         /// How many bytes of delivered changes are kept for ``TreeWatcher/changes(since:)``.

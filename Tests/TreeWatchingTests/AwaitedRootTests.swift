@@ -78,6 +78,26 @@ struct AwaitedRootTests {
         #expect(try await reader.path(of: .created, "f") == root.appending("last").appending("f"))
     }
 
+    @Test("W-07: a root that went before it could be watched, and is there again with the inode number it had, is watched after all")
+    func unwatchedRoot() {
+        var machine = TreeStateMachine(root: Array("/t".utf8), awaitsRoot: true, seed: 1)
+        let status = EntryStatus(isDirectory: true, stamp: .unknown, identity: 7)
+        #expect(machine.nextWork() == .checkRoot)
+        machine.rootChecked(status, isSame: false, isAlive: false)
+        #expect(machine.nextWork() == .refresh(.root, [.recursive]))
+        #expect(machine.watched(.root, .success(1), mode: [.recursive]) == .list([.recursive]))
+        #expect(machine.nextWork() == nil && machine.phase == .watching)
+        machine.loseRoot(.deleted)
+        #expect(machine.nextWork() == .checkRoot)
+        machine.rootChecked(status, isSame: true, isAlive: false)
+        #expect(machine.nextWork() == .refresh(.root, [.recursive, .lossy]))
+        // It has gone between the look and the watch.
+        #expect(machine.watched(.root, .failure(.noSuchFileOrDirectory), mode: [.recursive, .lossy]) == .skip)
+        #expect(machine.nextWork() == .checkRoot)
+        machine.rootChecked(status, isSame: true, isAlive: false)
+        #expect(machine.nextWork() == .refresh(.root, [.recursive, .lossy]))
+    }
+
     @Test("W-07: a directory that comes in pieces is found whichever piece comes between two looks")
     func pieces() async throws {
         let stage = try Stage()

@@ -39,6 +39,7 @@ final class PresenterWatch: Sendable {
         options.collapses = true
         options.attributes = true
         options.awaitsRoot = true
+        options.sharing = .join
         if !isDirectory { options.exclude = ["*/"] }
         options.diagnostics = { [weak client] error in
             client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")

@@ -25,19 +25,19 @@ struct ChangeDelivery {
 
     /// Hands over what has changed.
     /// - Parameters:
-    ///   - changes: What has changed; empty afterwards.
+    ///   - batch: What has changed; nil for nothing.
     ///   - nextTick: The tick of the next change; what is held back may be given a later one than it had.
     ///   - meetsBarriers: Whether those who wait are told, after what is held back has been handed over too.
     ///   - lookAt: Whether a close is to be expected of a file that was just created.
-    mutating func deliver(_ changes: inout TreeChangeBuffer, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
+    mutating func deliver(_ batch: TreeChangeBatch?, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
         if reduction != nil {
             let now = Clock.monotonic()
-            if !changes.isEmpty { reduction!.take(changes.take(), at: now, lookAt: lookAt) }
+            if let batch { reduction!.take(batch, at: now, lookAt: lookAt) }
             reduction!.expire(at: meetsBarriers ? .max : now)
             if let batch = reduction!.taken() { give(batch) }
             nextTick = max(nextTick, reduction!.lastTick + 1)
-        } else if !changes.isEmpty {
-            give(changes.take())
+        } else if let batch {
+            give(batch)
         }
         if meetsBarriers { endBarriers(nil) }
     }

@@ -58,7 +58,7 @@ extension TreeStateMachine {
             index.setSeen(known, seen)
             index.setFoundEpoch(epoch, of: known)
             changes.forgetPaths()
-            emit(.moved, known, source: source)
+            emitMove(.moved, known, source: source)
             work.append(.refresh(known, mode.subtracting(.announce)))
             return .skip
         }
@@ -108,6 +108,17 @@ extension TreeStateMachine {
         if let parent = index.parent(of: node), incomplete[parent] == errno { return }
         if errno == .noSpace, incomplete.contains(where: { $0.key != node && $0.value == .noSpace }) { return }
         diagnostics.append(.subtree(changes.filePath(of: path(of: node)), errno))
+    }
+
+    /// What is not watched now, for a watcher that comes late: the tops of it.
+    var presentDiagnostics: [TreeWatchingError] {
+        var hasLimit = false
+        return incomplete.compactMap { node, errno in
+            if let parent = index.parent(of: node), incomplete[parent] == errno { return nil }
+            if errno == .noSpace, hasLimit { return nil }
+            hasLimit = hasLimit || errno == .noSpace
+            return .subtree(changes.filePath(of: path(of: node)), errno)
+        }
     }
 
     /// Takes in a listing of `node`.

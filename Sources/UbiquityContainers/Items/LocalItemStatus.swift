@@ -87,6 +87,7 @@ private actor LocalChangeReader {
             options.attributes = true
             options.followsRoot = false
             options.awaitsRoot = true
+            options.sharing = .open
             batches = try? TreeWatcher(container, options: options).changes.makeAsyncIterator()
             if batches == nil { return .below(container) }
         }

@@ -17,6 +17,7 @@ enum QueryRoot {
         options.collapses = true
         options.followsRoot = false
         options.awaitsRoot = true
+        options.sharing = .open
         options.exclude = ["*\(ItemPath.excludedSuffix)/", ".stversions/"]
         options.exclude += [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName].map { "/\($0)/" }
         do {

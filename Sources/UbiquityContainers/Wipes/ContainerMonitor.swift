@@ -127,6 +127,7 @@ actor ContainerMonitor {
         var options = TreeWatcher.Options()
         options.followsRoot = false
         options.awaitsRoot = true
+        options.sharing = .open
         guard let new = try? TreeWatcher(container.path, options: options) else { return }
         following?.cancel()
         watcher = new

@@ -37,6 +37,7 @@ final class StoreRunner: Sendable {
             var options = TreeWatcher.Options()
             options.followsRoot = false
             options.awaitsRoot = true
+            options.sharing = .open
             return watcher(container.path, options)
         }
         let store = watcher(storeDirectory)

@@ -118,6 +118,7 @@ actor ContainerWatch {
         options.historyLimit = 0
         options.diagnostics = { [tell] error in tell(.failed(error.message)) }
         options.awaitsRoot = true
+        options.sharing = .open
         do {
             let watcher = try TreeWatcher(path, options: options)
             defer { watcher.close() }
