@@ -14,6 +14,16 @@ extension TreeWatcher {
             case custom(any TreeEventSource)
         }
 
+        /// Whether several watchers of the process watch a tree together: with one index and one scan, each with its own options, readers and waits.
+        package enum Sharing: Sendable {
+            /// The tree is watched for this watcher alone.
+            case alone
+            /// Watchers of the same root share a tree, and those in it may join.
+            case open
+            /// A tree that others share is joined where it holds the root; else the root is watched for this watcher alone.
+            case join
+        }
+
         /// How long a path must be quiet before its change is reported.
         public struct Settling: Sendable, Hashable {
             /// How long nothing may have happened to the path.
@@ -40,6 +50,13 @@ extension TreeWatcher {
         public var exclude: [String] = []
         /// Whether a symbolic link in the root's place is followed; if not, the root counts as lost for as long as one stands there.
         public var followsRoot = true
+        /// Whether the root need not be there yet.
+        ///
+        /// A root that is missing is then waited for like one that was lost: the stream begins with ``TreeChange/Kind/rootLost(_:)`` and
+        /// ``TreeChange/RootLoss/absent``, and goes on with ``TreeChange/Kind/rootBack`` and ``TreeChange/Kind/ready`` when the root appears. So is one
+        /// that cannot be read, or behind a directory that cannot be searched. No event is needed from a directory other than the lowest one that
+        /// exists above the root.
+        public var awaitsRoot = false
         /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
         /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
         public var collapses = false
@@ -47,6 +64,8 @@ extension TreeWatcher {
         public var settling: Settling?
         /// Where raw events come from.
         public var source = Source.kernel
+        /// Whether the tree is watched together with other watchers; a source of one's own serves one watcher.
+        package var sharing = Sharing.alone
         /// How many changes a subscription keeps for its reader before it folds them into net differences.
         public var readerLimit = 65_536
         /// How many bytes of delivered changes are kept for ``TreeWatcher/changes(since:)``.

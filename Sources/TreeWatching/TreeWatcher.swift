@@ -27,8 +27,8 @@ public final class TreeWatcher: Sendable {
     /// - Parameters:
     ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed unless the options say otherwise, below it none is.
     ///   - options: What to report, and how.
-    /// - Throws: ``TreeWatchingError`` where there is no directory at `root`, it cannot be read, or no inotify instance is left. What vanishes
-    ///   after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
+    /// - Throws: ``TreeWatchingError`` where there is no directory at `root` or it cannot be read, unless ``Options/awaitsRoot`` allows that, and where
+    ///   no inotify instance is left. A root that vanishes after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
     public init(_ root: FilePath, options: Options = .init()) throws(TreeWatchingError) {
         // First, so that a refusal leaves no helper program behind.
         try options.validate()
@@ -47,9 +47,7 @@ public final class TreeWatcher: Sendable {
         readerLimit = options.readerLimit
         identifier = Self.lastIdentifier.add(1, ordering: .relaxed).newValue
         let bytes = root.bytes
-        hub.post { [identifier, report = options.diagnostics] loop in
-            loop.add(TreeRunner(identifier: identifier, root: bytes, options: options, hub: loop, report: report))
-        }
+        hub.post { [identifier] loop in loop.open(TreeView(identifier: identifier, root: bytes, options: options)) }
     }
 
     deinit { close() }
@@ -73,21 +71,21 @@ public final class TreeWatcher: Sendable {
     @discardableResult
     public func tap(_ body: @escaping @Sendable (TreeChangeBatch) -> Void) -> TreeTap {
         let reader = TapReader(body)
-        hub.post { [identifier] loop in loop.runner(identifier)?.add(reader) }
-        return TreeTap { [hub, identifier] in hub.post { loop in loop.runner(identifier)?.removeReader(reader) } }
+        hub.post { [identifier] loop in loop.view(identifier)?.add(reader) }
+        return TreeTap { [hub, identifier] in hub.post { loop in loop.view(identifier)?.removeReader(reader) } }
     }
 
     func subscribe() -> Subscription {
         let subscription = Subscription(limit: readerLimit)
         let isPosted = hub.post { [identifier] loop in
-            if let runner = loop.runner(identifier) { runner.add(subscription) } else { subscription.finish() }
+            if let view = loop.view(identifier) { view.add(subscription) } else { subscription.finish() }
         }
         if !isPosted { subscription.finish() }
         return subscription
     }
 
     func unsubscribe(_ subscription: Subscription) {
-        hub.post { [identifier] loop in loop.runner(identifier)?.removeReader(subscription) }
+        hub.post { [identifier] loop in loop.view(identifier)?.removeReader(subscription) }
     }
 
     // MARK: Questions
@@ -97,8 +95,8 @@ public final class TreeWatcher: Sendable {
     /// Waits until the tree is watched; what settling or collapsing holds back is delivered at once. While the root is lost there is nothing to wait for.
     /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
     public func settled() async throws(TreeWatchingError) {
-        try await ask { runner, answer in
-            runner.addBarrier { error in answer(error.map { .failure($0) } ?? .success(())) }
+        try await ask { view, answer in
+            view.addBarrier { error in answer(error.map { .failure($0) } ?? .success(())) }
         }
     }
 
@@ -107,8 +105,8 @@ public final class TreeWatcher: Sendable {
     /// - Returns: The batches with greater ticks, in order.
     /// - Throws: ``TreeWatchingError`` with code `forgotten` where some of them are no longer remembered; then ``entries()`` tells what is there.
     public func changes(since tick: UInt64) async throws(TreeWatchingError) -> [TreeChangeBatch] {
-        try await ask { [root] runner, answer in
-            if let batches = runner.changes(since: tick) {
+        try await ask { [root] view, answer in
+            if let batches = view.changes(since: tick) {
                 answer(.success(batches))
             } else {
                 answer(
@@ -124,7 +122,7 @@ public final class TreeWatcher: Sendable {
     /// - Returns: The entries.
     /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
     public func entries() async throws(TreeWatchingError) -> TreeChangeBatch {
-        try await ask { runner, answer in answer(.success(runner.entries())) }
+        try await ask { view, answer in answer(.success(view.entries())) }
     }
 
     /// Why the root is not at its path, by all that was raised before the call; nil while it is there.
@@ -132,18 +130,18 @@ public final class TreeWatcher: Sendable {
     /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
     package func rootLoss() async throws(TreeWatchingError) -> TreeChange.RootLoss? {
         try await settled()
-        return try await ask { runner, answer in answer(.success(runner.rootLoss)) }
+        return try await ask { view, answer in answer(.success(view.rootLoss)) }
     }
 
-    /// Asks the runner on its thread.
+    /// Asks on the watching thread.
     private func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (TreeRunner, @escaping @Sendable (Result<Answer, TreeWatchingError>) -> Void) -> Void
+        _ question: @escaping @Sendable (TreeView, @escaping @Sendable (Result<Answer, TreeWatchingError>) -> Void) -> Void
     ) async throws(TreeWatchingError) -> Answer {
         let once = OneAnswer<Answer>()
         let closed = TreeWatchingError(.closed, "the watcher of \(root) is closed", path: root)
         let isPosted = hub.post { [identifier] loop in
-            guard let runner = loop.runner(identifier) else { return once.give(.failure(closed)) }
-            question(runner) { once.give($0) }
+            guard let view = loop.view(identifier) else { return once.give(.failure(closed)) }
+            question(view) { once.give($0) }
         }
         if !isPosted { once.give(.failure(closed)) }
         return try await once.value(cancelled: .init(.cancelled, "waiting for the watcher of \(root) was cancelled", path: root)).get()
@@ -161,6 +159,11 @@ public final class TreeWatcher: Sendable {
         return FilePath(platformString: directory).pushing(path).lexicallyNormalized()
     }
 
+    /// What can end without the watcher's doing while a root is waited for.
+    private static let awaitable: Set<Errno> = [
+        .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels, .permissionDenied,
+    ]
+
     private static func check(_ root: FilePath, _ options: Options) throws(TreeWatchingError) {
         let result = root.withPlatformString { path -> Result<Void, Errno> in
             do throws(Errno) {
@@ -171,7 +174,9 @@ public final class TreeWatcher: Sendable {
                 return .failure(error)
             }
         }
-        if case .failure(let errno) = result { throw .root(root, errno) }
+        guard case .failure(let errno) = result else { return }
+        if options.awaitsRoot, Self.awaitable.contains(errno) { return }
+        throw .root(root, errno)
     }
 }
 

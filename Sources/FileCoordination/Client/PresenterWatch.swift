@@ -38,6 +38,8 @@ final class PresenterWatch: Sendable {
         options.settling = .init(quiet: .milliseconds(100), maximum: .milliseconds(500))
         options.collapses = true
         options.attributes = true
+        options.awaitsRoot = true
+        options.sharing = .join
         if !isDirectory { options.exclude = ["*/"] }
         options.diagnostics = { [weak client] error in
             client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")

@@ -26,9 +26,7 @@ package final class StoreRunner: Sendable {
         wakes = continuation
         self.engine = engine
         var faults: [String] = []
-        func watcher(_ directory: FilePath, followsRoot: Bool = true) -> TreeWatcher? {
-            var options = TreeWatcher.Options()
-            options.followsRoot = followsRoot
+        func watcher(_ directory: FilePath, _ options: TreeWatcher.Options = .init()) -> TreeWatcher? {
             do {
                 return try TreeWatcher(directory, options: options)
             } catch {
@@ -37,10 +35,11 @@ package final class StoreRunner: Sendable {
             }
         }
         let content = container.flatMap { container in
-            // A container that is gone is waited for above its place.
-            var watched = container.path
-            while !watched.isEmpty, (try? container.files.kind(of: watched)) != .directory { watched.removeLastComponent() }
-            return watcher(watched, followsRoot: watched != container.path)
+            var options = TreeWatcher.Options()
+            options.followsRoot = false
+            options.awaitsRoot = true
+            options.sharing = .open
+            return watcher(container.path, options)
         }
         let store = watcher(storeDirectory)
         watchers = [content, store].compactMap { $0 }

@@ -25,19 +25,19 @@ struct ChangeDelivery {
 
     /// Delivers changes.
     /// - Parameters:
-    ///   - changes: The changes; empty afterwards.
+    ///   - batch: The changes; nil if there are none.
     ///   - nextTick: The tick of the next change; a held change may get a later tick than it had.
     ///   - meetsBarriers: Whether to deliver held changes too and then tell the callers that wait.
     ///   - lookAt: Returns whether a close is expected for a file that was just created.
-    mutating func deliver(_ changes: inout TreeChangeBuffer, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
+    mutating func deliver(_ batch: TreeChangeBatch?, nextTick: inout UInt64, meetsBarriers: Bool, lookAt: ([UInt8]) -> Bool) {
         if reduction != nil {
             let now = Clock.monotonic()
-            if !changes.isEmpty { reduction!.take(changes.take(), at: now, lookAt: lookAt) }
+            if let batch { reduction!.take(batch, at: now, lookAt: lookAt) }
             reduction!.expire(at: meetsBarriers ? .max : now)
             if let batch = reduction!.taken() { give(batch) }
             nextTick = max(nextTick, reduction!.lastTick + 1)
-        } else if !changes.isEmpty {
-            give(changes.take())
+        } else if let batch {
+            give(batch)
         }
         if meetsBarriers { endBarriers(nil) }
     }

@@ -71,19 +71,30 @@ final class HubLoop {
         source.close()
     }
 
-    func add(_ runner: TreeRunner) {
-        if let failure { return runner.fail(failure) }
+    /// Begins to watch for a watcher: with others, where it shares a tree that is watched already, else on its own.
+    func open(_ view: TreeView) {
+        // What was raised before the watcher came is not for it.
+        if view.options.sharing != .alone { pump() }
+        if let failure {
+            view.report(failure)
+            return view.end(failure)
+        }
+        if let runner = runners.first(where: { $0.takesIn(view) }) { return runner.join(view) }
+        let runner = TreeRunner(for: view, hub: self)
         runners.append(runner)
         runner.begin()
     }
 
+    /// Ends a watcher, and with the last one of a tree the tree.
     func remove(_ identifier: UInt64) {
-        guard let position = runners.firstIndex(where: { $0.identifier == identifier }) else { return }
+        guard let position = runners.firstIndex(where: { $0.view(identifier) != nil }), runners[position].leave(identifier) else { return }
         let runner = runners.remove(at: position)
         runner.end()
     }
 
-    func runner(_ identifier: UInt64) -> TreeRunner? { runners.first { $0.identifier == identifier } }
+    func runner(_ identifier: UInt64) -> TreeRunner? { runners.first { $0.view(identifier) != nil } }
+
+    func view(_ identifier: UInt64) -> TreeView? { runner(identifier)?.view(identifier) }
 
     /// Returns whether another tree uses a watch.
     func isWatched(_ watch: Int32, besides runner: TreeRunner) -> Bool { runners.contains { $0 !== runner && $0.holds(watch) } }

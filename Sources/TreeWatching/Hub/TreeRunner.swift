@@ -4,15 +4,18 @@ import SystemPackage
 
 /// Performs what one tree's state machine asks for, and hands over its changes; touched by its hub's thread only.
 final class TreeRunner {
-    let identifier: UInt64
     private(set) var machine: TreeStateMachine
     private unowned let hub: HubLoop
     private let root: [UInt8]
     /// Whether the root itself may be a symbolic link.
     private let followsRoot: Bool
-    private let mask: UInt32
-    private let report: @Sendable (TreeWatchingError) -> Void
-    private let sweepInterval: Int64
+    private let lookout: RootLookout
+    private var mask: UInt32
+    private var sweepInterval: Int64
+    /// What is left out.
+    private var exclude: [String]
+    private let isShared: Bool
+    private var views: [TreeView] = []
 
     private var listing = DirectoryListing()
     private var path: RootedPath
@@ -26,22 +29,85 @@ final class TreeRunner {
     private var housekeepAt: Int64?
     private var unflushedSince: Int64?
 
-    private var delivery: ChangeDelivery
-
-    init(identifier: UInt64, root: [UInt8], options: TreeWatcher.Options, hub: HubLoop, report: @escaping @Sendable (TreeWatchingError) -> Void) {
-        self.identifier = identifier
+    /// A tree that is watched for a watcher, and others that may join it.
+    init(for view: TreeView, hub: HubLoop) {
+        let options = view.options
         self.hub = hub
-        self.root = root
+        root = view.root
         followsRoot = options.followsRoot
-        self.report = report
+        lookout = RootLookout(root: root, followsRoot: options.followsRoot)
         path = RootedPath(root: root)
-        delivery = ChangeDelivery(root: root, options: options)
+        exclude = options.exclude
+        isShared = options.sharing == .open
         machine = TreeStateMachine(
-            root: root, attributes: options.attributes, reportsCloses: delivery.combines, exclude: options.exclude,
-            seed: UInt64.random(in: .min ... .max))
+            root: root, attributes: options.attributes, reportsCloses: view.combines, exclude: options.exclude,
+            awaitsRoot: options.awaitsRoot, seed: UInt64.random(in: .min ... .max))
         mask = (options.attributes ? RawEvent.Mask.tree.union(.attributes) : .tree).rawValue
-        sweepInterval = max(10_000_000, options.sweepInterval.nanoseconds)
+        sweepInterval = Self.sweepInterval(options)
+        enter(view, top: [])
     }
+
+    private static func sweepInterval(_ options: TreeWatcher.Options) -> Int64 { max(10_000_000, options.sweepInterval.nanoseconds) }
+
+    // MARK: Watchers
+
+    func view(_ identifier: UInt64) -> TreeView? { views.first { $0.identifier == identifier } }
+
+    /// Whether a watcher can share the tree.
+    func takesIn(_ view: TreeView) -> Bool {
+        guard isShared, view.options.sharing != .alone else { return false }
+        if view.root == root { return view.options.followsRoot == followsRoot || view.options.sharing == .join }
+        guard view.options.sharing == .join, rootLoss == nil, machine.wasReady, let top = top(of: view) else { return false }
+        var node = TreeIndex.Node.root
+        for name in top.split(separator: 0x2F) {
+            guard let child = Array(name).withUnsafeBytes({ machine.index.child(of: node, named: $0) }) else { return false }
+            node = child
+        }
+        return machine.index.isDirectory(node)
+    }
+
+    /// A watcher's root, from the tree's; nil where it lies elsewhere.
+    private func top(of view: TreeView) -> [UInt8]? {
+        if view.root == root { return [] }
+        let prefix = root == [0x2F] ? root : root + [0x2F]
+        return view.root.starts(with: prefix) ? Array(view.root[prefix.count...]) : nil
+    }
+
+    /// Takes in one more watcher, for which more may have to be watched.
+    func join(_ view: TreeView) {
+        guard let top = top(of: view) else { return }
+        flush()
+        // Patterns mean what they say from one root only.
+        let kept = top.isEmpty ? exclude.filter(view.options.exclude.contains) : []
+        let needsAttributes = view.options.attributes && !machine.attributes
+        sweepInterval = min(sweepInterval, Self.sweepInterval(view.options))
+        if needsAttributes { mask |= RawEvent.Mask.attributes.rawValue }
+        machine.widen(attributes: needsAttributes, reportsCloses: view.combines, exclude: kept.count < exclude.count ? kept : nil)
+        exclude = kept
+        perform()
+        flush()
+        enter(view, top: top)
+        for error in machine.presentDiagnostics { view.report(error) }
+    }
+
+    private func enter(_ view: TreeView, top: [UInt8]) {
+        view.runner = self
+        if isShared { view.show(ViewScope(top: top, exclude: view.options.exclude)) }
+        views.append(view)
+        noteScopes()
+    }
+
+    /// Ends a watcher; true where it was the last one.
+    func leave(_ identifier: UInt64) -> Bool {
+        guard let position = views.firstIndex(where: { $0.identifier == identifier }) else { return false }
+        let view = views.remove(at: position)
+        noteScopes()
+        let root = TreeChangeBatch.filePath(view.root)
+        view.end(TreeWatchingError(.closed, "the watcher of \(root) was closed", path: root))
+        return views.isEmpty
+    }
+
+    private func noteScopes() { machine.scopes = views.compactMap(\.scope).filter { !$0.isWhole } }
 
     func holds(_ watch: Int32) -> Bool { machine.index.node(watching: watch) != nil || machine.ancestorWatches.contains(watch) }
 
@@ -60,7 +126,6 @@ final class TreeRunner {
             }
         }
         for watch in machine.ancestorWatches where !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
-        delivery.end(TreeWatchingError(.closed, "the watcher of \(filePath) was closed", path: filePath))
     }
 
     /// The source has failed: the root counts as lost, and everything ends.
@@ -68,8 +133,10 @@ final class TreeRunner {
         machine.nextTick = hub.nextTick
         machine.loseRoot(.unwatchable)
         flush()
-        report(error)
-        delivery.end(error)
+        for view in views {
+            view.report(error)
+            view.end(error)
+        }
     }
 
     func receive(_ events: UnsafeRawBufferPointer, at time: Int64) {
@@ -203,7 +270,7 @@ final class TreeRunner {
     }
 
     private func reportDiagnostics() {
-        for diagnostic in machine.diagnostics { report(diagnostic) }
+        for diagnostic in machine.diagnostics { for view in views { view.report(diagnostic) } }
         machine.diagnostics.removeAll()
         if machine.needsSweep { if sweepAt == nil { sweepAt = Clock.monotonic() + sweepInterval } } else { sweepAt = nil }
     }
@@ -219,21 +286,23 @@ final class TreeRunner {
     /// A file system has been mounted or unmounted somewhere.
     func mountsChanged() { machine.mountsChanged() }
 
-    /// Looks whether the root is at its path, and watches the directories above it: for their own end while it is there, and the lowest one that
-    /// exists for new entries while it is not.
+    /// Looks whether the root is at its path, and watches the directories above it.
     private func checkRoot() {
-        var status: EntryStatus?
-        while true {
-            path.set([])
-            status = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            let ancestors = watchAncestors(isLost: status?.isDirectory != true)
+        var status = lookout.status(hub.source)
+        for round in 1... {
+            let isLost = status?.isDirectory != true
+            let old = machine.ancestorWatches
+            machine.ancestorWatches = []
+            for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+            let isHeard = lookout.climb(hub.source, isLost: isLost, watches: &machine.ancestorWatches)
             // What came between the look and the watch raised no event.
-            path.set([])
-            let again = try? hub.source.status(of: path.text, followingLinks: followsRoot)
-            machine.isReturnHeard = ancestors.areHeard && status?.isDirectory != true && isReturnHeard()
-            if again?.isDirectory == status?.isDirectory, ancestors.areComplete { break }
+            let again = lookout.status(hub.source)
+            let isSteady = again?.isDirectory == status?.isDirectory
             status = again
-            if ancestors.areComplete, again?.isDirectory == true { break }
+            // One that comes and goes all the time is looked for now and then.
+            let isOver = isSteady || again?.isDirectory == true || round == RootClimb.most
+            machine.isReturnHeard = isHeard && isLost && isSteady && lookout.isReturnHeard(hub.source)
+            if isOver { break }
         }
         let isSame = status?.identity == rootIdentity
         var isAlive = false
@@ -243,55 +312,11 @@ final class TreeRunner {
         machine.rootChecked(status, isSame: isSame, isAlive: isAlive)
     }
 
-    /// Whether the directory in which the root is to be tells when it is there: not where a link leads elsewhere, or nobody may look.
-    private func isReturnHeard() -> Bool {
-        do throws(Errno) {
-            _ = try hub.source.status(of: path.text, followingLinks: false)
-            // Something else stands in its place, and goes before the root comes; what a link means may change where nothing is watched.
-            return !followsRoot
-        } catch {
-            return Self.isMissing(error)
-        }
-    }
-
-    private static func isMissing(_ error: Errno) -> Bool { error == .noSuchFileOrDirectory || error == .notDirectory }
-
-    /// Watches each existing directory above the root.
-    ///
-    /// - Parameter isLost: Whether the lowest that exists is to tell of what comes into it.
-    /// - Returns: Whether none vanished meanwhile, and whether what happens to any of them is heard. That is not so where one cannot be watched, or is a
-    ///   symbolic link, which is followed.
-    private func watchAncestors(isLost: Bool) -> (areComplete: Bool, areHeard: Bool) {
-        let old = machine.ancestorWatches
-        machine.ancestorWatches = []
-        for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
-        var watches: [Int32] = []
-        var end = root.count
-        var isLowest = true
-        var areComplete = true, areHeard = true
-        while end > 1 {
-            end = root[..<end].lastIndex(of: 0x2F) ?? 0
-            let ancestor = root[..<max(1, end)].map { CChar(bitPattern: $0) } + [0]
-            var mask: RawEvent.Mask = [.moveSelf, .deleteSelf, .onlyDirectory, .add]
-            if isLost, isLowest { mask.formUnion([.create, .movedTo]) }
-            do throws(Errno) {
-                watches.append(try hub.source.addWatch(ancestor, mask: mask.rawValue))
-                isLowest = false
-                if isLost, try !hub.source.status(of: ancestor, followingLinks: false).isDirectory { areHeard = false }
-            } catch {
-                if error == .noSuchFileOrDirectory, !isLowest { areComplete = false }
-                if !isLowest || !Self.isMissing(error) { areHeard = false }
-            }
-        }
-        machine.ancestorWatches = watches
-        return (areComplete, areHeard && !isLowest)
-    }
-
     // MARK: Time
 
     /// The next instant at which ``expire(at:)`` has something to do.
     var deadline: Int64? {
-        [patience.until, sweepAt, housekeepAt, delivery.deadline].compactMap { $0 }.min()
+        ([patience.until, sweepAt, housekeepAt] + views.map(\.deadline)).compactMap { $0 }.min()
     }
 
     /// Does what is due; true where that may have left something to look at when the queue is drained.
@@ -319,7 +344,7 @@ final class TreeRunner {
             self.housekeepAt = nil
             takeStamps()
         }
-        if let due = delivery.deadline, due <= now { flush() }
+        if views.contains(where: { view in view.deadline.map { $0 <= now } ?? false }) { flush() }
         return hasActed
     }
 
@@ -360,61 +385,56 @@ final class TreeRunner {
     /// - Parameter isSettled: Whether everything that was raised before has been taken in, which is what barriers wait for.
     func flush(isSettled: Bool = false) {
         unflushedSince = nil
-        let meetsBarriers = isSettled && awaitsBarrier && held.isEmpty && machine.wasReady
+        // While the root is lost there is nothing to wait for.
+        let meetsBarriers = isSettled && held.isEmpty && (machine.wasReady || rootLoss != nil)
         reportDiagnostics()
         var nextTick = max(hub.nextTick, machine.nextTick)
-        delivery.deliver(&machine.changes, nextTick: &nextTick, meetsBarriers: meetsBarriers, lookAt: closesAfterWriting)
+        let batch = machine.changes.isEmpty ? nil : machine.changes.take()
+        for view in views { view.deliver(batch, nextTick: &nextTick, meetsBarriers: meetsBarriers) }
         machine.nextTick = nextTick
         hub.nextTick = nextTick
     }
 
     /// Whether a regular file that was just created is held open by its writer, so that a close is to come.
-    private func closesAfterWriting(_ relative: [UInt8]) -> Bool {
-        path.set(relative)
-        guard let status = try? hub.source.status(of: path.text, followingLinks: false) else { return true }
+    func closesAfterWriting(_ path: [CChar]) -> Bool {
+        guard let status = try? hub.source.status(of: path, followingLinks: false) else { return true }
         return status.closesAfterWriting
     }
 
     // MARK: Readers
 
-    /// Adds a reader, which first receives the state of the tree.
-    func add(_ reader: any ChangeReader) {
+    /// The state of the tree for a new reader; nil while the state is not known.
+    func present(to view: TreeView) -> TreeChangeBatch? {
         flush()
-        var present = TreeChangeBuffer(root: root)
-        let tick = hub.nextTick - 1
-        if case .lost(let loss) = machine.phase {
-            present.append(.rootLost, tick: tick, time: Clock.wall(), loss: loss)
+        var present = TreeChangeBuffer(root: view.root)
+        if let loss = view.rootLoss {
+            present.append(.rootLost, tick: lastTick, time: Clock.wall(), loss: loss)
         } else if machine.wasReady {
-            present.append(.ready, tick: tick, time: Clock.wall())
+            present.append(.ready, tick: lastTick, time: Clock.wall())
         }
-        delivery.add(reader, present: present.isEmpty ? nil : present.take())
+        return present.isEmpty ? nil : present.take()
     }
-
-    func removeReader(_ reader: any ChangeReader) { delivery.remove(reader) }
 
     /// Every entry that is known, parents before their children, as created.
     func entries() -> TreeChangeBatch {
         var buffer = TreeChangeBuffer(root: root)
         let time = Clock.wall()
         for node in machine.index.postorder(.root).reversed() where node != .root {
-            buffer.append(.created, node, in: machine.index, tick: hub.nextTick - 1, time: time)
+            buffer.append(.created, node, in: machine.index, tick: lastTick, time: time)
         }
         return buffer.take()
     }
 
-    /// Calls back when everything that was raised before is delivered.
-    func addBarrier(_ barrier: @escaping @Sendable (TreeWatchingError?) -> Void) {
-        hub.source.synchronise()
-        delivery.add(barrier)
-    }
+    /// Has the source give everything that was raised before.
+    func synchronise() { hub.source.synchronise() }
 
-    var awaitsBarrier: Bool { delivery.awaitsBarrier }
+    /// Whether a caller waits until all changes are delivered.
+    var awaitsBarrier: Bool { views.contains(where: \.awaitsBarrier) }
 
-    func changes(since tick: UInt64) -> [TreeChangeBatch]? { delivery.changes(since: tick, last: hub.nextTick - 1) }
+    /// The tick of the last change.
+    var lastTick: UInt64 { hub.nextTick - 1 }
 
     // MARK: Paths
-
-    private var filePath: FilePath { TreeChangeBatch.filePath(root) }
 
     private func setPath(to node: TreeIndex.Node) {
         var bytes: [UInt8] = []

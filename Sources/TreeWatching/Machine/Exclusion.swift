@@ -26,6 +26,25 @@ struct Exclusion: Sendable {
     }
 
     var isEmpty: Bool { patterns.isEmpty }
+    /// How many names the longest path has that a pattern is compared with; `*` matches no slash.
+    var pathDepth: Int {
+        patterns.filter(\.isPath).map { 1 + $0.text.count { $0 == 0x2F } }.max() ?? 0
+    }
+
+    /// Whether a path from the root is left out, or a directory above it.
+    func excludes(_ path: [UInt8], isDirectory: Bool) -> Bool {
+        var start = 0
+        while start <= path.count {
+            let end = path[start...].firstIndex(of: 0x2F) ?? path.count
+            let isLast = end == path.count
+            let (name, whole) = (Array(path[start..<end]) + [0], Array(path[..<end]) + [0])
+            for pattern in patterns where !pattern.directoriesOnly || !isLast || isDirectory {
+                if Self.matches(pattern.text, pattern.isPath ? whole : name, pattern.isPath ? FNM_PATHNAME : 0) { return true }
+            }
+            start = end + 1
+        }
+        return false
+    }
 
     func excludes(_ name: UnsafeRawBufferPointer, isDirectory: Bool, in parent: TreeIndex.Node, of index: borrowing TreeIndex) -> Bool {
         var path: [UInt8]?

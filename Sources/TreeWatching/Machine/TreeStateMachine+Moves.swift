@@ -129,7 +129,7 @@ extension TreeStateMachine {
             if index.watch(of: entry) == nil { work.append(.refresh(entry, [.recursive])) }
             if !fresh.isEmpty || !vanished.isEmpty { verifyFresh(below: entry) }
         }
-        emit(code, entry, source: source)
+        emitMove(code, entry, source: source)
     }
 
     private mutating func replace(_ replaced: Node, by entry: Node, _ move: Move) {
@@ -180,10 +180,8 @@ extension TreeStateMachine {
         let (source, target) = (path(of: entry), path(of: other))
         index.exchange(entry, other)
         changes.forgetPaths()
-        emit(.moved, entry, source: source)
-        changes.markExchange()
-        emit(.moved, other, source: target)
-        changes.markExchange()
+        emitMove(.moved, entry, source: source, isExchange: true)
+        emitMove(.moved, other, source: target, isExchange: true)
         doubts.append(Place(directory: move.from.directory, name: Array(move.from.name)))
         doubts.append(Place(directory: move.to.directory, name: Array(move.to.name)))
         for node in [entry, other] where index.isDirectory(node) && !(fresh.isEmpty && vanished.isEmpty) { verifyFresh(below: node) }

@@ -59,7 +59,7 @@ extension TreeStateMachine {
             index.setSeen(known, seen)
             index.setFoundEpoch(epoch, of: known)
             changes.forgetPaths()
-            emit(.moved, known, source: source)
+            emitMove(.moved, known, source: source)
             work.append(.refresh(known, mode.subtracting(.announce)))
             return .skip
         }
@@ -109,6 +109,17 @@ extension TreeStateMachine {
         if let parent = index.parent(of: node), incomplete[parent] == errno { return }
         if errno == .noSpace, incomplete.contains(where: { $0.key != node && $0.value == .noSpace }) { return }
         diagnostics.append(.subtree(changes.filePath(of: path(of: node)), errno))
+    }
+
+    /// The tops of the subtrees that are not watched now, for a watcher that comes late.
+    var presentDiagnostics: [TreeWatchingError] {
+        var hasLimit = false
+        return incomplete.compactMap { node, errno in
+            if let parent = index.parent(of: node), incomplete[parent] == errno { return nil }
+            if errno == .noSpace, hasLimit { return nil }
+            hasLimit = hasLimit || errno == .noSpace
+            return .subtree(changes.filePath(of: path(of: node)), errno)
+        }
     }
 
     /// Handles a listing of `node`.
@@ -241,6 +252,9 @@ extension TreeStateMachine {
         // An open directory outlives its deletion, so a live watch does not prove a move. After an overflow there is no
         // other evidence.
         let hasMoved = isAlive && (rootHasMoved || phase == .rescanning)
+        let isUnwatched = phase != .starting && index.watch(of: .root) == nil && incomplete[.root] == nil
+        let wasThere = wasThere
+        if isThere { self.wasThere = true }
         switch phase {
         case .lost:
             guard isThere else { return }
@@ -248,9 +262,14 @@ extension TreeStateMachine {
             phase = wasReady ? .rescanning : .starting
             work.append(.refresh(.root, [.recursive, .lossy]))
         case .starting where index.watch(of: .root) == nil:
-            if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(.deleted) }
+            if isThere { work.append(.refresh(.root, [.recursive])) } else { loseRoot(awaitsRoot && !wasThere ? .absent : .deleted) }
         case .starting, .watching, .rescanning:
-            if !isThere || !isSame { loseRoot(mountsHaveChanged ? .unmounted : hasMoved ? .moved : .deleted) }
+            if isThere, isUnwatched {
+                // It went before it could be watched, and is there again, perhaps with the same inode number.
+                work.append(.refresh(.root, [.recursive, .lossy]))
+            } else if !isThere || !isSame {
+                loseRoot(mountsHaveChanged ? .unmounted : hasMoved ? .moved : .deleted)
+            }
         }
     }
 }

@@ -91,6 +91,8 @@ struct TreeStateMachine {
     var phase: Phase = .starting
     /// Whether ``TreeChange/Kind/ready`` has been reported.
     private(set) var wasReady = false
+    /// Whether the root has been found at its path.
+    var wasThere = false
     /// The tick of the next change.
     var nextTick: UInt64 = 1
     /// Watches that no node uses any more.
@@ -112,10 +114,14 @@ struct TreeStateMachine {
     /// Whether an event has reported another path of the root or a directory above it since the last check.
     var rootHasMoved = false
 
-    let attributes: Bool
+    private(set) var attributes: Bool
     /// Whether a reduction waits for writers to close their files.
-    let reportsCloses: Bool
-    let exclusion: Exclusion
+    private(set) var reportsCloses: Bool
+    private(set) var exclusion: Exclusion
+    /// What the watchers see that share the tree, where that is not all of it.
+    var scopes: [ViewScope] = []
+    /// Whether the root need not be there when watching begins.
+    let awaitsRoot: Bool
     var now = Instant(wall: 0)
     /// When the kernel's queue was last seen empty, in nanoseconds since 1970: earlier changes have been reported.
     var quietSince: Int64 = 0
@@ -142,10 +148,11 @@ struct TreeStateMachine {
     var probedPath: [UInt8] = []
 
     /// Makes a machine for a tree of which nothing is known yet.
-    init(root: [UInt8], attributes: Bool = false, reportsCloses: Bool = false, exclude: [String] = [], seed: UInt64) {
+    init(root: [UInt8], attributes: Bool = false, reportsCloses: Bool = false, exclude: [String] = [], awaitsRoot: Bool = false, seed: UInt64) {
         index = TreeIndex(seed: seed)
         changes = TreeChangeBuffer(root: root)
         exclusion = Exclusion(exclude)
+        self.awaitsRoot = awaitsRoot
         self.attributes = attributes
         self.reportsCloses = reportsCloses
         work = [.checkRoot]
@@ -163,6 +170,42 @@ struct TreeStateMachine {
     mutating func emit(_ code: TreeChangeRecord.Code, loss: TreeChange.RootLoss = .deleted) {
         changes.append(code, tick: nextTick, time: now.wall, loss: loss)
         nextTick += 1
+    }
+
+    /// Reports that an entry has another path.
+    ///
+    /// Where the move brings entries into a watcher's sight or out of it, each entry below a directory is told too, for these watchers only.
+    mutating func emitMove(_ code: TreeChangeRecord.Code, _ entry: Node, source: [UInt8], isExchange: Bool = false) {
+        var below: [Node] = []
+        if !scopes.isEmpty, index.isDirectory(entry), phase != .starting {
+            let target = path(of: entry)
+            if scopes.contains(where: { $0.isCrossed(from: source, to: target) }) { below = index.postorder(entry).dropLast() }
+            for node in below { emitBelow(.leaves, node, source + path(of: node)[target.count...], path(of: node)) }
+        }
+        emit(code, entry, source: source)
+        if isExchange, phase != .starting { changes.markExchange() }
+        let target = below.isEmpty ? [] : path(of: entry)
+        for node in below.reversed() { emitBelow(.enters, node, path(of: node), source + path(of: node)[target.count...]) }
+    }
+
+    private mutating func emitBelow(_ code: TreeChangeRecord.Code, _ node: Node, _ path: [UInt8], _ other: [UInt8]) {
+        var record = TreeChangeRecord(tick: nextTick, time: now.wall, code: code)
+        record.isDirectory = index.isDirectory(node)
+        changes.append(record, path: path, source: other)
+        nextTick += 1
+    }
+
+    /// Begins to report more, for one more watcher.
+    ///
+    /// - Parameters:
+    ///   - attributes: Whether changes of attributes are reported too.
+    ///   - reportsCloses: Whether closes are reported too.
+    ///   - exclude: What goes on being left out; nil where that stays as it is.
+    mutating func widen(attributes: Bool, reportsCloses: Bool, exclude: [String]?) {
+        if attributes || exclude != nil, phase == .watching { work.append(.refresh(.root, [.recursive])) }
+        self.attributes = self.attributes || attributes
+        self.reportsCloses = self.reportsCloses || reportsCloses
+        if let exclude { exclusion = Exclusion(exclude) }
     }
 
     func path(of node: Node) -> [UInt8] {

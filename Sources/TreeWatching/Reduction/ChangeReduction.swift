@@ -64,6 +64,7 @@ struct ChangeReduction {
                 if pending[path] == nil { put(record, path) }
             case .removed: takeRemoved(record, path, at: now)
             case .moved: if let source { takeMoved(record, path, source, at: now) }
+            case .enters, .leaves: break
             case .ready, .overflow, .rescanned, .rootLost, .rootBack:
                 flushAll()
                 var record = record

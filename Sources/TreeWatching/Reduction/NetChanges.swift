@@ -67,7 +67,7 @@ struct NetChanges {
                     move(source, to: path, isDirectory: record.isDirectory)
                 }
             case .rootLost, .rootBack, .ready: rootState = record
-            case .overflow, .rescanned, .closed: break
+            case .overflow, .rescanned, .closed, .enters, .leaves: break
             }
         }
     }

@@ -42,6 +42,8 @@ public struct TreeChange: Sendable, Equatable, CustomStringConvertible {
         case unmounted
         /// It exists but cannot be watched: its permissions or the watch limit prevent it.
         case unwatchable
+        /// It has not been there since watching began; only where ``TreeWatcher/Options/awaitsRoot`` allows that.
+        case absent
     }
 
     let batch: TreeChangeBatch
@@ -94,6 +96,10 @@ struct TreeChangeRecord: Sendable {
         case closed
         /// An entry appeared for which no close will come: linked, renamed in or found by a scan; reported as created.
         case arrived
+        /// An entry below a directory that moved, at its new path; shown as created where the old one was not seen.
+        case enters
+        /// An entry below a directory that moved, at its old path; shown as removed where the new one is not seen.
+        case leaves
     }
 
     var tick: UInt64
@@ -113,9 +119,9 @@ struct TreeChangeRecord: Sendable {
     var kind: TreeChange.Kind {
         switch code {
         case .ready: .ready
-        case .created, .arrived: .created
+        case .created, .arrived, .enters: .created
         case .modified, .closed: .modified
-        case .removed: .removed
+        case .removed, .leaves: .removed
         case .moved: .moved
         case .attributes: .attributes
         case .overflow: .overflow

@@ -61,9 +61,9 @@ public struct LocalItemStatus: ItemStatusSource {
         }
     }
 
-    /// Tells of items that come, go or get conflict copies, by watching the container's directory.
+    /// Tells of items that come, go or get conflict copies, by watching the container's directory, which is waited for where it is missing.
     ///
-    /// - Returns: a sequence that ends early where there is no such directory.
+    /// - Returns: a sequence that ends early where nothing can be watched.
     public func changes() -> AsyncStream<ItemStatusChange> {
         let reader = LocalChangeReader(container)
         return AsyncStream { await reader.next() }
@@ -86,6 +86,8 @@ private actor LocalChangeReader {
             var options = TreeWatcher.Options()
             options.attributes = true
             options.followsRoot = false
+            options.awaitsRoot = true
+            options.sharing = .open
             batches = try? TreeWatcher(container, options: options).changes.makeAsyncIterator()
             if batches == nil { return .below(container) }
         }

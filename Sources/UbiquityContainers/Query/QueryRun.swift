@@ -38,7 +38,7 @@ struct QueryRun: Sendable {
             var sources: [QueryContainer] = []
             for (index, container) in containers.enumerated() {
                 group.addTask {
-                    await QueryRoot.watch(container.path, isMissing: { input.yield(.rootIsMissing(index)) }) { input.yield(.changes(index, $0)) }
+                    await QueryRoot.watch(container.path) { input.yield(.changes(index, $0)) }
                     if !Task.isCancelled { input.yield(.rootIsMissing(index)) }
                 }
                 group.addTask { await followAccount(of: container, index, input) }

@@ -85,13 +85,15 @@ actor ContainerMonitor {
     /// - Throws: `ContainerError` where it cannot be.
     func ready() async throws {
         start()
-        guard let watcher else {
+        guard let watcher, !isUnreadable else {
             throw ContainerError(
                 .fileSystem, "\(container.path) cannot be watched; see fs.inotify.max_user_watches, and whether it can be read.", path: container.path
             )
         }
         try? await watcher.settled()
     }
+
+    private var isUnreadable: Bool { container.path.withPlatformString { access($0, R_OK | X_OK) } != 0 && errno == EACCES }
 
     private func start() {
         guard witness == nil else { return }
@@ -117,20 +119,16 @@ actor ContainerMonitor {
 
     // MARK: Watching
 
-    /// Watches the container, or where it is not there, the place in which it will be.
+    /// Watches the container, which is waited for where it is not there.
     ///
-    /// A watcher of the container waits by itself for one that has gone. It is kept: it alone knows whether the container was moved or deleted.
+    /// The watcher is kept while the container is gone: it alone knows whether the container was moved or deleted.
     private func watch() {
-        guard watcher?.root != container.path else { return }
-        var place = container.path
-        while !place.isEmpty, (try? container.files.kind(of: place)) != .directory { place.removeLastComponent() }
-        guard watcher?.root != place else { return }
+        guard watcher == nil else { return }
         var options = TreeWatcher.Options()
-        options.followsRoot = place != container.path
-        // Of what lies around its place only that it comes.
-        if place != container.path { options.exclude = ["*/*"] }
-        guard let new = try? TreeWatcher(place, options: options) else { return }
-        watcher?.close()
+        options.followsRoot = false
+        options.awaitsRoot = true
+        options.sharing = .open
+        guard let new = try? TreeWatcher(container.path, options: options) else { return }
         following?.cancel()
         watcher = new
         let changes = new.changes
@@ -154,12 +152,11 @@ actor ContainerMonitor {
             // The files of stores come and go all the time: no path is made for them, nor of what is told of nobody.
             case .created, .moved, .removed: note(change)
             case .rootLost(let loss):
-                if watcher?.root == container.path { detector.lost(loss) }
+                detector.lost(loss)
                 disturb()
             case .ready, .overflow, .rescanned, .rootBack: disturb()
             }
         }
-        if watcher?.root != container.path { watch() }
     }
 
     /// An entry has come, gone or moved.
@@ -245,7 +242,7 @@ actor ContainerMonitor {
         let seen = disturbances
         let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
         var isExplained = true
-        if sighting?.isGone == true, detector.isUnexplained, let watcher, watcher.root == container.path {
+        if sighting?.isGone == true, detector.isUnexplained, let watcher {
             // Behind all that the kernel has told by now. What it has not may come from a move whose caller has been held up half way.
             let loss = try? await watcher.rootLoss()
             if let loss { detector.lost(loss) }

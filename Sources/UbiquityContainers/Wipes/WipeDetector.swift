@@ -77,8 +77,8 @@ struct WipeDetector: Sendable {
         return nil
     }
 
-    /// Records that the container's directory left its place.
-    mutating func lost(_ loss: TreeChange.RootLoss) { self.loss = loss }
+    /// Records that the container's directory left its place, unless it was never seen there.
+    mutating func lost(_ loss: TreeChange.RootLoss) { if loss != .absent { self.loss = loss } }
 
     /// Whether the container was there before and no reason for its loss is known.
     var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
@@ -145,7 +145,7 @@ struct WipeDetector: Sendable {
             switch loss {
             case .moved: return .containerMoved
             case .unmounted: return .unmounted
-            case .deleted, .unwatchable, nil: return reason == .rootGone && loss == nil ? .containerMoved : .containerRemoved
+            case .deleted, .unwatchable, .absent, nil: return reason == .rootGone && loss == nil ? .containerMoved : .containerRemoved
             }
         }
     }

@@ -22,7 +22,7 @@ struct ChangeTeller: Sendable {
         let components = change.time.components
         let time = Date(timeIntervalSince1970: Double(components.seconds) + Double(components.attoseconds) / 1e18)
         switch change.kind {
-        case .ready, .rescanned, .attributes: return nil
+        case .ready, .rescanned, .attributes, .rootLost(.absent): return nil
         case .overflow: return new(time, .overflow, .container, "events were lost; the differences follow")
         case .rootLost(let loss): return new(time, .gone, .container, "the container is gone: \(Self.words(loss))")
         case .rootBack: return new(time, .back, .container, "the container is back")
@@ -125,6 +125,7 @@ struct ChangeTeller: Sendable {
         case .deleted: "it was deleted"
         case .moved: "it was moved away, or replaced by another entry"
         case .unmounted: "its file system was unmounted"
+        case .absent: "it does not exist yet"
         case .unwatchable: "it cannot be watched; check its permissions and fs.inotify.max_user_watches"
         }
     }

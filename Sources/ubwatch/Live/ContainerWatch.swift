@@ -25,6 +25,8 @@ actor ContainerWatch {
     private let tell: @Sendable (Event) -> Void
     private var teller: ChangeTeller
     private var facts: WatchFacts?
+    /// Whether the container has not been there yet.
+    private var isAwaited = false
     /// The directories of this device's stores that are watched.
     private var support: Set<FilePath> = []
 
@@ -116,45 +118,28 @@ actor ContainerWatch {
         options.readerLimit = 16_384
         options.historyLimit = 0
         options.diagnostics = { [tell] error in tell(.failed(error.message)) }
-        while !Task.isCancelled {
-            do {
-                let watcher = try TreeWatcher(path, options: options)
-                defer { watcher.close() }
-                for await batch in watcher.changes { note(batch) }
-            } catch  where error.code == .notFound {
-                await appearance()
-            } catch {
-                tell(.failed(error.message))
-                return
-            }
+        options.awaitsRoot = true
+        options.sharing = .open
+        do {
+            let watcher = try TreeWatcher(path, options: options)
+            defer { watcher.close() }
+            for await batch in watcher.changes { note(batch) }
+        } catch {
+            tell(.failed(error.message))
         }
-    }
-
-    /// Returns when the container, or a directory nearer to it, may be there.
-    private func appearance() async {
-        let place = nearest
-        var options = TreeWatcher.Options()
-        // Of what lies around its place only that it comes.
-        options.exclude = ["*/*"]
-        guard let watcher = try? TreeWatcher(place, options: options) else {
-            // It is gone as well by now, or may not be looked into: no event says when that is otherwise.
-            try? await Task.sleep(for: .seconds(1))
-            return
-        }
-        defer { watcher.close() }
-        for await _ in watcher.changes where nearest != place { return }
-    }
-
-    /// The container, or the nearest directory above it that is there.
-    private var nearest: FilePath {
-        var place = path
-        while place.components.count > 0, PathFacts(at: place).kind != .directory { place.removeLastComponent() }
-        return place
     }
 
     private func note(_ batch: TreeChangeBatch) {
         poker.yield()
-        let changes = batch.compactMap(teller.tell)
+        let changes = batch.compactMap { change in
+            if change.kind == .rootLost(.absent) { isAwaited = true }
+            // A container that was not there at first has not come back.
+            if change.kind == .rootBack, isAwaited {
+                isAwaited = false
+                return ContainerChange?.none
+            }
+            return teller.tell(change)
+        }
         if !changes.isEmpty { tell(.changes(changes)) }
     }
 
@@ -198,6 +183,7 @@ actor ContainerWatch {
         guard let home else { return }
         var options = TreeWatcher.Options()
         options.exclude = ["containers/", "kept/", "quarantine/"]
+        options.awaitsRoot = true
         options.historyLimit = 0
         options.diagnostics = { _ in }
         guard let watcher = try? TreeWatcher(home.path, options: options) else { return }

@@ -111,22 +111,10 @@ struct Waiter {
         }
         for path in facts.localStores.filter({ $0.isGone && $0.isNamed }).map({ FilePath($0.path) }) {
             let support = path.removingLastComponent().appending("CoreDataUbiquitySupport")
-            // Of a directory above it only what comes in it.
-            places.insert(
-                Self.isDirectory(support)
-                    ? Place(directory: support, excluded: []) : Place(directory: Self.nearest(above: path), excluded: ["*/*"]))
+            places.insert(Place(directory: support, excluded: []))
         }
         if let home = reader.home { places.insert(Place(directory: home.path, excluded: ["/[!s]*/", "/s[!ut]*/"])) }
         return places
-    }
-
-    private static func isDirectory(_ path: FilePath) -> Bool { PathFacts(at: PathFacts.resolved(path)).kind == .directory }
-
-    /// The nearest directory above a path that is there.
-    private static func nearest(above path: FilePath) -> FilePath {
-        var place = path.removingLastComponent()
-        while !place.components.isEmpty, !isDirectory(place) { place.removeLastComponent() }
-        return place
     }
 
     /// Watches places that are not watched yet.
@@ -145,6 +133,7 @@ struct Waiter {
         let begun = new.compactMap { place -> TreeWatcher? in
             var options = TreeWatcher.Options()
             options.exclude = place.excluded
+            options.awaitsRoot = true
             guard let watcher = try? TreeWatcher(place.directory, options: options) else { return nil }
             watcher.tap { _ in alarm.yield() }
             return watcher
