@@ -237,7 +237,7 @@ package actor ExchangeRunner {
     }
 
     /// Carries out an answer, which may be what another program has asked for.
-    func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
+    package func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
         if answer != .wait { try WipeAnswers(context: context).carryOut(answer, asked: asked, by: self) }
     }
 

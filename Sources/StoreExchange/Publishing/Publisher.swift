@@ -156,7 +156,7 @@ package struct Publisher {
     ///
     /// Another descriptor of the file works too, because fsync(2) applies to the file. If there is no log file, a
     /// checkpoint has synced the database.
-    func syncWriteAheadLog() throws {
+    package func syncWriteAheadLog() throws {
         do {
             try files.syncFile(FilePath(storeFile.string + "-wal"))
         } catch Errno.noSuchFileOrDirectory {}
