@@ -1,4 +1,4 @@
-internal import StoreFormat
+package import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
@@ -199,7 +199,7 @@ extension Knowledge {
     ///   - orIsEqual: what is said of one that is equal.
     ///   - all: what holds both.
     /// - Returns: whether it does.
-    func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
+    package func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
         if self == other { return orIsEqual }
         let isWhole = holes.allSatisfy { peer, positions in
             positions.allSatisfy { other.holes[peer]?.contains($0) == true || other.sequence(of: peer) < $0.sequence }

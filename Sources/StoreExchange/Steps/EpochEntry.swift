@@ -1,6 +1,6 @@
-internal import GRDB
+package import GRDB
 internal import StoreFormat
-internal import StoreRecords
+package import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
@@ -85,7 +85,7 @@ extension StoreFile {
     /// Removes every record with all that is known of it, and what was to go out or to be taken over, in the transaction of ``importing(_:)``.
     ///
     /// The numbers of tables and peers stay, and the app's local tables.
-    func empty(_ db: Database) throws {
+    package func empty(_ db: Database) throws {
         try Capture.suspended(db) { try StoreTables.clearContent(shapes, keepingFacts: false, db) }
         let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]
         for table in tables.map({ "ubiquity_\($0)" }) where try db.tableExists(table) {
