@@ -2,6 +2,9 @@ import Foundation
 import Testing
 import UbiquityContainers
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What follows from what is known of baselines, as tables.

@@ -2,6 +2,9 @@ import Foundation
 import UbiquityContainers
 import UbiquityTesting
 
+@testable import StoreExchange
+@testable import StoreFormat
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// A simple world in which a machine's steps go well or not by a seed, and which sees what must not happen.

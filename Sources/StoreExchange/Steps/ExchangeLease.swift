@@ -13,7 +13,7 @@ package final class ExchangeLease {
     private init(_ lock: StoreLock, turn: FilePath) { (self.lock, self.turn) = (lock, turn) }
 
     /// Returns the lock of a store file, whose text names the process that holds it.
-    static func lock(of file: FilePath) -> FilePath { StoreLock.Name.exchange.file(of: file) }
+    package static func lock(of file: FilePath) -> FilePath { StoreLock.Name.exchange.file(of: file) }
 
     /// Takes the right.
     ///
