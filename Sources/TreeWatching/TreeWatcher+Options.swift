@@ -2,7 +2,7 @@ import Logging
 public import SystemPackage
 
 extension TreeWatcher {
-    /// What a watcher reports, and how.
+    /// The options of a watcher.
     public struct Options: Sendable {
         /// Where raw events come from.
         public enum Source: Sendable {
@@ -14,13 +14,15 @@ extension TreeWatcher {
             case custom(any TreeEventSource)
         }
 
-        /// Whether several watchers of the process watch a tree together: with one index and one scan, each with its own options, readers and waits.
+        /// Whether several watchers of the process share the watch of a tree.
+        ///
+        /// They share one index and one scan. Each has its own options, readers and waits.
         package enum Sharing: Sendable {
             /// The tree is watched for this watcher alone.
             case alone
             /// Watchers of the same root share a tree, and those in it may join.
             case open
-            /// A tree that others share is joined where it holds the root; else the root is watched for this watcher alone.
+            /// The watcher joins a shared tree that contains its root. Otherwise its root is watched for it alone.
             case join
         }
 
@@ -45,26 +47,30 @@ extension TreeWatcher {
         public var attributes = false
         /// Shell patterns, glob(7), of entries that are neither reported nor watched.
         ///
-        /// One without a slash is compared with names at every depth; one with a slash with the path from the root; one that ends in a
-        /// slash leaves out directories only.
+        /// A pattern without a slash is compared with names at every depth, and a pattern with a slash with the path
+        /// from the root. A pattern that ends in a slash excludes only directories.
         public var exclude: [String] = []
-        /// Whether a symbolic link in the root's place is followed; if not, the root counts as lost for as long as one stands there.
+        /// Whether a symbolic link in the root's place is followed. If not, the root counts as lost while a link is
+        /// there.
         public var followsRoot = true
-        /// Whether the root need not be there yet.
+        /// Whether the root may be missing when watching begins.
         ///
-        /// A root that is missing is then waited for like one that was lost: the stream begins with ``TreeChange/Kind/rootLost(_:)`` and
-        /// ``TreeChange/RootLoss/absent``, and goes on with ``TreeChange/Kind/rootBack`` and ``TreeChange/Kind/ready`` when the root appears. So is one
-        /// that cannot be read, or behind a directory that cannot be searched. No event is needed from a directory other than the lowest one that
-        /// exists above the root.
+        /// The watcher then waits for a missing root as for a lost one: the stream begins with
+        /// ``TreeChange/Kind/rootLost(_:)`` and ``TreeChange/RootLoss/absent``, and continues with
+        /// ``TreeChange/Kind/rootBack`` and ``TreeChange/Kind/ready`` when the root appears. This also applies to a
+        /// root that cannot be read, or that is behind a directory that cannot be searched. The watcher needs events
+        /// only from the lowest existing directory above the root.
         public var awaitsRoot = false
-        /// Whether what belongs together is one change: a file that is created and written, or written, is reported when its writer closes it (after a
-        /// second, or the settling maximum, at most), and a removed directory stands for everything below it.
+        /// Whether related changes are combined into one.
+        ///
+        /// A file that is created and written, or only written, is reported when its writer closes it: after a second,
+        /// or the settling maximum, at the latest. A removed directory stands for everything below it.
         public var collapses = false
         /// Whether files are reported only when they are quiet; nil reports at once.
         public var settling: Settling?
         /// Where raw events come from.
         public var source = Source.kernel
-        /// Whether the tree is watched together with other watchers; a source of one's own serves one watcher.
+        /// Whether other watchers share the tree. A custom source serves one watcher.
         package var sharing = Sharing.alone
         /// How many changes a subscription keeps for its reader before it folds them into net differences.
         public var readerLimit = 65_536
@@ -72,7 +78,7 @@ extension TreeWatcher {
         public var historyLimit = 4 << 20
         /// How often what cannot be watched is looked through for differences.
         public var sweepInterval = Duration.seconds(1)
-        /// Told what cannot be watched and why, once for each subtree, on the watching thread.
+        /// Called on the watching thread with the reason why a subtree cannot be watched, once for each subtree.
         ///
         /// Logs a warning unless it is set.
         public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger.ubiquity.warning("\(error.message)") }

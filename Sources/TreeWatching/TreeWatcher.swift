@@ -11,9 +11,10 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// All watchers of a process share one inotify instance and one thread. Watching begins at once; ``TreeChange/Kind/ready`` tells when every
-/// directory is watched. A root that vanishes is waited for. Not seen are writes through mmap(2), which raise no event, and changes that
-/// other machines make to a network file system (inotify(7)).
+/// All watchers of a process share one inotify instance and one thread. Watching begins at once;
+/// ``TreeChange/Kind/ready`` reports that every directory is watched. The watcher waits for a root that vanishes. It
+/// does not see writes through mmap(2), which raise no event, or changes that other machines make to a network file
+/// system (inotify(7)).
 public final class TreeWatcher: Sendable {
     /// The watched directory's absolute path.
     public let root: FilePath
@@ -25,10 +26,12 @@ public final class TreeWatcher: Sendable {
 
     /// Begins to watch a directory.
     /// - Parameters:
-    ///   - root: The directory; a relative path is taken from the working directory. A symbolic link here is followed unless the options say otherwise, below it none is.
+    ///   - root: The directory; a relative path is relative to the working directory. A symbolic link here is followed
+    ///     unless the options say otherwise. Links below it are not followed.
     ///   - options: What to report, and how.
-    /// - Throws: ``TreeWatchingError`` where there is no directory at `root` or it cannot be read, unless ``Options/awaitsRoot`` allows that, and where
-    ///   no inotify instance is left. A root that vanishes after this check is reported as ``TreeChange/Kind/rootLost(_:)``.
+    /// - Throws: ``TreeWatchingError`` if there is no directory at `root` or it cannot be read, unless
+    ///   ``Options/awaitsRoot`` allows that, and if no inotify instance is left. A root that vanishes after this check
+    ///   is reported as ``TreeChange/Kind/rootLost(_:)``.
     public init(_ root: FilePath, options: Options = .init()) throws(TreeWatchingError) {
         // First, so that a refusal leaves no helper program behind.
         try options.validate()
@@ -54,7 +57,8 @@ public final class TreeWatcher: Sendable {
 
     /// Ends watching.
     ///
-    /// Every iteration of ``changes`` ends, and taps are called no more as soon as the watching thread has taken notice. Closing again does nothing.
+    /// Every iteration of ``changes`` ends, and taps are called no more after the watching thread has handled the call.
+    /// A second call does nothing.
     public func close() { hub.post { [identifier] loop in loop.remove(identifier) } }
 
     // MARK: Readers
@@ -64,10 +68,12 @@ public final class TreeWatcher: Sendable {
 
     /// Calls back on the watching thread, without a thread hop: the fastest way to hear of a change.
     ///
-    /// The first call tells where the tree stands, as the first element of ``changes`` does. While the callback runs, nothing else is read:
-    /// it must be short and must not wait. A callback that waits longer than the kernel's queue lasts costs a rescan, not events.
+    /// The first call reports the present state of the tree, like the first element of ``changes``. While the callback
+    /// runs, nothing else is read: it must be short and must not wait. If a callback waits longer than the kernel's
+    /// queue has room for events, the tree is scanned again, and no change is lost.
     /// - Parameter body: Called with each batch.
-    /// - Returns: The tap; the callback goes on until it is cancelled or the watcher closed, also when the tap is dropped.
+    /// - Returns: The tap. The callback continues until the tap is cancelled or the watcher closed, even if the tap is
+    ///   dropped.
     @discardableResult
     public func tap(_ body: @escaping @Sendable (TreeChangeBatch) -> Void) -> TreeTap {
         let reader = TapReader(body)
@@ -90,9 +96,10 @@ public final class TreeWatcher: Sendable {
 
     // MARK: Questions
 
-    /// Returns when everything that changed before the call has been delivered: to taps, and into the buffers of ``changes``.
+    /// Returns when every earlier change has been delivered: to taps, and into the buffers of ``changes``.
     ///
-    /// Waits until the tree is watched; what settling or collapsing holds back is delivered at once. While the root is lost there is nothing to wait for.
+    /// It waits until the tree is watched, and delivers changes that settling or collapsing holds back. While the root
+    /// is lost it does not wait.
     /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
     public func settled() async throws(TreeWatchingError) {
         try await ask { view, answer in
@@ -103,7 +110,8 @@ public final class TreeWatcher: Sendable {
     /// The changes after a tick, as far as they are remembered (``Options/historyLimit``).
     /// - Parameter tick: A tick that this watcher gave.
     /// - Returns: The batches with greater ticks, in order.
-    /// - Throws: ``TreeWatchingError`` with code `forgotten` where some of them are no longer remembered; then ``entries()`` tells what is there.
+    /// - Throws: ``TreeWatchingError`` with code `forgotten` if some of them are no longer remembered. ``entries()``
+    ///   returns the present state then.
     public func changes(since tick: UInt64) async throws(TreeWatchingError) -> [TreeChangeBatch] {
         try await ask { [root] view, answer in
             if let batches = view.changes(since: tick) {
@@ -118,7 +126,7 @@ public final class TreeWatcher: Sendable {
         }
     }
 
-    /// Every entry that is known below the root, parents before their children, as ``TreeChange/Kind/created`` with the present tick.
+    /// Returns every known entry below the root, parents first, as ``TreeChange/Kind/created`` with the present tick.
     /// - Returns: The entries.
     /// - Throws: ``TreeWatchingError`` with code `closed` or `cancelled`.
     public func entries() async throws(TreeWatchingError) -> TreeChangeBatch {
@@ -159,7 +167,7 @@ public final class TreeWatcher: Sendable {
         return FilePath(platformString: directory).pushing(path).lexicallyNormalized()
     }
 
-    /// What can end without the watcher's doing while a root is waited for.
+    /// The errors of a missing or inaccessible root that can end by themselves.
     private static let awaitable: Set<Errno> = [
         .noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels, .permissionDenied,
     ]

@@ -3,10 +3,11 @@ import Glibc
 
 /// Raw events of libinotifytools, for `TreeWatching`'s `HelperSource`, which keeps the tree.
 ///
-/// Standard input: requests of three 32-bit numbers (kind, argument, byte count) and a path of that many bytes. Kind 1 watches the path with the
-/// argument as mask, 2 ends the watch given as argument, 3 synchronises. Standard output: `struct inotify_event`s as libinotifytools gives
-/// them; an answer is one with watch descriptor -2, the request's kind as mask and the result as cookie: a watch descriptor, 1 or 0, or an error
-/// number negated. It follows the events that were raised before it. The program ends with its standard input.
+/// Standard input contains requests: three 32-bit numbers (kind, argument, byte count) and a path of that many bytes.
+/// Kind 1 watches the path with the argument as mask, 2 removes the watch with the argument's number, 3 synchronises.
+/// Standard output contains `struct inotify_event`s as libinotifytools gives them. An answer is an event with watch
+/// descriptor -2, the request's kind as mask, and the result as cookie: a watch descriptor, 1 or 0, or a negated error
+/// number. It follows the events that were raised before it. The program ends with its standard input.
 @main
 struct InotifyToolsSource {
     /// The library's inotify descriptor, of which it tells nothing.
@@ -69,20 +70,21 @@ struct InotifyToolsSource {
 
     private func add(_ path: [CChar], _ mask: UInt32) -> Int32 {
         if inotifytools_watch_file(path, CInt(bitPattern: mask)) == 0 { return -inotifytools_error() }
-        // The library finds watch descriptors by name only, and confuses those of namesakes; adding again gives the known one.
+        // The library finds watch descriptors only by name and confuses equal names. Adding the watch again returns its
+        // number.
         let watch = inotify_add_watch(queue, path, mask)
         return watch < 0 ? -errno : watch
     }
 
     private func remove(_ watch: Int32) -> Int32 {
-        // The library forgets the watch when it meets its IN_IGNORED; its own function complains of watches that are gone.
+        // The library forgets a watch at its IN_IGNORED. Its own function reports an error for watches that are gone.
         inotify_rm_watch(queue, watch) == 0 ? 1 : 0
     }
 
     /// Takes every event that there is, in the queue or read already by the library.
     ///
-    /// The library does not tell whether it holds events, and asked for one it waits whole seconds or for ever. So a timer interrupts it after a
-    /// millisecond; what has been given by then is passed on first.
+    /// The library does not tell whether it holds events, and a request for one waits for whole seconds or for ever. A
+    /// timer therefore interrupts it after a millisecond. Events that it has given by then are passed on first.
     private mutating func drain() {
         setTimer(microseconds: 1_000)
         defer { setTimer(microseconds: 0) }

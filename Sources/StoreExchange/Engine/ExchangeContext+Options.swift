@@ -4,12 +4,12 @@ internal import SystemPackage
 internal import UbiquityContainers
 
 extension ExchangeContext {
-    /// Takes what an exchange needs of a store's context.
+    /// Creates the context of an exchange from the context of a store.
     init(_ context: StoreContext, in container: UbiquityContainer?, file: StoreFile, sealer: Sealer, state: StoreState) {
         let options = context.options
         self.init(
             file: file, sealer: sealer, container: container, contentName: options.content,
-            // Without a container nothing is looked for there.
+            // Without a container, the layout is never used to look for files.
             layout: ContentLayout(container: container?.path ?? file.path.removingLastComponent(), content: options.content),
             files: context.files,
             // The file's directory says whether it is the account's own, or the one before its content is read.

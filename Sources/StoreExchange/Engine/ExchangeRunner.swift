@@ -5,9 +5,9 @@ internal import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
 
-/// Moves logs and baselines between a store and its container: performs what ``ExchangeStateMachine`` says.
+/// Moves logs and baselines between a store and its container, by performing the steps of ``ExchangeStateMachine``.
 ///
-/// Its state is only what can be found again: the store file and the container hold the truth.
+/// The actor's state is a cache that can be read again: the store file and the container hold the truth.
 package actor ExchangeRunner {
     package nonisolated let context: ExchangeContext
     private let executor: any SerialExecutor
@@ -28,10 +28,11 @@ package actor ExchangeRunner {
 
     // MARK: Running the machine
 
-    /// Does some work, step by step, while no other process of this device exchanges for this store.
+    /// Performs the steps of some work, while no other process of this device exchanges for this store.
     ///
-    /// The task is done only while the store has its place in the container, and has taken over what was in its tables before. Where another process
-    /// waits between two batches, it comes first, and everything begins again from the placing.
+    /// The task runs only while the store has its place in the container, after the rows that were in its tables before
+    /// have been adopted. If another process waits between two batches, that process runs first, and this work then
+    /// starts over with finding the place.
     package func run(_ work: ExchangeWork, waiting: Bool = true, requiringPlace: Bool = false, _ task: () throws -> Void = {}) throws {
         var (lease, failure): (ExchangeLease?, (any Error)?)
         defer { withExtendedLifetime(lease) {} }
@@ -63,7 +64,7 @@ package actor ExchangeRunner {
         }
     }
 
-    /// Does something under the right to exchange, whether the store has its place or not.
+    /// Runs a closure under the exchange lease, whether or not the store has its place.
     func locked<Result>(_ body: () throws -> Result) throws -> Result {
         let lease = try keeper.lease(waiting: true)
         defer { withExtendedLifetime(lease) {} }
@@ -74,14 +75,14 @@ package actor ExchangeRunner {
     private var receipts: PeerReceipts { PeerReceipts(context, peer, machine.epoch) }
     private var currency: CurrencyCheck { CurrencyCheck(context, peer, machine.epoch) }
 
-    // MARK: What is so
+    // MARK: State
 
     package var peer: PeerIdentifier { content.state.peer }
 
-    /// When there is something to do though nothing happens; nil for never.
+    /// The time at which the exchange has work without a new event, or nil if there is none.
     var nextTime: ContinuousClock.Instant? { machine.nextTime }
 
-    /// Whether the content is gone, and can be made again in its place.
+    /// Whether the content is gone and can be created again in its place.
     package var isWiped: Bool { machine.absence.isWipe }
 
     package func status() throws -> StoreStatus { try currency.status(machine, failure: failure ?? watchFault) }
@@ -89,16 +90,17 @@ package actor ExchangeRunner {
     /// The other peers of the content.
     package func peers() throws -> [StorePeer] { try receipts.peers() }
 
-    /// Says why changes are not noticed by themselves, nil where they are.
+    /// Sets the reason why changes are not noticed automatically, or nil if they are.
     func setWatchFault(_ fault: String?) { watchFault = fault }
 
-    /// Tells other observers from now on, for the file is in use now.
+    /// Sends notices to other observers from now on, because the file is now in use.
     package func tell(_ notices: Broadcast<StoreNotice>) {
         context.notices.tell(notices)
         if let reason = machine.suspended { notices.post(.didSuspend(reason)) }
     }
 
-    /// Takes in what the watcher saw below the container; whether there is reason to exchange.
+    /// Takes in the changes that the watcher saw below the container, and returns whether they are a reason to
+    /// exchange.
     func note(_ batch: TreeChangeBatch) -> Bool {
         let isReason = content.note(batch, context, &machine)
         context.log.detail("\(counted(batch.count, "change")) in the container: \(isReason ? "a reason" : "no reason") to exchange")
@@ -107,28 +109,30 @@ package actor ExchangeRunner {
 
     // MARK: Exchanging
 
-    /// Finds or makes this peer's place in the content, before anything else, unless another process exchanges for this store.
+    /// Finds or creates this peer's place in the content, unless another process exchanges for this store.
     ///
-    /// A store that had its place and does not find it is suspended; nothing is made then.
+    /// A store that had its place and does not find it is suspended, and nothing is created.
     package func start() throws {
         try run(.task(publishesBefore: false), waiting: false) { context.publisher.removeDrafts(of: peer, epoch: machine.epoch) }
     }
 
-    /// Publishes, imports, and tells what has been read: once, and without waiting for more saves where `all`.
+    /// Publishes, imports and writes a receipt once; with `all` it does not wait for more saves.
     package func exchange(all: Bool = false) throws {
         let began = ContinuousClock.now
         try run(.exchange(all: all))
         if machine.isPlaced { context.log.detail("exchanged in epoch \(machine.epoch) as \(peer) in \(began.elapsed)") }
     }
 
-    /// Exchanges for no caller: a failure stands in the status, and the next reason to exchange tries again; whether it went well.
+    /// Exchanges without a caller, and returns whether that succeeded.
+    ///
+    /// The status shows a failure, and the next reason to exchange tries again.
     package func exchangeInBackground() -> Bool {
         do {
             try exchange()
             try fulfilRequest()
             failure = nil
         } catch {
-            // One reason is told once, however often it is tried again.
+            // A failure that repeats is logged once.
             let reason = String(describing: error)
             if reason != failure { context.log.fault("the exchange has failed: \(reason)") }
             failure = reason
@@ -150,17 +154,17 @@ package actor ExchangeRunner {
         if machine.isPaused || machine.suspended != nil { throw keeper.suspension(machine) }
     }
 
-    /// Publishes, and writes a baseline; its number, or nil where saves came in between.
+    /// Publishes and writes a baseline, and returns its number, or nil if a save came in between.
     package func rollNow() throws -> Int64? {
         try run(.roll, requiringPlace: true)
         return machine.rolled?.name.sequence
     }
 
-    /// Makes the store's tables again from the content, as a first import would.
+    /// Rebuilds the store's tables from the content, as a first import would.
     package func rebuild() throws {
         try settle()
         let began = ContinuousClock.now
-        // What has been sealed since is in the container before it is taken from there.
+        // The container must hold everything that has been sealed since, before the tables are read from it.
         try run(.task(publishesBefore: true), requiringPlace: true) {
             try Rebuild(context, content.state).run(&machine.shelf, since: began)
             machine.forgetOwn()
@@ -168,10 +172,12 @@ package actor ExchangeRunner {
         try settle()
     }
 
-    /// Whether the content holds all that the store does, so that its file could be made again from it; nothing is exchanged.
+    /// Returns whether the content holds everything that the store does, so that the file could be rebuilt from it.
+    ///
+    /// Nothing is exchanged.
     package func isHeldByContent() throws -> Bool { try ReadableContent.holdsAll(of: context, &machine.shelf) }
 
-    /// Ends the epoch for every peer, and goes over to the next.
+    /// Ends the epoch for every peer, and enters the next.
     package func removeContent() throws -> ContentRemoval {
         var removal: ContentRemoval?
         try run(.task(publishesBefore: false), requiringPlace: true) {
@@ -179,16 +185,18 @@ package actor ExchangeRunner {
             removal = try EpochEntry(context: context).enter(next, &content)
             machine.begin(epoch: next)
             try ReceiptWriter(context, content.state).publish(&machine.peers)
-            // Complete when it returns; what a crash leaves of the files goes with the next exchange of any device.
+            // The removal is complete when this returns. Any device's next exchange removes files that a crash leaves.
             removeEnded()
         }
         return removal!
     }
 
-    /// Removes the files of ended epochs, as far as that is possible.
+    /// Removes the files of ended epochs as far as possible.
     package func removeEnded() { keeper.removeEnded(content, machine) }
 
-    /// Retires a peer, of whose logs none up to a sequence is waited for, and does what becomes possible by that.
+    /// Retires a peer at a sequence, and then performs the steps that the retirement makes possible.
+    ///
+    /// Nobody waits for the peer's logs up to that sequence.
     package func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
         try run(.task(publishesBefore: false), requiringPlace: true) {
             try receipts.retire(peer, at: sequence, content.state, awaits: machine.peers.waiting.flatMap(\.awaited))
@@ -196,10 +204,12 @@ package actor ExchangeRunner {
         try exchange(all: true)
     }
 
-    /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
+    /// Returns whether the store holds every log that a peer has written or states that it holds.
+    ///
+    /// Nil means all peers that are not retired.
     package func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool { try currentInPlace().isCaughtUp(to: peer) }
 
-    /// Whether everything has been read that can be.
+    /// Returns whether the store has read everything that can be read.
     package func hasGathered() throws -> Bool { try currentInPlace().hasGathered(machine.peers.waiting) }
 
     private func currentInPlace() throws -> CurrencyCheck {
@@ -207,7 +217,7 @@ package actor ExchangeRunner {
         return currency
     }
 
-    /// Takes in a batch of a seed; how far it has come, or nil where another device has completed it.
+    /// Takes in a batch of a seed, and returns its progress, or nil if another device has completed the seed.
     package func seed(_ batch: SeedBatch, after before: PendingSeed) throws -> PendingSeed? {
         let seeding = SeedExchange(context: context)
         if try seeding.needsPlace() { try run(.place) }
@@ -218,15 +228,16 @@ package actor ExchangeRunner {
 
     // MARK: Answers and requests
 
-    /// Settles; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
+    /// Settles, and first applies the policy, or another program's request, if the content is gone.
     package func settleByPolicy() async throws { try await WipeAnswers(context: context).settle(by: self) }
 
-    /// Does what the policy says, where the content is gone, and asks the app where it may; whether anything was done.
+    /// Applies the policy if the content is gone, asks the app if that is allowed, and returns whether anything was
+    /// done.
     func answerWipe(asking: Bool) async throws -> Bool {
         var step = machine.absence.step(by: machine.rules.wipes, asking: asking)
         if case .ask(let reason) = step, case .ask(let question) = context.wipePolicy {
             let answer = await question(reason)
-            // What was gone may be back.
+            // The content may have come back while the app answered.
             guard isWiped, !Task.isCancelled else { return false }
             machine.absence.answered(answer)
             step = machine.absence.step(by: machine.rules.wipes, asking: false)
@@ -236,18 +247,19 @@ package actor ExchangeRunner {
         return true
     }
 
-    /// Carries out an answer, which may be what another program has asked for.
+    /// Carries out an answer to missing content, which may come from another program's request.
     package func answerWipe(_ answer: WipePolicy.Answer, asked: StoreRequest? = nil) throws {
         if answer != .wait { try WipeAnswers(context: context).carryOut(answer, asked: asked, by: self) }
     }
 
-    /// Does what another program has asked for, if that can be done now.
+    /// Fulfils another program's request, if that is possible now.
     func fulfilRequest() throws { try WipeAnswers(context: context).fulfilRequest(by: self) }
 
-    /// Lets nothing go out or in from now on, or everything again.
+    /// Pauses or resumes the exchange.
     package func setPaused(_ paused: Bool) throws {
         try WipeAnswers(context: context).setPaused(paused)
-        // An exchange under way has ended, for an actor does one thing at a time; another process's ends by itself.
+        // No exchange of this actor is under way, because an actor runs one call at a time. One in another process ends
+        // by itself.
         machine.setPaused(paused)
     }
 }

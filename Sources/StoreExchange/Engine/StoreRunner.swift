@@ -5,20 +5,20 @@ internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers
 
-/// Runs a store's engine whenever there is reason to: a save here, a save by another process, a change in the container.
+/// Runs a store's exchange after a save here, a save by another process, or a change in the container.
 package final class StoreRunner: Sendable {
     private let wakes: AsyncStream<Void>.Continuation
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
     private let engine: ExchangeRunner
 
-    /// Begins.
+    /// Starts the runner.
     ///
     /// - Parameters:
-    ///   - engine: what is run.
-    ///   - container: the container that is watched; nil for none.
-    ///   - storeDirectory: where the store file lies.
-    ///   - onExchange: is called after each exchange that went well.
+    ///   - engine: the exchange to run.
+    ///   - container: the container to watch, or nil for none.
+    ///   - storeDirectory: the directory of the store file.
+    ///   - onExchange: called after each successful exchange.
     init(
         engine: ExchangeRunner, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
     ) {
@@ -57,7 +57,8 @@ package final class StoreRunner: Sendable {
                 })
         }
         if let store {
-            // Another process that saves writes to the write-ahead log; the locks that lie there are taken for every exchange.
+            // A save by another process writes to the write-ahead log. Lock files in that directory change with every
+            // exchange.
             running.append(
                 Task {
                     for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) { continuation.yield() }
@@ -73,7 +74,7 @@ package final class StoreRunner: Sendable {
         wake()
     }
 
-    /// Exchanges at every wake, until there are no more.
+    /// Exchanges at every wake, until the sequence of wakes ends.
     private static func run(
         _ engine: ExchangeRunner, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
         _ onExchange: (@Sendable () async -> Void)?
@@ -88,7 +89,7 @@ package final class StoreRunner: Sendable {
                 answering?.cancel()
                 answering = nil
             } else if answering == nil {
-                // The app may take its time; what is gone may be back before.
+                // The app may take long to answer, and the content may come back before that.
                 answering = Task {
                     var pause = Duration.seconds(1)
                     while !Task.isCancelled {
@@ -103,7 +104,8 @@ package final class StoreRunner: Sendable {
                 }
             }
             if isWell { await onExchange?() }
-            // A full disk or a busy file gives no sign when it is over: ask again, more and more seldom.
+            // Nothing reports that a full disk has space again or a busy file is free. The pauses between attempts
+            // grow.
             let next = isWell ? await engine.nextTime : .now + pause
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
             alarm = next.map { time in
@@ -125,7 +127,7 @@ package final class StoreRunner: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Cancels, and returns when nothing runs any more.
+    /// Cancels the runner, and returns when nothing runs any more.
     func stop() async {
         cancel()
         for task in tasks.withLock({ $0 }) { await task.value }

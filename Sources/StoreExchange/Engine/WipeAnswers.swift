@@ -3,16 +3,16 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Carries out what has been said of content that is gone, and keeps what another program has asked for.
+/// Carries out answers to missing content, and fulfils the requests of other programs.
 struct WipeAnswers {
     let context: ExchangeContext
 
     private var keeper: PlaceKeeper { PlaceKeeper(context: context) }
 
-    /// Settles a store; where the content is gone and the policy, or another program, says what becomes of it, that is done first.
+    /// Settles a store, and first applies the policy or another program's request if the content is gone.
     ///
-    /// - Parameter runner: settles it.
-    /// - Throws: what stands in the way.
+    /// - Parameter runner: the exchange of the store.
+    /// - Throws: the error that prevents settling.
     func settle(by runner: isolated ExchangeRunner) async throws {
         do {
             try runner.settle()
@@ -30,24 +30,24 @@ struct WipeAnswers {
     /// Carries out an answer.
     ///
     /// - Parameters:
-    ///   - answer: republish, or follow.
-    ///   - asked: the request that says so; nil where the app does.
-    ///   - runner: finds the place, and exchanges.
-    /// - Throws: what stands in the way.
+    ///   - answer: republish or follow.
+    ///   - asked: the request that contains the answer; nil if the app gave it.
+    ///   - runner: the exchange of the store.
+    /// - Throws: the error that prevents it.
     func carryOut(_ answer: WipePolicy.Answer, asked: StoreRequest?, by runner: isolated ExchangeRunner) throws {
         context.log.transition("the content is gone, and the answer to that is: \(answer)")
         try runner.run(.place)
         if try isNeeded(runner.machine) {
             try runner.locked { try makeAgain(following: answer == .follow, asked: asked, &runner.machine) }
         }
-        // The mark that has been written is seen.
+        // The exchange sees the mark that has been written.
         if answer == .follow { return try runner.settle() }
-        // Also where an earlier attempt has come as far as the mark. Saves may come in between, time and again.
+        // This also continues an earlier attempt that got as far as the mark. Saves may come in between repeatedly.
         for _ in 0..<20 where try runner.rollNow() != nil { return try drop(.finishRepublishing, &runner.machine) }
         throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; the next exchange tries again.")
     }
 
-    /// Whether the place is gone, and can be made again; throws what is in the way where it cannot.
+    /// Returns whether the place is gone and can be created again, and throws if something is in its way.
     func isNeeded(_ machine: ExchangeStateMachine) throws -> Bool {
         guard !machine.isPaused else { throw keeper.suspension(machine) }
         guard let reason = machine.suspended else { return false }
@@ -55,17 +55,18 @@ struct WipeAnswers {
         return true
     }
 
-    /// Makes this peer's place in the container again, if it is gone.
+    /// Creates this peer's place in the container again, if it is gone.
     ///
-    /// The identifier stays: the logs that have gone were published under it, and if they come back they are what
-    /// they were. The attachment mark, and the directory of
-    /// receipts where only that is missing, come last: until they are there the store is suspended, and all this is done again.
+    /// The identifier stays, because the lost logs were published under it: if they come back, they are still valid.
+    /// The attachment mark, and the directory of receipts if only that is missing, come last. Until they are there, the
+    /// store is suspended, and the next attempt repeats all steps.
     ///
     /// - Parameters:
-    ///   - following: whether the content counts as removed, unless it has been removed already: then the store follows that.
-    ///   - asked: the request by which it is done; nil where that is not the reason.
-    ///   - machine: learns what is so then.
-    /// - Throws: `UbiquitousStoreError` where it cannot be made.
+    ///   - following: whether the content counts as removed. If it has been removed already, the store follows that
+    ///     removal.
+    ///   - asked: the request that asks for this, or nil.
+    ///   - machine: the machine that learns the new state.
+    /// - Throws: `UbiquitousStoreError` if the place cannot be created.
     func makeAgain(
         following: Bool, asked: StoreRequest?, _ machine: inout ExchangeStateMachine
     ) throws {
@@ -76,9 +77,9 @@ struct WipeAnswers {
             let state = try StoreState.read(db)
             return (state, try StoreKnowledge.all(state, db))
         }
-        // It may be back, or another process may have been faster.
+        // The place may be back, or another process may have created it.
         guard case .detached(let reason) = keeper.attachment(state), reason.isWipe, !state.paused else { return }
-        // It may have been withdrawn while others were waited for.
+        // The request may have been withdrawn while this process waited for others.
         if let asked, state.request != asked { throw keeper.suspension(machine) }
         try container.makeAgain()
         let found = try place.prepare()
@@ -90,13 +91,13 @@ struct WipeAnswers {
             try keeper.restoreMark(state)
         }
         Waypoint.reattachPlaced.pass()
-        // Once the mark is there the content counts as being there, and what it is to hold does not lie there yet.
+        // With the mark the content counts as present, although the store's records are not in it yet.
         let former = try following ? nil : postpone(.finishRepublishing, &machine)
         do {
             if !following { try context.publisher.syncWriteAheadLog() }
             for peer in Set([container.peer, state.peer]) { try place.makeMark(of: peer) }
         } catch {
-            // Another answer may be given while nothing counts as being there.
+            // Another answer may be given while the content still counts as missing.
             if !following, case .detached = keeper.attachment(state) { try put(former, &machine) }
             throw error
         }
@@ -107,13 +108,13 @@ struct WipeAnswers {
 
     // MARK: Requests
 
-    /// Does what another program has asked for.
+    /// Fulfils the request of another program.
     ///
-    /// One that cannot be done now stays, and is tried again with each exchange until it can, or is withdrawn; one that cannot be done at all is
-    /// dropped, and the status says why.
+    /// A request that cannot be fulfilled now stays, and each exchange tries it again until it succeeds or the request
+    /// is withdrawn. A request that can never be fulfilled is dropped, and the status shows the reason.
     ///
-    /// - Parameter runner: does it.
-    /// - Throws: what stands in the way.
+    /// - Parameter runner: the exchange of the store.
+    /// - Throws: the error that prevents it.
     func fulfilRequest(by runner: isolated ExchangeRunner) throws {
         guard context.container != nil, !runner.machine.isPaused, let request = runner.machine.request else { return }
         do {
@@ -125,12 +126,12 @@ struct WipeAnswers {
         try drop(request, &runner.machine)
     }
 
-    /// Has the next exchange do what this one may not come to.
+    /// Notes a request for the next exchange, in case this one does not finish.
     ///
     /// - Parameters:
-    ///   - wanted: what it does.
-    ///   - machine: learns of it.
-    /// - Returns: what was to be done before.
+    ///   - wanted: the request.
+    ///   - machine: the machine that learns of the request.
+    /// - Returns: the request that was noted before.
     /// - Throws: GRDB's errors.
     func postpone(_ wanted: StoreRequest, _ machine: inout ExchangeStateMachine) throws -> StoreRequest? {
         let former = try context.file.pool.write { db in
@@ -145,13 +146,13 @@ struct WipeAnswers {
         return former
     }
 
-    /// Puts back what was to be done before.
+    /// Restores the request that was noted before.
     func put(_ former: StoreRequest?, _ machine: inout ExchangeStateMachine) throws {
         try context.file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET request = ?", arguments: [former?.rawValue]) }
         machine.request = former
     }
 
-    /// Notes for all processes that nothing goes out or in from now on, or everything again.
+    /// Notes for all processes whether the exchange is paused.
     func setPaused(_ paused: Bool) throws {
         let file = context.file
         guard context.container != nil else {
@@ -163,7 +164,7 @@ struct WipeAnswers {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET paused = ?", arguments: [paused]) }
     }
 
-    /// Notes that a request is done.
+    /// Notes that a request is fulfilled.
     func drop(_ done: StoreRequest, _ machine: inout ExchangeStateMachine) throws {
         try context.file.pool.write { db in _ = try done.drop(db) }
         machine.request = nil

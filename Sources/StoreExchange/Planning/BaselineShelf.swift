@@ -2,35 +2,35 @@ package import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// What is known of the baselines of a content, and what follows from that.
+/// The known baselines of a content, and the decisions about joining, writing and trimming them.
 struct BaselineShelf: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// What a baseline says of itself.
+    /// The header of a baseline, as read from its file.
     enum Header: Sendable {
         case readable(BaselineHeader)
-        /// It cannot be used as it is.
+        /// The baseline cannot be used in its present state.
         case faulty
     }
 
-    /// Whether the logs that a baseline holds are awaited.
+    /// Whether the store waits for the logs that a baseline holds.
     enum Patience: Equatable, Sendable {
         case until(Instant)
         case over
     }
 
-    /// A baseline that holds what this store does not.
+    /// A baseline that holds logs which this store lacks.
     struct News: Equatable, Sendable {
         var id: BaselineID
-        /// How many logs it is ahead.
+        /// The number of logs that this store lacks.
         var lag: Int64
-        /// Why this store's schema cannot take it, and the schema of its writer; nil where it can.
+        /// The reason why this store's schema cannot take the baseline, with its writer's schema; nil if it can.
         var obstacle: Obstacle?
     }
 
-    /// Why a baseline is not joined.
+    /// The reason why a baseline is not joined.
     enum Obstacle: Equatable, Sendable {
-        /// It is a few logs ahead, which may come by themselves.
+        /// The baseline is a few logs ahead, and those logs may still arrive.
         case fewLogs(Int64)
         case schema(obstacle: String, authors: String)
     }
@@ -40,32 +40,32 @@ struct BaselineShelf: Sendable {
         case passOver(Obstacle)
     }
 
-    /// A baseline that this store has all of.
+    /// A baseline of which this store holds everything.
     typealias Usable = (id: BaselineID, header: BaselineHeader)
 
-    /// So many logs are joined faster from a baseline that holds them than one by one.
+    /// The number of missing logs from which joining a baseline is faster than joining the logs.
     static let worthwhile: Int64 = 500
-    /// How long fewer logs are awaited, which may be on their way after the baseline.
+    /// The time for which the store waits for fewer logs, which may arrive after the baseline.
     static let grace = Duration.seconds(5)
 
     private(set) var headers: [BaselineID: Header] = [:]
-    /// The baselines that hold nothing which this store does not.
+    /// The baselines that hold nothing that this store lacks.
     var contained: Set<BaselineID> = []
-    /// The baselines that are whole, and hold what this store cannot.
+    /// The complete baselines whose content this store cannot hold.
     var refused: Set<BaselineID> = []
-    /// The baselines that have been read to the end, and are whole.
+    /// The baselines that have been read to the end and are complete.
     var verified: Set<BaselineID> = []
-    /// The baselines that hold a little more than this store.
+    /// The baselines that are only a few logs ahead of this store.
     private(set) var later: [BaselineID: Patience] = [:]
-    /// About how many bytes the logs have that no baseline holds: what has been measured once, and what has come since.
+    /// The approximate size in bytes of the logs outside any baseline: one measurement, plus later arrivals.
     var looseBytes = 0
     private(set) var hasMeasuredLoose = false
-    /// The last own log up to which those have been removed that a baseline holds, as far as seen since everything was listed.
+    /// The last own log up to which trimming has removed logs, as far as known since the last complete listing.
     private(set) var trimmed: Int64 = 0
 
-    // MARK: What is so
+    // MARK: State
 
-    /// A baseline has come, has changed, or has gone.
+    /// Records that a baseline has arrived, changed or gone.
     mutating func changed(_ id: BaselineID, isThere: Bool) {
         headers[id] = nil
         refused.remove(id)
@@ -79,48 +79,48 @@ struct BaselineShelf: Sendable {
 
     mutating func fault(_ id: BaselineID) { headers[id] = .faulty }
 
-    /// The store has all of a baseline.
+    /// Records that the store holds everything in a baseline.
     mutating func contain(_ id: BaselineID) {
         contained.insert(id)
         later[id] = nil
     }
 
-    /// Everything is listed: a baseline that could not be used may be another file by now.
+    /// Prepares for a complete listing, in which another file may have replaced an unusable baseline.
     mutating func relist() {
         headers = headers.filter { if case .readable = $0.value { true } else { false } }
         trimmed = 0
     }
 
-    /// Another epoch has begun, of which there are other baselines.
+    /// Forgets the baselines of an epoch that has ended.
     mutating func forget() {
         (headers, contained, verified, refused, later, looseBytes) = ([:], [], [], [], [:], 0)
     }
 
     // MARK: Joining
 
-    /// When a baseline is joined though the logs that it holds have not come.
+    /// The time at which a baseline is joined even if its logs have not arrived.
     var nextTime: Instant? {
         later.values.compactMap { if case .until(let time) = $0 { time } else { nil } }.min()
     }
 
-    /// Whether logs are awaited that a baseline holds.
+    /// Whether the store waits for logs that a baseline holds.
     var awaitsLogs: Bool { nextTime != nil }
 
-    /// Waits no longer for the logs of other baselines than these.
+    /// Stops waiting for the logs of all baselines except the given ones.
     mutating func keepLater(of news: [News]) {
         let ids = Set(news.map(\.id))
         later = later.filter { ids.contains($0.key) }
     }
 
-    /// Says whether a baseline is joined now.
+    /// Decides whether a baseline is joined now.
     ///
     /// - Parameters:
     ///   - news: the baseline.
-    ///   - isFirst: whether the logs that are here are still to be joined.
-    ///   - isEager: whether nothing is waited for.
-    ///   - knowsOthers: whether this store has logs of others; else it waits for none.
+    ///   - isFirst: whether the logs in the container have not been joined yet.
+    ///   - isEager: whether the store waits for nothing.
+    ///   - knowsOthers: whether this store has logs of other peers. A store without any joins a baseline at once.
     ///   - now: the time.
-    /// - Returns: whether it is, and why not.
+    /// - Returns: the decision, with the reason if the baseline is not joined.
     mutating func decide(_ news: News, isFirst: Bool, isEager: Bool, knowsOthers: Bool, at now: Instant) -> Decision {
         guard isFirst ? news.lag >= Self.worthwhile : isEager || isOverdue(news.id, knowsOthers: knowsOthers, at: now) else {
             return .passOver(.fewLogs(news.lag))
@@ -128,7 +128,7 @@ struct BaselineShelf: Sendable {
         return news.obstacle.map { .passOver($0) } ?? .join
     }
 
-    /// Whether the logs that a baseline holds have been awaited for long enough.
+    /// Returns whether the store has waited long enough for the logs that a baseline holds.
     private mutating func isOverdue(_ id: BaselineID, knowsOthers: Bool, at now: Instant) -> Bool {
         switch later[id] {
         case .over: return true
@@ -147,57 +147,58 @@ struct BaselineShelf: Sendable {
 
     mutating func measured(_ bytes: Int) { (looseBytes, hasMeasuredLoose) = (bytes, true) }
 
-    /// This store has written a baseline, of all that it has.
+    /// Records that this store has written a baseline of everything that it holds.
     mutating func rolled(_ id: BaselineID) {
         contained.insert(id)
         looseBytes = 0
     }
 
-    /// The number of this peer's next baseline.
+    /// Returns the number of this peer's next baseline.
     static func next(of peer: PeerIdentifier, among baselines: Set<BaselineID>) -> Int64 {
         (baselines.filter { $0.peer == peer }.map(\.name.sequence).max() ?? 0) + 1
     }
 
-    /// How many logs a store has that are in no baseline of which it has all.
+    /// Returns the number of a store's logs that are in no baseline of which the store holds everything.
     static func loose(_ knowledge: Knowledge, besides usable: [Usable]) -> Int64 {
         (usable.map(\.header.knowledge) + [Knowledge()]).map { knowledge.count(beyond: $0) }.min()!
     }
 
-    /// A baseline, and the own log up to which its removal of logs may go.
+    /// A baseline, and the last own log that can be removed because of it.
     struct Trim: Equatable {
         var id: BaselineID
         var limit: Int64
     }
 
-    /// Says for which baselines own logs may be removed, those first that allow most.
+    /// Returns the baselines that allow the removal of own logs, the one that allows most first.
     ///
     /// - Parameters:
-    ///   - passed: the baselines of which the store has all, and up to which own log each of them has all.
-    ///   - limit: the own log up to which every peer that counts has read all.
-    /// - Returns: the baselines; none where nothing can be removed that has not been.
+    ///   - passed: the baselines of which the store holds everything, each with the last own log before any gap in it.
+    ///   - limit: the last own log that every active peer has read.
+    /// - Returns: the baselines. The list is empty if nothing more can be removed.
     func trims(_ passed: [(id: BaselineID, sequence: Int64)], limit: Int64) -> [Trim] {
         let trims = passed.sorted { $0.sequence > $1.sequence }.map { Trim(id: $0.id, limit: min(limit, $0.sequence)) }
         guard let greatest = trims.first?.limit, greatest > trimmed else { return [] }
         return trims
     }
 
-    /// Own logs have been removed up to one, or were not there.
+    /// Records that no own logs are left up to a sequence.
     mutating func trim(upTo sequence: Int64) { trimmed = sequence }
 
-    /// The baselines that hold all of another, and more.
+    /// Returns the baselines that hold everything in another one, and more.
     static func greater(than one: Usable, among usable: [Usable], within all: Knowledge) -> [Usable] {
         usable.filter { $0.id != one.id && $0.header.knowledge.holds(one.header.knowledge, orIsEqual: $0.id > one.id, within: all) }
     }
 }
 
 extension Knowledge {
-    /// Whether all that another names is in this, and more, as far as that is certain: of an identifier with several
-    /// branches each head must be equal.
+    /// Returns whether this knowledge certainly includes another, and more.
+    ///
+    /// For an identifier with several branches, each head must be equal.
     ///
     /// - Parameters:
-    ///   - other: another knowledge.
-    ///   - orIsEqual: what is said of one that is equal.
-    ///   - all: what holds both.
+    ///   - other: the other knowledge.
+    ///   - orIsEqual: the result for equal knowledge.
+    ///   - all: knowledge that includes both.
     /// - Returns: whether it does.
     package func holds(_ other: Knowledge, orIsEqual: Bool, within all: Knowledge) -> Bool {
         if self == other { return orIsEqual }

@@ -2,12 +2,12 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Whether the store's place in its content is gone, and what has been said of that.
+/// Whether the store's place in its content is gone, and the answer that has been given.
 struct ContentAbsence: Equatable, Sendable {
-    /// ``WipePolicy`` without the app's question.
+    /// The policy of ``WipePolicy``, without the app's closure.
     enum Rule: Sendable { case wait, republish, follow, ask }
 
-    /// What is done about content that is gone.
+    /// The next step for a missing content.
     enum Step: Equatable, Sendable {
         /// Ask the app.
         case ask(ContainerAttachment.Reason)
@@ -15,18 +15,18 @@ struct ContentAbsence: Equatable, Sendable {
         case carryOut(WipePolicy.Answer)
     }
 
-    /// What another look at the place has changed.
+    /// The difference between two looks at the place.
     enum Change { case none, wentAway(ContainerAttachment.Reason), cameBack }
 
-    /// Why the place is gone; nil while it is there.
+    /// The reason why the place is gone; nil while it is there.
     private(set) var reason: ContainerAttachment.Reason?
-    /// What has been said of the present absence; an answer that could not be carried out stands.
+    /// The answer to the present absence. It stays if it could not be carried out.
     private(set) var answer: WipePolicy.Answer?
 
-    /// Whether the content is gone, and can be made again in its place.
+    /// Whether the content is gone and can be created again in its place.
     var isWipe: Bool { reason?.isWipe == true }
 
-    /// Learns whether the place is there.
+    /// Records whether the place is there.
     mutating func found(_ attachment: ContainerAttachment) -> Change {
         let before = reason
         switch attachment {
@@ -39,15 +39,15 @@ struct ContentAbsence: Equatable, Sendable {
         }
     }
 
-    /// Learns the app's answer.
+    /// Records the app's answer.
     mutating func answered(_ answer: WipePolicy.Answer) { self.answer = answer }
 
-    /// Says what is done by a rule.
+    /// Returns the next step under a rule.
     ///
     /// - Parameters:
     ///   - rule: the rule.
     ///   - asking: whether the app may be asked.
-    /// - Returns: what is done; nil where the content is there, or is waited for.
+    /// - Returns: the step; nil if the content is there, or the store waits for it.
     mutating func step(by rule: Rule, asking: Bool) -> Step? {
         guard isWipe, let reason else { return nil }
         switch rule {
@@ -74,7 +74,7 @@ extension ContentAbsence.Rule {
 }
 
 extension ContainerAttachment.Reason {
-    /// Whether the content is gone, and can be made again in its place.
+    /// Whether the content is gone and can be created again in its place.
     var isWipe: Bool {
         switch self {
         case .markGone, .containerGone, .contentGone: true

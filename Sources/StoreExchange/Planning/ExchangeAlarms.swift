@@ -1,28 +1,34 @@
 internal import StoreFormat
 internal import StoreRecords
 
-/// When there is something to do for a store though nothing happens.
+/// The times at which a store has work without a new event.
 struct ExchangeAlarms: Equatable, Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// How long more receipts are awaited before one is looked at.
+    /// The time for which more receipts are awaited before they are read.
     static let receiptDelay = Duration.seconds(10)
-    /// How long a log may be in no file: its author has removed it, and the baseline for which it did may still be on its way.
+    /// The time for which a log may be in no file.
+    ///
+    /// Its author has removed it, and the baseline that holds it may still be on its way.
     static let passage = Duration.seconds(60)
 
-    /// When logs that wait for more saves go out; what an earlier process left goes out at once.
+    /// The time at which logs that wait for more saves are published.
+    ///
+    /// Logs that an earlier process left are published at once.
     private(set) var closing: Instant?
-    /// When it is looked at whether logs can be trimmed or others need a baseline; nil where nothing has happened that could say so.
+    /// The time at which trimming and the needs of other peers are examined; nil if no event gives a reason.
     private(set) var maintenance: Instant?
-    /// Until when a file is awaited that holds what others lack; nil where nothing is known to be in none.
+    /// The time until which the store waits for a file with logs that others lack; nil if no such log is known.
     private var strandedUntil: Instant?
 
     init(at now: Instant) { (closing, maintenance) = (now, now + Self.receiptDelay) }
 
-    /// The first of them; nil for none.
+    /// The earliest alarm; nil for none.
     var next: Instant? { [closing, maintenance].compactMap { $0 }.min() }
 
-    /// A receipt has come: each is a reason to exchange, and none is urgent; whether it is the first, which sets the alarm.
+    /// Records that a receipt has arrived, and returns whether it is the first, which sets the alarm.
+    ///
+    /// Each receipt is a reason to exchange, and none is urgent.
     mutating func noteReceipt(at now: Instant) -> Bool {
         defer { maintenance = maintenance ?? now + Self.receiptDelay }
         return maintenance == nil
@@ -30,17 +36,17 @@ struct ExchangeAlarms: Equatable, Sendable {
 
     func isClosingDue(at now: Instant) -> Bool { closing.map { $0 <= now } == true }
 
-    /// Everything is sealed, and waits for more saves for a while, or for none where that is nil.
+    /// Records that everything is sealed and waits for more saves; without a delay it does not wait.
     mutating func sealed(waitingFor delay: Duration?, at now: Instant) { closing = delay.map { closing ?? now + $0 } }
 
     func isMaintenanceDue(at now: Instant) -> Bool { maintenance.map { $0 <= now } == true }
 
     mutating func endMaintenance() { maintenance = nil }
 
-    /// Nothing is in no file that others lack.
+    /// Records that every log that others lack is in a file.
     mutating func forgetStranded() { strandedUntil = nil }
 
-    /// Says whether what others lack has been in no file for long enough, and sets the alarm where it has not.
+    /// Returns whether logs that others lack have been in no file for long enough; sets the alarm if not.
     mutating func isStrandedLong(isEager: Bool, at now: Instant) -> Bool {
         let limit = strandedUntil ?? now + Self.passage
         strandedUntil = nil

@@ -2,16 +2,17 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// The order of an exchange, and the reasons for it: outcomes and instants in; one step at a time out.
+/// Decides the order of the steps of an exchange, from their outcomes and the time.
 ///
-/// Pure: no I/O, no clock. ``ExchangeRunner`` begins some ``Work``, performs each ``step`` and says by ``receive(_:at:)`` how it went, until the
-/// step is `wait` or `fail`. What is known of baselines and of peers lies in ``shelf`` and ``peers``, in which performers enter what they read.
+/// It is pure: it does no I/O and reads no clock. ``ExchangeRunner`` begins some ``Work``, performs each ``step``, and
+/// reports its outcome to ``receive(_:at:)``, until the step is `wait` or `fail`. Performers enter what they read about
+/// baselines in ``shelf``, and about other peers in ``peers``.
 struct ExchangeStateMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
     typealias Step = ExchangeStep
     typealias Work = ExchangeWork
 
-    /// What is under way.
+    /// The stage of the work.
     private enum Stage { case placing, publishing, importing, maintaining, rolling, failing(isErrno: Bool) }
 
     let rules: ExchangeRules
@@ -19,17 +20,17 @@ struct ExchangeStateMachine: Sendable {
     var shelf = BaselineShelf()
     var peers = PeerDirectory()
     private(set) var epoch: Int64
-    /// Whether the inventory says what is there; else everything is listed again.
+    /// Whether the inventory is up to date. If not, everything is listed again.
     private(set) var isListed = false
     var absence = ContentAbsence()
-    /// Whether nothing goes out or in because somebody wants that.
+    /// Whether the exchange is paused by a person or a program.
     private(set) var isPaused = false
-    /// What another program has asked for, when last looked at.
+    /// The request of another program, as last read.
     var request: StoreRequest?
     private var alarms: ExchangeAlarms
-    /// Whether the store has its place, and what was in its tables before has been taken over.
+    /// Whether the store has its place and has adopted the rows that were in its tables before.
     private(set) var isPlaced = false
-    /// The baseline that has been written.
+    /// The baseline that this work has written.
     private(set) var rolled: BaselineID?
 
     private var work = Work.place
@@ -38,46 +39,46 @@ struct ExchangeStateMachine: Sendable {
     private var standing = ExchangeOutcome.Standing()
     private var marked: Int64?
     private var rounds = ImportRounds()
-    /// Whether it has been decided to look at what can be trimmed or rolled.
+    /// Whether this work examines what can be trimmed or written as a baseline.
     private var isDue = false
 
-    /// A machine for a store of which nothing has been looked at.
+    /// Creates a machine for a store about which nothing is known yet.
     init(_ rules: ExchangeRules, epoch: Int64, at now: Instant) {
         self.rules = rules
         self.epoch = epoch
         alarms = ExchangeAlarms(at: now)
     }
 
-    // MARK: What is so
+    // MARK: State
 
     /// Why the store's place is gone; nil while it is there.
     var suspended: ContainerAttachment.Reason? { absence.reason }
 
-    /// When there is something to do though nothing happens; nil for never, and while the container is awaited.
+    /// The time at which the exchange has work without a new event; nil for never, and while the container is awaited.
     var nextTime: Instant? { suspended == nil && !isPaused ? [alarms.next, shelf.nextTime].compactMap { $0 }.min() : nil }
 
-    /// Whether a step that is under way imports, of which observers are told.
+    /// Whether the machine is importing, which observers are told.
     var isImporting: Bool { if case .importing = stage { true } else { false } }
 
-    /// Nothing is known of what is there.
+    /// Marks the inventory as out of date.
     mutating func forgetListing() { isListed = false }
 
-    /// Nothing is known of what is there, nor of this store's own receipt.
+    /// Marks the inventory and this store's own receipt as unknown.
     mutating func forgetOwn() {
         isListed = false
         peers.lastReceipt = nil
     }
 
-    /// Somebody lets nothing go out or in, or everything again.
+    /// Pauses or resumes the exchange.
     mutating func setPaused(_ paused: Bool) {
         isPaused = paused
         if !paused { isListed = false }
     }
 
-    /// A receipt has come; whether it is the first, which sets the alarm.
+    /// Records that a receipt has arrived, and returns whether it is the first, which sets the alarm.
     mutating func noteReceipt(at now: Instant) -> Bool { alarms.noteReceipt(at: now) }
 
-    /// The store is in an epoch; what was known of another's files is forgotten.
+    /// Enters an epoch, and forgets the files of the previous one.
     mutating func begin(epoch: Int64) {
         guard self.epoch != epoch else { return }
         self.epoch = epoch
@@ -87,13 +88,13 @@ struct ExchangeStateMachine: Sendable {
         peers.forget()
     }
 
-    // MARK: Going
+    // MARK: Transitions
 
-    /// Begins.
+    /// Begins some work.
     ///
     /// - Parameters:
-    ///   - work: what is wanted.
-    ///   - waiting: whether another process that exchanges is waited for, and rows are taken over that take their time.
+    ///   - work: the purpose of the exchange.
+    ///   - waiting: whether to wait for another process that exchanges, and to adopt rows, which can take long.
     mutating func begin(_ work: Work, waiting: Bool = true) {
         (self.work, waits, rolled) = (work, waiting, nil)
         start()
@@ -103,11 +104,11 @@ struct ExchangeStateMachine: Sendable {
 
     private mutating func rest() { step = .wait(until: nextTime) }
 
-    /// Learns how the present step went, and goes over to the next.
+    /// Takes the outcome of the present step, and moves to the next step.
     ///
     /// - Parameters:
-    ///   - outcome: one that the step can have.
-    ///   - now: when that is.
+    ///   - outcome: a possible outcome of the step.
+    ///   - now: the time of the outcome.
     mutating func receive(_ outcome: ExchangeOutcome, at now: Instant) {
         switch (step, outcome) {
         case (_, .gaveWay): start()
@@ -237,7 +238,7 @@ struct ExchangeStateMachine: Sendable {
 
     private var isBehind: Bool { marked.map { $0 > standing.epoch } ?? false }
 
-    /// What is to be taken over goes before everything else: an import would meet rows that it does not know.
+    /// Adopts rows before everything else, because an import would meet rows without registers.
     private mutating func adoptOr(_ goOn: (inout Self) -> Void) {
         guard standing.isAdopting else { return goOn(&self) }
         if waits { step = .adopt } else { rest() }
@@ -256,7 +257,7 @@ struct ExchangeStateMachine: Sendable {
             step = .fail(isExplained: true)
             return
         }
-        // The others, too, learn of an epoch whose mark has been lost.
+        // The other peers also need a mark of this epoch if the mark has been lost.
         if let marked, marked < standing.epoch { step = .restoreMark } else { findPlace() }
     }
 
@@ -321,7 +322,7 @@ struct ExchangeStateMachine: Sendable {
         }
     }
 
-    /// The baselines have been looked through, up to one that has been joined.
+    /// Ends a look at the baselines, which stops after one has been joined.
     private mutating func survey(hasJoined: Bool) {
         if rounds.isFirst {
             rounds.endFirst()
@@ -340,7 +341,7 @@ struct ExchangeStateMachine: Sendable {
     private mutating func maintain(at now: Instant) {
         stage = .maintaining
         isDue = isEager || alarms.isMaintenanceDue(at: now)
-        // An exchange that has nothing to do with it asks no file system.
+        // An exchange without this reason makes no file system calls.
         switch isDue ? true : hasManyLooseBytes {
         case true?: readReceipts()
         case false?: rest()
@@ -354,7 +355,7 @@ struct ExchangeStateMachine: Sendable {
         step = isListed ? .readReceipts : .list
     }
 
-    /// Whether so many bytes of logs are in no baseline that one is due; nil where that is for their number to say.
+    /// Whether logs outside any baseline have the size at which one is due; nil if their number decides.
     private var hasManyLooseBytes: Bool? {
         guard let policy = rules.baselines, peers.lastReceipt != nil else { return false }
         return shelf.looseBytes >= policy.bytes ? true : nil
@@ -380,7 +381,7 @@ struct ExchangeStateMachine: Sendable {
     // MARK: Failing
 
     private mutating func fail(isErrno: Bool) {
-        // What had been planned is no longer in the inventory.
+        // The planned logs are no longer in the inventory.
         switch (stage, step) {
         case (.importing, .plan), (.importing, .joinLogs): isListed = false
         case (.importing, _) where rounds.isFirst: isListed = false
@@ -389,13 +390,13 @@ struct ExchangeStateMachine: Sendable {
         switch (stage, work) {
         case (.publishing, .publish), (.publishing, .exchange):
             guard step.isOfPublishing else { return explain(isErrno: isErrno) }
-            // What fills the disk may be the files of ended epochs: then the next attempt finds room.
+            // Files of ended epochs may fill the disk. Their removal makes room for the next attempt.
             (stage, step) = (.failing(isErrno: isErrno), .removeEnded)
         default: explain(isErrno: isErrno)
         }
     }
 
-    /// Where something went while it was looked at: if it is the attachment, that is the reason; else a person must repair it.
+    /// Examines the attachment after a failure: a missing attachment is the reason; otherwise the failure needs repair.
     private mutating func explain(isErrno: Bool) {
         let isLooking = step == .takeLease(waiting: waits) || step == .look || !standing.hasContainer || isPaused
         if isErrno, !isLooking, step != .checkAttachment {

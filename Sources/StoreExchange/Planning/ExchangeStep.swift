@@ -2,104 +2,106 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// What an exchange does next: ``ExchangeStateMachine/step``.
+/// A step of an exchange: the next thing that ``ExchangeRunner`` does.
 enum ExchangeStep: Equatable, Sendable {
     // MARK: Finding the place
 
-    /// Take the right to exchange, which one process of a device has at a time; what was held is let go first.
+    /// Takes the exchange lease, which one process of a device holds at a time, and first releases a held one.
     case takeLease(waiting: Bool)
-    /// Read the store's state, and tell observers what another process has written.
+    /// Reads the store's state, and tells observers which changes another process has written.
     case look
-    /// Take over what was in the tables before they were synced.
+    /// Adopts the rows that were in the tables before the tables were synced.
     case adopt
-    /// Read which epoch the marks say is present.
+    /// Reads the present epoch from the marks.
     case readMarks
-    /// Go over to an epoch that a mark names.
+    /// Enters an epoch that a mark names.
     case enter(epoch: Int64)
-    /// Look whether the store's place is there.
+    /// Checks whether the store's place is there.
     case checkAttachment
-    /// Tell that the place is gone.
+    /// Reports that the place is gone.
     case suspend(ContainerAttachment.Reason)
-    /// Tell that the place is back.
+    /// Reports that the place is back.
     case resume
-    /// Write the mark of the store's epoch again.
+    /// Writes the mark of the store's epoch again.
     case restoreMark
-    /// Find or make the store's place.
+    /// Finds or creates the store's place.
     case findPlace
-    /// Note that the store has its place.
+    /// Notes that the store has its place.
     case attach
-    /// Look whether another copy of the store uses its identifier: at all files of its directory, or those that came.
+    /// Checks whether another copy of the store uses its identifier.
+    ///
+    /// It examines all files of the store's directory, or only those that have arrived.
     case findStranger(amongAll: Bool)
-    /// Take another identifier.
+    /// Takes a new identifier.
     case takeNewIdentifier
 
     // MARK: Publishing
 
-    /// Look whether anything is noted or sealed.
+    /// Checks whether changes are captured or logs are sealed.
     case checkOutbox
-    /// Seal what is noted, and release what waits for more saves if it is due or large enough.
+    /// Seals captured changes, and releases waiting logs if they are due or large enough.
     case seal(isDue: Bool)
-    /// Publish what is released.
+    /// Publishes the released logs.
     case publish
 
     // MARK: Importing
 
-    /// Take records off the list of the broken that a save has put right.
+    /// Removes records that a save has repaired from the list of broken records.
     case recheck
     /// Remove the files of ended epochs.
     case removeEnded
-    /// List the directories again that could not be listed.
+    /// Lists again the directories that could not be listed.
     case listFaulty
-    /// List all that is there.
+    /// Lists all files of the content.
     case list
-    /// Read what the baselines say of themselves.
+    /// Reads the headers of the baselines.
     case surveyBaselines
-    /// Log why a baseline is not joined.
+    /// Logs the reason why a baseline is not joined.
     case passOver(BaselineID, BaselineShelf.Obstacle)
-    /// Read a baseline to the end, and join it; so many logs are in it that are not here.
+    /// Reads a baseline to the end, and joins it; `lag` is the number of its logs that this store lacks.
     case joinBaseline(BaselineID, lag: Int64)
-    /// Find the logs that are ready; passing over logs at which their author was retired, or not.
+    /// Finds the ready logs; `isPassing` allows passing over logs at which their author was retired.
     case plan(isPassing: Bool)
-    /// Join the logs that are planned.
+    /// Joins the planned logs.
     case joinLogs
-    /// Look whether logs can be passed over at all.
+    /// Checks whether any logs can be passed over.
     case findHoles
-    /// Let another process exchange if one waits.
+    /// Lets another process exchange if one waits.
     case giveWay
-    /// Resolve the records that are marked.
+    /// Resolves the marked records.
     case unite
-    /// Say in a receipt what is known now.
+    /// Publishes a receipt with the present knowledge.
     case publishReceipt
 
     // MARK: Maintaining
 
-    /// Count the logs that no baseline holds.
+    /// Counts the logs that no baseline holds.
     case countLoose
-    /// Read the receipts of the other peers.
+    /// Reads the receipts of the other peers.
     case readReceipts
-    /// Retire peers that have been silent for too long.
+    /// Retires peers that have been silent for too long.
     case retire([PeerIdentifier])
-    /// Measure the logs that no baseline holds.
+    /// Measures the logs that no baseline holds.
     case measureLoose
-    /// Look whether a peer waits for a log that only this store can bring.
+    /// Checks whether a peer waits for a log that only this store can provide.
     case checkAwaited
-    /// Look whether a log that a peer lacks is in no file.
+    /// Checks whether a log that a peer lacks is in no file.
     case checkStranded
-    /// Write a baseline.
+    /// Writes a baseline.
     case roll
-    /// Remove what baselines make superfluous.
+    /// Removes logs, values and baselines that other baselines make superfluous.
     case trim
 
     // MARK: Ending
 
-    /// Do what the caller wants done under the lease.
+    /// Runs the caller's task under the lease.
     case performTask
-    /// Nothing is left to do before this time, or before something happens.
+    /// Ends the work: nothing is left to do before the given time or a new event.
     case wait(until: ContinuousClock.Instant?)
-    /// Throw what failed; explained where it is about the container, which a person must repair.
+    /// Throws the failure. If it concerns the container and needs repair by a person, the error explains that.
     case fail(isExplained: Bool)
 
-    /// Whether nothing is left to do now.
+    /// Whether the work ends with this step.
     var isEnd: Bool {
         switch self {
         case .wait, .fail: true
@@ -107,7 +109,7 @@ enum ExchangeStep: Equatable, Sendable {
         }
     }
 
-    /// Whether it publishes, or is on the way to that.
+    /// Whether the step publishes, or leads to publishing.
     var isOfPublishing: Bool {
         switch self {
         case .checkOutbox, .seal, .publish: true
@@ -116,14 +118,14 @@ enum ExchangeStep: Equatable, Sendable {
     }
 }
 
-/// How a step of an exchange went, and what it found.
+/// The outcome of a step of an exchange, with its findings.
 enum ExchangeOutcome: Sendable {
-    /// How the store stands, as its file says.
+    /// The state of the store, as its file states it.
     struct Standing: Equatable, Sendable {
         var hasContainer = true
         var isPaused = false
         var request: StoreRequest?
-        /// Whether something in the tables is still to be taken over.
+        /// Whether rows in the tables must still be adopted.
         var isAdopting = false
         /// Whether the store has had its place.
         var isAttached = true
@@ -134,21 +136,23 @@ enum ExchangeOutcome: Sendable {
     /// Whether the lease is held.
     case leased(Bool)
     case standing(Standing)
-    /// Whether everything has been taken over.
+    /// Whether everything has been adopted.
     case adopted(Bool)
-    /// The epoch that the marks say is present; nil where this peer is not attached.
+    /// The epoch of the marks; nil if this peer is not attached.
     case marked(Int64?)
     case attachment(ContainerAttachment)
-    /// The epoch in which the place is, and whether the store has another identifier for it.
+    /// The epoch of the place, and whether the store has taken a new identifier for it.
     case place(epoch: Int64, isRenewed: Bool)
     /// Whether another copy of the store uses its identifier.
     case stranger(Bool)
     case outbox(hasWork: Bool, hasLogs: Bool)
     /// Whether logs wait for more saves.
     case sealed(waits: Bool)
-    /// The baselines that hold what this store does not; whether one holds logs under its identifier that it does not remember.
+    /// The baselines that hold logs which this store lacks.
+    ///
+    /// `isForked`: whether one holds logs under this store's identifier that the store does not remember.
     case baselines([BaselineShelf.News], isForked: Bool, knowsOthers: Bool)
-    /// Whether a baseline has been joined, which can be damaged, or refused.
+    /// Whether a baseline has been joined; it can be damaged or refused.
     case baseline(isJoined: Bool)
     case plan(ready: Int, isFull: Bool, isForked: Bool, waiting: [WaitingPeer])
     /// Whether one of the logs has been refused.
@@ -159,7 +163,7 @@ enum ExchangeOutcome: Sendable {
     case measured(bytes: Int)
     case awaited(Bool)
     case stranded(Bool)
-    /// The baseline; nil where saves came in between.
+    /// The baseline; nil if a save came in between.
     case rolled(BaselineID?)
     /// Another process waits for the lease.
     case gaveWay

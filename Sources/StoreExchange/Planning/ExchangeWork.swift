@@ -2,28 +2,29 @@ internal import Foundation
 internal import StoreFormat
 internal import StoreRecords
 
-/// What is wanted of an exchange.
+/// The purpose of an exchange.
 package enum ExchangeWork: Equatable, Sendable {
-    /// Find the place, and nothing else.
+    /// Finds the place, and does nothing else.
     case place
-    /// Publish all, and import nothing.
+    /// Publishes everything, and imports nothing.
     case publish
-    /// Publish, import, tell what has been read, and maintain baselines; without waiting for more saves, or for logs, where `all`.
+    /// Publishes, imports, writes a receipt, and maintains baselines; with `all` it waits neither for saves nor for
+    /// logs.
     case exchange(all: Bool)
-    /// Publish all, and write a baseline.
+    /// Publishes everything, and writes a baseline.
     case roll
-    /// Do something else under the lease.
+    /// Runs the caller's task under the lease.
     case task(publishesBefore: Bool)
 }
 
-/// What does not change about exchanges while a store is open.
+/// The settings of exchanges that stay constant while a store is open.
 struct ExchangeRules: Sendable {
-    /// How long a save waits for others; nil where it does not.
+    /// The time for which a save waits for more saves; nil if it does not wait.
     var maximumDelay: Duration?
-    /// When a baseline is written; nil for never.
+    /// The limits after which a baseline is written; nil for never.
     var baselines: BaselinePolicy? = BaselinePolicy()
-    /// In seconds: how long a peer may be silent before it is retired; nil for as long as it likes.
+    /// The time in seconds after which a silent peer is retired; nil for never.
     var silenceLimit: TimeInterval?
-    /// What becomes of content that is gone.
+    /// The rule for content that is gone.
     var wipes = ContentAbsence.Rule.wait
 }

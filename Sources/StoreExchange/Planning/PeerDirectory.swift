@@ -3,22 +3,22 @@ package import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// What a peer has said of itself last.
+/// The last receipt of a peer.
 package struct PeerReceipt: Sendable {
-    /// The highest number of its receipts; 0 for none.
+    /// The highest number of the peer's receipts; 0 for none.
     package var number: Int64
-    /// The newest that can be read; nil for none.
+    /// The newest readable receipt; nil for none.
     package var receipt: Receipt?
 }
 
-/// What is known of the other peers of a content, and what this store has told them.
+/// The knowledge about the other peers of a content, and the last receipt of this store.
 struct PeerDirectory: Sendable {
-    /// What a look at the other peers found.
+    /// The result of one look at the other peers.
     struct Listing: Sendable {
-        /// The newest receipt of each.
+        /// The newest receipt of each peer.
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
         var retired: [PeerIdentifier: Retirement] = [:]
-        /// Since when a peer has read nothing that it could have read; absent where it has read all.
+        /// The time since which a peer has read nothing although it could. A peer that has read everything is absent.
         var silentSince: [PeerIdentifier: Date] = [:]
         var time = Date(timeIntervalSince1970: 0)
 
@@ -29,27 +29,27 @@ struct PeerDirectory: Sendable {
     private(set) var listing = Listing()
     /// The peers whose next log cannot be joined yet.
     var waiting: [WaitingPeer] = []
-    /// What this store's newest receipt says that it knows; nil where that has not been looked at.
+    /// The knowledge that this store's newest receipt states; nil if that has not been looked up.
     var lastReceipt: Knowledge?
-    /// What this store's newest receipt says that it waits for.
+    /// The awaited files that this store's newest receipt states.
     private(set) var lastAwaits: [AwaitedFile] = []
 
     mutating func take(_ listing: Listing) { self.listing = listing }
 
-    /// Another epoch has begun, in which nobody has said anything.
+    /// Forgets everything, because a new epoch has begun.
     mutating func forget() { self = PeerDirectory() }
 
-    // MARK: Others
+    // MARK: Other peers
 
     /// The peers that are not retired.
     var active: [PeerIdentifier: PeerReceipt] { listing.active }
 
-    /// The peers that have been silent for longer than a limit.
+    /// Returns the peers that have been silent for longer than a limit.
     ///
-    /// A peer without a receipt has just come itself.
+    /// A peer without a receipt does not count, because it has only just arrived.
     ///
-    /// - Parameter limit: in seconds; nil for none.
-    /// - Returns: the peers, by name.
+    /// - Parameter limit: the limit in seconds; nil for none.
+    /// - Returns: the peers, sorted by name.
     func silent(for limit: TimeInterval?) -> [PeerIdentifier] {
         guard let limit else { return [] }
         return active.compactMap { peer, newest in
@@ -58,7 +58,7 @@ struct PeerDirectory: Sendable {
         }.sorted()
     }
 
-    /// Peers are retired, up to their newest receipts.
+    /// Records that peers are retired, up to their newest receipts.
     mutating func retire(_ peers: [PeerIdentifier]) {
         for peer in peers {
             let fact = Retirement(receipt: listing.receipts[peer]?.number ?? 0)
@@ -66,17 +66,17 @@ struct PeerDirectory: Sendable {
         }
     }
 
-    /// The log of an author up to which every peer that is not retired has read all; `.max` where there is no such peer.
+    /// Returns the last log of an author up to which every active peer has read everything.
     ///
     /// - Parameters:
     ///   - author: the author.
-    ///   - isMeant: says which branches of the author count.
-    /// - Returns: its sequence.
+    ///   - isMeant: returns whether a branch of the author counts.
+    /// - Returns: the sequence of the log; `.max` if there is no active peer.
     func passed(_ author: PeerIdentifier, where isMeant: (Knowledge.Position) -> Bool = { _ in true }) -> Int64 {
         active.values.map { $0.receipt?.stated.passed(author, where: isMeant) ?? 0 }.min() ?? .max
     }
 
-    /// A baseline waits for an update of this app.
+    /// Records that a baseline waits for an update of this app.
     mutating func wait(for baseline: BaselineID, obstacle: String, authors: String) {
         waiting.append(
             WaitingPeer(
@@ -85,20 +85,23 @@ struct PeerDirectory: Sendable {
 
     // MARK: This store
 
-    /// What this store's next receipt says that it waits for.
+    /// Returns the awaited files for this store's next receipt.
     ///
-    /// - Parameter quarantined: the files that could not be used: the last log of its author is named by none.
+    /// - Parameter quarantined: the unusable files. No other log names the last one of its author.
     /// - Returns: the files.
     func awaits(besides quarantined: [QuarantinedLog]) -> [AwaitedFile] {
         let named = waiting.flatMap(\.awaited)
         return named + quarantined.compactMap(\.awaited).filter { file in !named.contains { ($0.peer, $0.hash) == (file.peer, file.hash) } }
     }
 
-    /// Whether a receipt is due: something has changed, or this peer has been retired and says by a greater number that it is back.
+    /// Returns whether a receipt is due.
+    ///
+    /// It is due if something has changed, or if this peer has been retired and shows by a greater number that it is
+    /// back.
     func needsReceipt(_ knowledge: Knowledge, awaits: [AwaitedFile], isRetired: Bool) -> Bool {
         lastReceipt != knowledge || lastAwaits != awaits || isRetired
     }
 
-    /// This store's receipt says what is known.
+    /// Records the content of this store's new receipt.
     mutating func told(_ knowledge: Knowledge, awaits: [AwaitedFile]) { (lastReceipt, lastAwaits) = (knowledge, awaits) }
 }

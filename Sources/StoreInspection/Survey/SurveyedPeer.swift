@@ -14,7 +14,7 @@ struct SurveyedPeer {
     private var logs: [LogFileName] = []
     /// For a forked identifier, each complete log with the log before it.
     private var whole: Set<LogFileName> = []
-    /// Of a forked identifier, the log before each whole one that has one.
+    /// For a forked identifier, the log before each complete log that has one.
     private var predecessors: [LogFileName: LogFileName] = [:]
 
     /// Reads the peer's directory.

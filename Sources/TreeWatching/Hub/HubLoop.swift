@@ -73,7 +73,7 @@ final class HubLoop {
 
     /// Begins to watch for a watcher: with others, where it shares a tree that is watched already, else on its own.
     func open(_ view: TreeView) {
-        // What was raised before the watcher came is not for it.
+        // Earlier events are not for the new watcher.
         if view.options.sharing != .alone { pump() }
         if let failure {
             view.report(failure)

@@ -1,7 +1,8 @@
 import SystemPackage
 
-/// Looks for a root at its path, and watches the directories above it: for their own end, and while the root is not there, the lowest one that exists
-/// for what comes into it.
+/// Looks for a root at its path, and watches the directories above it.
+///
+/// It watches each directory for its own end, and, while the root is missing, the lowest existing one for new entries.
 struct RootLookout {
     private let root: [UInt8]
     private let followsRoot: Bool
@@ -16,7 +17,7 @@ struct RootLookout {
 
     private func path(_ depth: Int) -> [CChar] { root[..<ends[depth]].map { CChar(bitPattern: $0) } + [0] }
 
-    /// What stands at the root's path; nil where nothing does, or nobody may look.
+    /// Returns the state of the entry at the root's path; nil if there is none or it may not be examined.
     func status(_ source: any TreeEventSource) -> EntryStatus? {
         try? source.status(of: path(ends.count - 1), followingLinks: followsRoot)
     }
@@ -55,11 +56,14 @@ struct RootLookout {
         }
     }
 
-    /// Whether the directory in which the root is to be tells when it is there: not where a link leads elsewhere, or nobody may look.
+    /// Returns whether events in the root's directory report its return.
+    ///
+    /// They do not if a link leads elsewhere, or the directory may not be searched.
     func isReturnHeard(_ source: any TreeEventSource) -> Bool {
         switch found(at: ends.count - 1, source) {
         case .nothing, .file: true
-        // A link that is not followed is in the way like a file; what another means may change where nothing is watched.
+        // A link that is not followed blocks the place like a file. Another link's target may change where nothing is
+        // watched.
         case .link: !followsRoot
         case .directory, .hidden: false
         }

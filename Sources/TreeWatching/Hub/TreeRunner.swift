@@ -12,7 +12,7 @@ final class TreeRunner {
     private let lookout: RootLookout
     private var mask: UInt32
     private var sweepInterval: Int64
-    /// What is left out.
+    /// The patterns of excluded entries.
     private var exclude: [String]
     private let isShared: Bool
     private var views: [TreeView] = []
@@ -258,7 +258,7 @@ final class TreeRunner {
     private func check(_ parent: TreeIndex.Node, _ name: [UInt8]) {
         path.set(machine.path(of: parent), name)
         let status = try? hub.source.status(of: path.text, followingLinks: false)
-        // What came meanwhile may have changed the path that was looked at.
+        // Unread events may have changed the path that was looked at.
         if hub.hasUnreadEvents, machine.postpone(parent, name) { return }
         machine.looked(at: name, in: parent, status)
     }
@@ -295,7 +295,7 @@ final class TreeRunner {
             machine.ancestorWatches = []
             for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
             let isHeard = lookout.climb(hub.source, isLost: isLost, watches: &machine.ancestorWatches)
-            // What came between the look and the watch raised no event.
+            // A root that appeared between the look and the watch raised no event.
             let again = lookout.status(hub.source)
             let isSteady = again?.isDirectory == status?.isDirectory
             status = again
@@ -369,7 +369,7 @@ final class TreeRunner {
 
     // MARK: Handing over
 
-    /// Whether changes have waited long enough: a batch goes out when the queue is drained, or else after a millisecond or 4,096 changes.
+    /// Whether a batch is due: when the queue is drained, or after a millisecond or 4,096 changes.
     var isFlushDue: Bool {
         if machine.changes.isEmpty { return false }
         if machine.changes.count >= 4_096 { return true }
@@ -382,7 +382,7 @@ final class TreeRunner {
     }
 
     /// Hands over what has changed.
-    /// - Parameter isSettled: Whether everything that was raised before has been taken in, which is what barriers wait for.
+    /// - Parameter isSettled: Whether all earlier events have been taken in, as barriers require.
     func flush(isSettled: Bool = false) {
         unflushedSince = nil
         // While the root is lost there is nothing to wait for.

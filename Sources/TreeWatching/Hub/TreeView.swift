@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 
-/// What one watcher gets of a tree: its part of the changes, its readers, its waits; touched by its hub's thread only.
+/// One watcher's view of a tree: its part of the changes, its readers and its waits. Only its hub's thread uses it.
 final class TreeView {
     let identifier: UInt64
     let root: [UInt8]
@@ -20,7 +20,7 @@ final class TreeView {
         delivery = ChangeDelivery(root: root, options: options)
     }
 
-    /// What the watcher sees of a shared tree.
+    /// The watcher's part of a shared tree.
     private(set) var scope: ViewScope?
 
     /// Shows a part of a shared tree from now on.

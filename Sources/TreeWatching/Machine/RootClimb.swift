@@ -1,8 +1,9 @@
 /// The way up the directories above a root: which of them is watched next, and whether the way must be taken again.
 ///
-/// Each directory above the root is watched for its own end. While the root is not there, the lowest one that exists is watched for new entries too:
-/// the next step towards the root comes into it. A directory may come or go between two steps of the climb. The climb therefore looks at the
-/// place below the lowest directory after that one is watched, and begins again where it finds something: at its end, nothing can come without an event.
+/// Each directory above the root is watched for its own end. While the root is missing, the lowest existing one is also
+/// watched for new entries, because the next step towards the root appears in it. A directory may come or go between
+/// two steps of the climb. The climb therefore looks below the lowest directory after that one is watched, and starts
+/// again if it finds something. After the climb, nothing can appear without an event.
 ///
 /// Pure: the runner performs ``step`` and answers it. Depth 0 is the file system's root, depth 1 a directory in it.
 struct RootClimb {
@@ -26,7 +27,7 @@ struct RootClimb {
         case refused
     }
 
-    /// What stands where no directory could be watched.
+    /// The entry in a place where no directory could be watched.
     enum Found: Equatable {
         case nothing
         case directory
@@ -69,7 +70,7 @@ struct RootClimb {
             if isLost, result == .linked { isHeard = false }
             let isLowest = lowest == nil
             lowest = lowest ?? depth
-            // What could not be watched came or not before this watch: only a look tells.
+            // An entry that could not be watched may have appeared before this watch. Only a look tells.
             if isLost, isLowest, lastMissing == depth + 1 { step = .look(depth: depth + 1) } else { rise(from: depth) }
         case .missing where lowest != nil:
             // It was there a moment ago, for a directory below it is watched.

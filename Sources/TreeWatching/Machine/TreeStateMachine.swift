@@ -118,7 +118,7 @@ struct TreeStateMachine {
     /// Whether a reduction waits for writers to close their files.
     private(set) var reportsCloses: Bool
     private(set) var exclusion: Exclusion
-    /// What the watchers see that share the tree, where that is not all of it.
+    /// The parts of the tree that its watchers see, for each watcher that does not see all of it.
     var scopes: [ViewScope] = []
     /// Whether the root need not be there when watching begins.
     let awaitsRoot: Bool
@@ -174,7 +174,8 @@ struct TreeStateMachine {
 
     /// Reports that an entry has another path.
     ///
-    /// Where the move brings entries into a watcher's sight or out of it, each entry below a directory is told too, for these watchers only.
+    /// If the move brings entries into a watcher's sight or out of it, each entry below a directory is reported too, to
+    /// these watchers only.
     mutating func emitMove(_ code: TreeChangeRecord.Code, _ entry: Node, source: [UInt8], isExchange: Bool = false) {
         var below: [Node] = []
         if !scopes.isEmpty, index.isDirectory(entry), phase != .starting {

@@ -29,7 +29,7 @@ struct ViewScope: Sendable {
         return exclusion.pathDepth > depth || contains(source, isDirectory: true) != contains(target, isDirectory: true)
     }
 
-    /// What follows a directory's path in the path of something below it; nil where that is not below it.
+    /// Returns the rest of a path below a directory; nil if the path is not below it.
     private static func rest(of path: [UInt8], below directory: [UInt8]) -> [UInt8]? {
         if directory.isEmpty { return path.isEmpty ? nil : path }
         guard path.count > directory.count + 1, path[directory.count] == 0x2F, path.starts(with: directory) else { return nil }

@@ -1,7 +1,8 @@
 /// Turns the changes of a tree that several watchers share into those of one of them, as if it watched its part alone.
 ///
-/// Pure. The tree's root is followed for watchers of the whole tree. A watcher of a directory in it hears of that directory's end and return as of its
-/// root's; what lies in it goes and comes then entry by entry.
+/// It is pure. For watchers of the whole tree it passes on the loss and return of the tree's root. A watcher of a
+/// directory in the tree is told of that directory's end and return as of its root's. The entries in that directory are
+/// then reported one by one.
 struct ViewFilter {
     private let scope: ViewScope
     private let root: [UInt8]
@@ -68,7 +69,7 @@ struct ViewFilter {
         }
     }
 
-    /// What a change means to the watcher's root; nil where it does not concern that.
+    /// Returns the meaning of a change for the watcher's root; nil if it has none.
     private mutating func tellRoot(_ record: TreeChangeRecord, _ path: [UInt8], _ source: [UInt8]?) -> TreeChangeRecord? {
         guard record.isDirectory else { return nil }
         var told = TreeChangeRecord(tick: record.tick, time: record.time, code: .rootLost)

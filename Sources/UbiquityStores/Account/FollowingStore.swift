@@ -7,7 +7,7 @@ protocol FollowingStore: AnyObject, Sendable {
     var current: StoreBase { get }
     /// The SQLite file in use.
     var file: FilePath { get }
-    /// What observers hear.
+    /// The notices for observers.
     var notices: StoreNotices { get }
     /// The handlers that are called before the store changes files.
     var handlers: TransitionHandlers { get }

@@ -9,13 +9,15 @@ public import UbiquityContainers
 extension UbiquitousStore {
     /// Opens an account's file on this device for reading only, whether or not the account is signed in.
     ///
-    /// Nothing is written, sealed, migrated or exchanged, no container is looked at, and the store stays with that file. Of ``StoreOptions/attachedDatabases`` those are attached that are only read.
+    /// Nothing is written, sealed, migrated or exchanged, no container is accessed, and the store stays with that file.
+    /// It attaches only the ``StoreOptions/attachedDatabases`` that are read-only.
     ///
     /// - Parameters:
     ///   - path: the path that the app gives its store.
     ///   - account: an account that has been signed in on this device.
     ///   - options: the content's name.
-    ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
+    ///   - container: the container's identifier. Nil means ``StoreOptions/containerIdentifier``, or else the first
+    ///     declared one.
     ///   - home: the device home; nil for the user's own.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store. Writes and exchanges throw `UbiquitousStoreError` with `readOnly`, or GRDB's

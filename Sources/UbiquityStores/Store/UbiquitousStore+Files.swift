@@ -6,18 +6,21 @@ internal import UbiquityContainers
 extension UbiquitousStore {
     /// Copies the store's SQLite file, as it is at one moment, while the store is read and written.
     ///
-    /// The copy is made beside its place by SQLite's online backup (sqlite.org/backup.html), looked through with `quick_check`, made durable, and put
-    /// there; it is one file, in journal mode DELETE. An error, or the task's cancellation, leaves nothing; a process that is killed leaves nothing at
-    /// the place, and perhaps a file beside it with `-draft-` in its name, which may be deleted. Files that are attached
-    /// (``StoreOptions/attachedDatabases``) are not in it.
+    /// SQLite's online backup (sqlite.org/backup.html) writes the copy beside its place. The copy is checked with
+    /// `quick_check`, synced to the disk, and renamed into its place. It is one file, in journal mode DELETE. An error
+    /// or a cancellation leaves nothing. A process that is killed leaves nothing at the place, but possibly a file
+    /// beside it with `-draft-` in its name, which may be deleted. The backup does not contain attached files
+    /// (``StoreOptions/attachedDatabases``).
     ///
-    /// To restore it, end every program that uses the store, remove the file that ``file`` names and those beside it that end in `-wal` and `-shm`,
-    /// put a copy of the backup in the file's place, and open the store. Nothing is lost by that: the backup has the peer identifier of the
-    /// store that it was made of, and where that has published anything since, the store takes a new identifier when it next exchanges
-    /// (``StoreNotice/didTakeNewIdentifier(_:)``), imports what the old one has published as another peer's, and publishes what only the backup
-    /// holds. What had been saved after the backup and never published is in the file that was removed: keep that aside if it may hold any.
-    /// Content that was removed from the container meanwhile does not come back with a backup; what it had not sent is set aside
-    /// (<doc:Epochs>). A backup belongs to its account, container and content: another store refuses it.
+    /// To restore a backup, end every program that uses the store. Remove the file that ``file`` names, and the files
+    /// beside it that end in `-wal` and `-shm`. Put a copy of the backup in the file's place, and open the store.
+    /// Nothing published is lost by that: the backup has the peer identifier of the store that it was made from. If
+    /// that store has published anything since, the restored store takes a new identifier at its next exchange
+    /// (``StoreNotice/didTakeNewIdentifier(_:)``), imports the logs of the old identifier as another peer's, and
+    /// publishes the saves that only the backup holds. Saves that were made after the backup and never published are in
+    /// the removed file: keep that file if it may hold any. Content that was removed from the container in the meantime
+    /// does not come back with a backup. Its unsent saves are set aside (<doc:Epochs>). A backup belongs to its
+    /// account, container and content: another store refuses it.
     ///
     /// - Parameters:
     ///   - path: where to; nothing may be there.

@@ -16,16 +16,15 @@ extension UbiquitousStore {
     ///
     /// It returns at once, even if the container's file system does not respond. It uses the account's file if the
     /// account's content has been read before, a fallback file until then, and a local file while nobody is signed in.
-    /// file of this device, while nobody is signed in. What is saved to the fallback file goes out with the account's, and so does what was saved while nobody was signed in, by ``StoreOptions/joiningPolicy``. The
-    /// that were made while nobody was signed in are published too. <doc:StoreLife> describes the states and their
-    /// transitions.
+    /// Saves to the fallback file are published with the account's. By ``StoreOptions/joiningPolicy``, saves that were
+    /// made while nobody was signed in are published too. <doc:StoreLife> describes the states and their transitions.
     ///
     /// - Parameters:
     ///   - path: the path at which the app wants its store, outside of containers. The files themselves lie beside it,
     ///     below `CoreDataUbiquitySupport`.
     ///   - options: the content's name, and how it is exchanged.
-    ///   - container: the container's identifier, such as `org.example.notes`; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
-    ///     or else the first declared one.
+    ///   - container: the container's identifier, such as `org.example.notes`. Nil means
+    ///     ``StoreOptions/containerIdentifier``, or else the first declared one.
     ///   - home: the device home; nil for the user's own.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
@@ -72,8 +71,8 @@ extension UbiquitousStore {
 
     /// Copies an account's records on this device into the local file, while nobody is signed in.
     ///
-    /// Signing out copies nothing by itself. What is copied is saved anew, as the device's own: whoever signs in next is given it, by ``StoreOptions/joiningPolicy``. A record whose key is there already, or that a rule of the schema refuses beside what
-    /// signs in next receives them, by ``Options/joiningPolicy``. A record is left out if its key exists already, or if
+    /// Signing out copies nothing by itself. The copies are saved as the device's own records: the account that signs
+    /// in next receives them, by ``StoreOptions/joiningPolicy``. A record is left out if its key exists already, or if
     /// a rule of the schema rejects it beside the present records. If another record refers to one that is left out,
     /// nothing is copied. Columns and tables that never leave the device are not copied.
     ///

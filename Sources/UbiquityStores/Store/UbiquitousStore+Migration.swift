@@ -44,8 +44,9 @@ extension UbiquitousStore {
     /// Copies a plain database to a new store, adopts its rows, and opens the store.
     ///
     /// The plain database is only read and does not change. A process that is killed leaves the beginning of the copy,
-    /// copy by batches of rows, as ``migrate(to:options:progress:)`` does, and then the taking over. ``StoreOptions/existingDatabase`` does
-    /// then the adoption. ``Options/existingDatabase`` does the equivalent during an ordinary opening.
+    /// which the next attempt replaces. The progress covers the copy by batches of rows, as
+    /// ``migrate(to:options:progress:)`` reports it, and then the adoption. ``StoreOptions/existingDatabase`` does the
+    /// equivalent during an ordinary opening.
     ///
     /// - Parameters:
     ///   - plain: the plain database, with the app's tables.

@@ -54,13 +54,15 @@ extension UbiquitousStore {
     /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes the parameters of opening. When it
     /// returns, the files of the content are gone, except those that another device must set aside first. The store can
     /// be opened again, and is empty. The app's local tables, which never leave the device, are removed with the file.
-    /// leave the device, have gone with the file. Where another process has the store open, or ``StoreOptions/existingDatabase`` is set, its file stays, empty but for these.
+    /// If another process has the store open, or ``StoreOptions/existingDatabase`` is set, the file stays, with nothing
+    /// but the local tables.
     ///
     /// - Parameters:
     ///   - path: the path of the app's store.
     ///   - options: the options, with the content's name.
     ///   - confirmation: names the content.
-    ///   - container: the container's identifier; nil for that of ``StoreOptions/containerIdentifier``, else the first that is declared.
+    ///   - container: the container's identifier. Nil means ``StoreOptions/containerIdentifier``, or else the first
+    ///     declared one.
     ///   - home: the device home. Nil means the user's own.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the result on this device.

@@ -23,7 +23,7 @@ enum DisplayWidth {
         if (0x1160...0x11FF).contains(scalar.value) { return .mark }
         if scalar.isTerminalControl { return .escaped }
         switch scalar.properties.generalCategory {
-        // What terminals take no room for, or disagree about.
+        // Terminals give these no width, or disagree about it.
         case .format, .surrogate, .unassigned: return .escaped
         case .nonspacingMark, .enclosingMark: return .mark
         default: return .cells(isWide(scalar.value) || scalar.properties.isEmojiPresentation ? 2 : 1)
