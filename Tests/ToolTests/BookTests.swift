@@ -6,10 +6,8 @@ import Waiting
 
 /// What the pages of the book say, held against the code and the files.
 struct BookTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: package.appending(path).string, encoding: .utf8)
+        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
     }
 
     private static func page(_ name: String) throws -> String { try text("Sources/Ubiquity/Ubiquity.docc/\(name).md") }
@@ -36,7 +34,7 @@ struct BookTests {
     func promises() throws {
         var tests = ""
         for folder in ["Tests", "Examples"] {
-            let files = try FileManager.default.subpathsOfDirectory(atPath: Self.package.appending(folder).string)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending(folder).string)
             for file in files where file.hasSuffix("Tests.swift") || file.contains("Tests+") { tests += try Self.text("\(folder)/\(file)") }
         }
         let promises = try Self.page("Promises").components(separatedBy: "\n**").dropFirst()
@@ -121,7 +119,7 @@ struct BookTests {
 
     /// Every page, and the README: path and text.
     private static func pages() throws -> [(path: String, text: String)] {
-        let sources = try FileManager.default.subpathsOfDirectory(atPath: package.appending("Sources").string)
+        let sources = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending("Sources").string)
         return try (["README.md"] + sources.filter { $0.hasSuffix(".md") }.map { "Sources/\($0)" }).map { ($0, try text($0)) }
     }
 
@@ -191,13 +189,13 @@ struct BookTests {
         let readme = try Self.text("README.md")
         let paths = readme.matches(of: /\]\(([^):]+)\)|`((?:Sources|Examples|Tools|Tests)[^` ]*)`/).map { String($0.1 ?? $0.2!) }
         #expect(paths.count > 20)
-        for path in paths { #expect(FileManager.default.fileExists(atPath: Self.package.appending(path).string), "\(path)") }
+        for path in paths { #expect(FileManager.default.fileExists(atPath: packageDirectory.appending(path).string), "\(path)") }
         for tool in try #require(readme.firstMatch(of: /\| `Tools` \| (.*) \|/)).1.matches(of: /`([^`]+)`/) {
-            #expect(FileManager.default.isExecutableFile(atPath: Self.package.appending("Tools/\(tool.1)").string), "\(tool.1)")
+            #expect(FileManager.default.isExecutableFile(atPath: packageDirectory.appending("Tools/\(tool.1)").string), "\(tool.1)")
         }
         for (path, text) in try Self.pages() {
             for picture in text.matches(of: /!\[[^\]]+\]\((\w+)\)/) {
-                let file = Self.package.appending(path).removingLastComponent().appending("Resources/\(picture.1).svg")
+                let file = packageDirectory.appending(path).removingLastComponent().appending("Resources/\(picture.1).svg")
                 #expect(FileManager.default.fileExists(atPath: file.string), "\(file)")
             }
         }

@@ -5,11 +5,9 @@ import ToolProcesses
 
 /// What the README says, done.
 struct DocumentationTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     @Test("the README's commands for trying by hand work as they stand, and show the note on the other device")
     func tryByHand() async throws {
-        let readme = try String(contentsOfFile: Self.package.appending("README.md").string, encoding: .utf8)
+        let readme = try String(contentsOfFile: packageDirectory.appending("README.md").string, encoding: .utf8)
         let block = try #require(Self.shellBlocks(readme).first { $0.contains("notes add") })
         // The programs are built, and lie beside this one; the folder is this test's own.
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
@@ -33,13 +31,13 @@ struct DocumentationTests {
 
     @Test("the README's commands for completion and manual pages work as they stand")
     func completionAndManual() async throws {
-        let readme = try String(contentsOfFile: Self.package.appending("README.md").string, encoding: .utf8)
+        let readme = try String(contentsOfFile: packageDirectory.appending("README.md").string, encoding: .utf8)
         let block = try #require(Self.shellBlocks(readme).first { $0.contains("--generate-completion-script") })
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-readme-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         let programs = Tool.path("ubcontrol").removingLastComponent().string
-        let script = "cd '\(directory)'\n" + block.replacingOccurrences(of: "Tools/manual", with: Self.package.appending("Tools/manual").string)
+        let script = "cd '\(directory)'\n" + block.replacingOccurrences(of: "Tools/manual", with: packageDirectory.appending("Tools/manual").string)
         let outcome = try await Tool.run(
             "/bin/bash", ["-eo", "pipefail", "-c", script],
             environment: ["PATH": "\(programs):/usr/bin:/bin", "UBIQUITY_BIN": programs])
@@ -76,7 +74,7 @@ struct DocumentationTests {
         try await withDevices(1) { devices in
             let id = try await devices[0].run("notes", "add", "Grüße", "--body", "b").output.trimmingCharacters(in: .newlines)
             try await devices[0].run("notes", "rm", id)
-            let reader = Self.package.appending("Tools/read-log").string
+            let reader = packageDirectory.appending("Tools/read-log").string
             var lines: [[String: Any]] = []
             for log in try devices[0].logs() {
                 let outcome = try await Tool.run("/usr/bin/python3", [reader, log.string])

@@ -5,10 +5,8 @@ import ToolProcesses
 
 /// The page on the formats, held against what two devices have written.
 struct FormatTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     private static func page(_ path: String) throws -> String {
-        try String(contentsOfFile: package.appending("Sources/\(path).md").string, encoding: .utf8)
+        try String(contentsOfFile: packageDirectory.appending("Sources/\(path).md").string, encoding: .utf8)
     }
 
     /// The rows of a page's tables, by their first cells.

@@ -4,10 +4,8 @@ import Testing
 
 /// The glossary, compared with the types in the sources.
 struct GlossaryTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: package.appending(path).string, encoding: .utf8)
+        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
     }
 
     /// The types that a file declares, each named with those around it, which the indentation tells.
@@ -31,7 +29,7 @@ struct GlossaryTests {
     @Test("the glossary lists every type whose name ends in Place or begins with Store, with a sentence, and no type that does not exist")
     func types() throws {
         var types: Set<String> = []
-        for path in try FileManager.default.subpathsOfDirectory(atPath: Self.package.appending("Sources").string) where path.hasSuffix(".swift") {
+        for path in try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending("Sources").string) where path.hasSuffix(".swift") {
             types.formUnion(Self.types(in: try Self.text("Sources/\(path)")))
         }
         let confusable = types.filter { type in

@@ -5,8 +5,6 @@ import ToolProcesses
 
 /// What the programs say of themselves, and whether it is so.
 struct HelpTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     @Test("every command of ubcontrol has one grammar: --json, and its other common options last, in one order, with one meaning")
     func grammar() async throws {
         let order = ["--yes", "--dry-run", "--container", "--home", "--json"]
@@ -47,9 +45,11 @@ struct HelpTests {
         var programs: [String: HelpCommand] = [:]
         for name in CommandLines.programs { programs[name] = try await HelpCommand.of(name) }
         var texts = programs.values.flatMap { program in program.all().flatMap { words, command in command.texts.map { ("\(words) --help", $0) } } }
-        let articles = try FileManager.default.subpathsOfDirectory(atPath: Self.package.appending("Sources").string).filter { $0.hasSuffix(".md") }
+        let articles = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending("Sources").string).filter {
+            $0.hasSuffix(".md")
+        }
         for path in articles.map({ "Sources/\($0)" }) + ["README.md"] {
-            texts.append((path, try String(contentsOfFile: Self.package.pushing(FilePath(path)).string, encoding: .utf8)))
+            texts.append((path, try String(contentsOfFile: packageDirectory.pushing(FilePath(path)).string, encoding: .utf8)))
         }
         var count = 0
         for (place, text) in texts {
@@ -141,7 +141,7 @@ struct HelpTests {
         defer { try? FileManager.default.removeItem(atPath: directory.string) }
         let bin = Tool.path("ubcontrol").removingLastComponent().string
         let made = try await Tool.run(
-            "/usr/bin/python3", [Self.package.appending("Tools/manual").string, directory.string], environment: ["UBIQUITY_BIN": bin])
+            "/usr/bin/python3", [packageDirectory.appending("Tools/manual").string, directory.string], environment: ["UBIQUITY_BIN": bin])
         #expect(made.status == 0 && made.output.split(separator: "\n").count == 3, "\(made)")
         for program in ["ubcontrol", "ubwatch", "ubiquityd"] {
             let page = directory.appending("\(program).1").string

@@ -5,8 +5,6 @@ import ToolProcesses
 
 /// What `Tools/check-imports` allows and refuses.
 struct ImportTableTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     /// Runs the check on a copy of the sources in which files have been changed or added.
     ///
     /// - Parameter changes: text that is put at the beginning of a file, by the file's path below `Sources`; the file may be new.
@@ -17,7 +15,7 @@ struct ImportTableTests {
         defer { try? FileManager.default.removeItem(atPath: copy.string) }
         try FileManager.default.createDirectory(atPath: copy.appending("Tools").string, withIntermediateDirectories: true)
         for path in ["Sources", "Tools/check-imports"] {
-            try FileManager.default.copyItem(atPath: Self.package.appending(path).string, toPath: copy.appending(path).string)
+            try FileManager.default.copyItem(atPath: packageDirectory.appending(path).string, toPath: copy.appending(path).string)
         }
         for (path, text) in changes {
             let file = URL(filePath: copy.appending("Sources").appending(path).string)
@@ -29,7 +27,7 @@ struct ImportTableTests {
 
     @Test("Every row of the import table is kept, and the folders of no store module form a circle")
     func passes() async throws {
-        let outcome = try await Tool.run(Self.package.appending("Tools/check-imports").string, [])
+        let outcome = try await Tool.run(packageDirectory.appending("Tools/check-imports").string, [])
         #expect(outcome.status == 0, "\(outcome.errors)")
     }
 

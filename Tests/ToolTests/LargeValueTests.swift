@@ -29,7 +29,7 @@ struct LargeValueTests {
             #expect(try values().count == 1)
             let log = try #require(try writer.logs().first)
             #expect(try FileManager.default.attributesOfItem(atPath: log.string)[.size] as? Int ?? .max < 2000)
-            let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")
+            let script = packageDirectory.appending("Tools/read-log")
             let outcome = try await Tool.run("/usr/bin/python3", [script.string, log.string])
             let line = try #require(try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any])
             let value = try #require((line["columns"] as? [String: Any])?["body"] as? [String: Any])

@@ -63,7 +63,7 @@ struct PeersToolTests {
             #expect(try await waiting.run("ubcontrol", "peers", "list", store).output.contains("no device waits for its logs up to 2"))
             let verified = try await Tool.run("ubwatch", ["verify", waiting.container.string])
             #expect(verified.status == 0 && verified.output.contains("its author was retired at it"), "\(verified)")
-            let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")
+            let script = packageDirectory.appending("Tools/read-log")
             var facts: [String] = []
             for log in try waiting.logs() { facts.append(try await Tool.run("/usr/bin/python3", [script.string, log.string]).output) }
             var shown: [String] = []

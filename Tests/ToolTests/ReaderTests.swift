@@ -39,7 +39,7 @@ struct ReaderTests {
             let peer = try #require(try device.logs().first).removingLastComponent().removingLastComponent().lastComponent?.string
             let names = try FileManager.default.subpathsOfDirectory(atPath: device.container.string)
             let baseline = device.container.appending(try #require(names.first { $0.hasSuffix(".ubbaseline") }))
-            let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")
+            let script = packageDirectory.appending("Tools/read-log")
             let outcome = try await Tool.run("/usr/bin/python3", [script.string, baseline.string])
             #expect(outcome.status == 0, "\(outcome.errors)")
             let lines = try outcome.output.split(separator: "\n").map {

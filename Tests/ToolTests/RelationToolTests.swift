@@ -35,7 +35,7 @@ struct RelationToolTests {
             #expect(json.hasPrefix(#"{"members":[{"record":"parent/t:m","values":{"email":"same"}},{"record":"parent/t:n""#))
             #expect(try await Tool.run("ubcontrol", ["store", "held", store, "--json"]).output.contains(#""record":"child/t:lost""#))
 
-            let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().appending("Tools/read-log")
+            let script = packageDirectory.appending("Tools/read-log")
             var facts: [String] = []
             for log in try logs(below: second.container) {
                 facts += try await Tool.run("/usr/bin/python3", [script.string, log]).output.split(separator: "\n").map(String.init)

@@ -5,10 +5,8 @@ import ToolProcesses
 
 /// The codes of the rules: the file that holds them, the page made from it, and the tests that carry them.
 struct RuleTests {
-    private static let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-
     private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: package.appending(path).string, encoding: .utf8)
+        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
     }
 
     /// The lines of the file: a code, a sentence, and where a rule without a test title is covered.
@@ -20,7 +18,7 @@ struct RuleTests {
     private static func carried() throws -> Set<Substring> {
         var codes: Set<Substring> = []
         for folder in ["Tests", "Examples"] {
-            let files = try FileManager.default.subpathsOfDirectory(atPath: package.appending(folder).string)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending(folder).string)
             for file in files where file.hasSuffix(".swift") {
                 for title in try text("\(folder)/\(file)").matches(of: /@(?:Test|Suite)\(\s*"([A-Z]-\d+(?:, [A-Z]-\d+)*):/) {
                     codes.formUnion(title.1.matches(of: /[A-Z]-\d+/).map(\.output))
@@ -32,7 +30,7 @@ struct RuleTests {
 
     @Test("the page of rules is what Tools/rules makes of Tools/rules.tsv")
     func page() async throws {
-        let outcome = try await Tool.run("/usr/bin/env", ["python3", Self.package.appending("Tools/rules").string, "--print"])
+        let outcome = try await Tool.run("/usr/bin/env", ["python3", packageDirectory.appending("Tools/rules").string, "--print"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(try outcome.output == Self.text("Sources/Ubiquity/Ubiquity.docc/Rules.md"), "Run Tools/rules.")
     }

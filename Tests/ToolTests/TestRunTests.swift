@@ -5,8 +5,7 @@ import ToolProcesses
 
 /// What `Tools/watch-tests` says of a run of tests.
 struct TestRunTests {
-    private static let program = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-        .appending("Tools/watch-tests").string
+    private static let program = packageDirectory.appending("Tools/watch-tests").string
 
     private func watch(_ options: String..., script: String) async throws -> Tool.Outcome {
         try await Tool.run("/usr/bin/python3", [Self.program] + options + ["/bin/sh", "-c", script, "sh", "EVENTS"])

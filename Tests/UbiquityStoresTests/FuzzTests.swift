@@ -1,10 +1,11 @@
 import Foundation
 import FuzzDecoders
+import SystemPackage
 import Testing
 
 /// What fuzzing found, and what it starts from, read again.
 struct FuzzTests {
-    private static let finds = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "FuzzFinds")
+    private static let finds = URL(filePath: packageDirectory.appending("Tests/UbiquityStoresTests/FuzzFinds").string)
 
     @Test("what fuzzing found is read without a trap", arguments: FuzzDecoder.allCases)
     func finds(decoder: FuzzDecoder) throws {

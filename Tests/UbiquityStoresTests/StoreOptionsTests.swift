@@ -42,8 +42,8 @@ struct StoreOptionsTests {
         let _: (FilePath, Options, RemovalConfirmation, String?, DeviceHome?, SyncedSchema) async throws -> ContentRemoval =
             UbiquitousStore.removeUbiquitousContentAndPersistentStore(at:options:_:container:home:schema:)
 
-        let package = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-        let page = try String(contentsOfFile: package.appending("Sources/Ubiquity/Ubiquity.docc/ComingFromCoreData.md").string, encoding: .utf8)
+        let page = try String(
+            contentsOfFile: packageDirectory.appending("Sources/Ubiquity/Ubiquity.docc/ComingFromCoreData.md").string, encoding: .utf8)
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }.map {
             $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
         }

@@ -24,7 +24,7 @@ struct WatchScript: CustomTestStringConvertible, Sendable {
     /// The row of the requirements that its name begins with.
     var row: Substring { name.prefix(4) }
 
-    static let folder = FilePath(#filePath).removingLastComponent().appending("Scripts")
+    static let folder = FilePath(#filePath).removingLastComponent().removingLastComponent().appending("Scripts")
 
     /// The scripts of a row of the requirements.
     ///

@@ -19,7 +19,7 @@ struct SyncthingPair: Sendable {
     let a: PairDevice
     let b: PairDevice
 
-    private static let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+    private static let script = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent().removingLastComponent()
         .appending("Tools/services/syncthing-pair")
 
     private struct Description: Decodable {
