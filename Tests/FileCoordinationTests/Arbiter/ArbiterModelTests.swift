@@ -1,6 +1,7 @@
 import Foundation
 import SystemPackage
 import Testing
+import UbiquityTesting
 
 @testable import FileCoordination
 
@@ -25,35 +26,18 @@ import Testing
     }
 }
 
-/// The numbers of SplitMix64: the same for a seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
-}
-
 /// One run of random operations, with the model beside the arbiter.
 private struct RandomRun {
     private(set) var arbiter = Arbiter()
     private(set) var model = ArbiterModel()
     private(set) var history: [String] = []
-    private var random: SeededGenerator
+    private var random: SeededRandom
     private var number: UInt64 = 0
     private let clients = [ClientID(1), ClientID(2), ClientID(3)]
     private let names = ["a", "b", "c.pkg", "d"]
 
     init(seed: UInt64) {
-        random = SeededGenerator(seed: seed)
+        random = SeededRandom(seed: seed)
         for client in clients { send(.clientJoined(client, process: Int32(client.number), name: "")) }
     }
 

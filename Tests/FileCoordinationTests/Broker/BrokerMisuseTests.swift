@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import SystemPackage
 import Testing
+import UbiquityTesting
 
 @testable import FileCoordination
 
@@ -12,7 +13,7 @@ import Testing
     @Test("Random bytes are refused with a reason, and others are served", arguments: 1...20)
     func randomBytes(seed: UInt64) async throws {
         try await withBroker { place in
-            var random = SeededGenerator(seed: seed)
+            var random = SeededRandom(seed: seed)
             let stranger = try RawClient(place)
             if Bool.random(using: &random) { try stranger.greet() }
             try? stranger.send((0..<Int.random(in: 13..<3000, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) })
@@ -26,7 +27,7 @@ import Testing
     @Test("Every frame that is cut short or changed is refused or taken, and the broker stays up")
     func mutatedFrames() async throws {
         try await withBroker { place in
-            var random = SeededGenerator(seed: 7)
+            var random = SeededRandom(seed: 7)
             for _ in 0..<300 {
                 let stranger = try RawClient(place)
                 try stranger.greet()

@@ -1,6 +1,7 @@
 import Foundation
 import SystemPackage
 import Testing
+import UbiquityTesting
 
 @testable import FileCoordination
 
@@ -35,7 +36,7 @@ private struct BrokerRun {
 
     private(set) var complaints: [String] = []
     private(set) var history: [String] = []
-    private var random: SeededGenerator
+    private var random: SeededRandom
     private var peers: [ClientID: Peer] = [:]
     private var broker: BrokerEngine
     private var written = FormerClaims()
@@ -48,7 +49,7 @@ private struct BrokerRun {
     private let names = ["a", "b", "c"]
 
     init(seed: UInt64) {
-        random = SeededGenerator(seed: seed)
+        random = SeededRandom(seed: seed)
         broker = Self.newBroker(1, 1_000_000_000, FormerClaims())
         for number in 1...3 as ClosedRange<UInt64> {
             let id = ClientID(number)
