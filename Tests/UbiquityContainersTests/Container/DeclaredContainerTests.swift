@@ -145,7 +145,7 @@ struct DeclaredContainerTests {
 }
 
 /// Holds up the making of the first directory.
-private final class HeldLayer: FileLayer {
+private final class HeldLayer: KernelFileLayer {
     private let files = LinuxFileLayer()
     let began = AsyncStream.makeStream(of: Void.self)
     let goesOn = DispatchSemaphore(value: 0)
@@ -161,16 +161,4 @@ private final class HeldLayer: FileLayer {
         }
         try files.makeDirectory(path)
     }
-
-    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
-    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
-    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
-    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
-    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
-    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

@@ -7,21 +7,7 @@ import Testing
 /// What the file layer says of directories.
 struct FileLayerTests {
     /// A layer as tests make them, which has no listing of its own.
-    private struct Forwarding: FileLayer {
-        private let files = LinuxFileLayer()
-        func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
-        func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
-        func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
-        func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
-        func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
-        func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-        func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
-        func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-        func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-        func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-        func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-        func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
-    }
+    private struct Forwarding: KernelFileLayer {}
 
     @Test("a directory is listed; a link to one, a file, what lies below a file, and nothing are no directory")
     func directories() async throws {

@@ -87,7 +87,7 @@ extension TreeWatcher {
 }
 
 /// The kernel's files; it notes when it is asked what is at a path.
-private final class NotingFileLayer: FileLayer {
+private final class NotingFileLayer: KernelFileLayer {
     private let files = LinuxFileLayer()
     private let watched = Mutex<(path: FilePath, noted: AsyncStream<Void>.Continuation)?>(nil)
 
@@ -102,16 +102,4 @@ private final class NotingFileLayer: FileLayer {
         defer { watched.withLock { if $0?.path == path { $0?.noted.yield() } } }
         return try files.kind(of: path)
     }
-
-    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
-    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
-    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
-    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
-    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
-    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

@@ -62,6 +62,9 @@ func withDevices(_ count: Int, _ body: ([TestDevice], FilePath) async throws -> 
     }
 }
 
+/// The content of the devices' store, below the containers root that they share.
+func contentDirectory(_ root: FilePath) -> FilePath { root.appending("alice/org.example.test/CoreData/People") }
+
 /// Settles stores by turns until all that each has said has reached the others.
 func settle(_ stores: UbiquitousStore...) async throws {
     for _ in 0..<2 {
@@ -86,6 +89,14 @@ extension UbiquitousStore {
     func execute(_ sql: String, _ arguments: StatementArguments = []) async throws {
         try await write { db in try db.execute(sql: sql, arguments: arguments) }
     }
+
+    /// Saves a person.
+    func insert(_ key: String, first: String = "x") async throws {
+        try await execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, first])
+    }
+
+    /// The persons' keys.
+    func keys() async throws -> [String] { try await read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") } }
 
     /// The rows of a query, as SQLite would quote their values.
     func rows(_ sql: String = "SELECT quote(id), quote(first), quote(last), quote(email), quote(age) FROM person ORDER BY id") async throws

@@ -2,16 +2,11 @@ import SystemPackage
 import UbiquityContainers
 
 /// The kernel's files, with what is done to them told to a disk that may lose power.
-struct PowerLossFileLayer: FileLayer {
+struct PowerLossFileLayer: KernelFileLayer {
     let disk: PowerLossDisk
     private let files = LinuxFileLayer()
 
     init(_ disk: PowerLossDisk) { self.disk = disk }
-
-    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
-    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
-    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
-    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
 
     func makeDirectory(_ path: FilePath) throws(Errno) {
         let isNew = try files.kind(of: path) == nil

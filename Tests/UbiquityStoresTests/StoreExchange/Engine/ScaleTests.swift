@@ -82,7 +82,7 @@ extension ScaleTests {
 }
 
 /// The kernel's files, counted.
-private final class CountingFileLayer: FileLayer {
+private final class CountingFileLayer: KernelFileLayer {
     private struct Counts {
         var listings = 0
         var names = 0
@@ -123,13 +123,4 @@ private final class CountingFileLayer: FileLayer {
         counts.withLock { $0.looks += 1 }
         return try files.kind(of: path)
     }
-
-    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
-    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
-    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

@@ -15,10 +15,6 @@ import Waiting
 /// A peer's identifier is never used again: copies and old backups of a store take new ones, and nothing is lost.
 struct IdentityTests {
     /// The rows' keys.
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     private func insert(_ key: String, _ store: UbiquitousStore) async throws {
         try await store.execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, key.uppercased()])
     }
@@ -33,7 +29,7 @@ struct IdentityTests {
     private func expectSame(_ stores: [UbiquitousStore], keys expected: [String]) async throws {
         let rows = try await stores[0].rows()
         for store in stores {
-            #expect(try await keys(store) == expected)
+            #expect(try await store.keys() == expected)
             #expect(try await store.rows() == rows)
             let status = try await store.status()
             #expect(status.waiting.isEmpty && status.quarantined.isEmpty && status.unpublished == 0)
@@ -67,7 +63,7 @@ struct IdentityTests {
                 try await store.close()
             }
             try await other.settled()
-            #expect(try await keys(other) == ["0", "1", "2", "3"])
+            #expect(try await other.keys() == ["0", "1", "2", "3"])
             #expect(try await other.peers().map(\.peer) == [peer.description], "there has been one, and nobody has been retired")
             #expect(try await other.peers().allSatisfy { !$0.isRetired })
         }
@@ -220,7 +216,7 @@ struct IdentityTests {
             try FileManager.default.moveItem(atPath: file, toPath: away)
             let reader = try await devices[2].open()
             try await reader.settled()
-            #expect(try await keys(reader) == ["a", "b"])
+            #expect(try await reader.keys() == ["a", "b"])
             let waiting = try await reader.status().waiting
             guard waiting.count == 1, case .files(let files) = waiting[0].reason else {
                 Issue.record("\(waiting)")
@@ -229,7 +225,7 @@ struct IdentityTests {
             #expect(files.map(\.hash) == [LogFileName(name)?.hash.description])
             try FileManager.default.moveItem(atPath: away, toPath: file)
             try await reader.settled()
-            #expect(try await keys(reader) == ["a", "b", "c"])
+            #expect(try await reader.keys() == ["a", "b", "c"])
             #expect(try await reader.rows().allSatisfy { $0[4] == "1" })
         }
     }
@@ -328,7 +324,7 @@ struct IdentityTests {
                 try carry(branch, 3)
                 try await stores[3].settled()
             }
-            #expect(try await keys(stores[3]) == ["a", "b0", "b1", "b2"])
+            #expect(try await stores[3].keys() == ["a", "b0", "b1", "b2"])
             for _ in 0..<2 {
                 for (from, to) in order.flatMap({ from in (0..<4).filter { $0 != from }.map { (from, $0) } }) { try carry(from, to) }
                 for store in stores { try await store.settled() }

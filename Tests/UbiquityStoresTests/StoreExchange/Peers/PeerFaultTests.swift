@@ -32,8 +32,6 @@ struct PeerFaultTests {
 
     private static let ids = "SELECT id FROM person ORDER BY id"
 
-    private func content(_ root: FilePath) -> FilePath { root.appending("alice/org.example.test/CoreData/People") }
-
     @Test(
         "a link, a loop of links, a file or a pipe in the place of any directory of one peer harms that peer alone, and is listed until it is gone",
         arguments: [
@@ -47,7 +45,7 @@ struct PeerFaultTests {
             try await settle(author, other, reader)
             try await author.rollBaseline()
             let peer = try await author.status().peer
-            let path = content(root).appending(peer.description).pushing(FilePath(place))
+            let path = contentDirectory(root).appending(peer.description).pushing(FilePath(place))
             let (aside, outside) = (root.removingLastComponent().appending("aside"), root.removingLastComponent().appending("outside"))
             try FileManager.default.createDirectory(atPath: outside.string, withIntermediateDirectories: true)
             try Data().write(to: URL(filePath: outside.appending("theirs").string))
@@ -65,7 +63,7 @@ struct PeerFaultTests {
                     #expect(listed.map(\.kind) == [.unreadable] && listed.map(\.peer) == [peer.description], "\(obstacle): \(listed)")
                     #expect(listed.first?.reason.contains("where a directory belongs") == true, "\(obstacle): \(listed)")
                     guard index == 0, store === reader else { continue }
-                    let container = content(root).removingLastComponent().removingLastComponent()
+                    let container = contentDirectory(root).removingLastComponent().removingLastComponent()
                     let exchange = try StoreInspection(store.file, readOnly: true).exchange(with: container)
                     #expect(exchange.faults == 1 && !exchange.isImported, "\(obstacle)")
                     let peers = try ContainerSurvey(of: container).stores.first?.peers ?? []
@@ -99,7 +97,7 @@ struct PeerFaultTests {
             try await other.execute("UPDATE person SET first = 'seen'")
             try await other.settled()
             let peer = try await author.status().peer
-            files.deny(content(root).appending("\(peer)\(isWhole ? "" : "/1/values")"))
+            files.deny(contentDirectory(root).appending("\(peer)\(isWhole ? "" : "/1/values")"))
             try await reader.settled()
             try await other.settled()
             devices[2].clock.advance(by: 61)
@@ -121,7 +119,7 @@ struct PeerFaultTests {
             try await author.execute("INSERT INTO person (id) VALUES ('a')")
             try await author.settled()
             let files = DenyingFileLayer()
-            files.deny(content(root).appending("\(try await author.status().peer)/1"))
+            files.deny(contentDirectory(root).appending("\(try await author.status().peer)/1"))
             let store = try await devices[2].open(over: files)
             try await store.settled()
             #expect(try await store.rows(Self.ids) == [])
@@ -147,14 +145,14 @@ struct PeerFaultTests {
             }
             try await settle(author, other, reader)
             let (peer, second) = (try await author.status().peer, try await other.status().peer)
-            let path = content(root).appending(peer.description)
+            let path = contentDirectory(root).appending(peer.description)
             let aside = root.removingLastComponent().appending("aside")
             try FileManager.default.moveItem(atPath: path.string, toPath: aside.string)
             try Obstacle.loop.put(at: path, outside: root)
             try await reader.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: "People"))
             try await settle(other, reader)
             #expect(try await other.status().epoch == 2)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: content(root).appending(second.description).string) == ["2"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: contentDirectory(root).appending(second.description).string) == ["2"])
             try FileManager.default.removeItem(atPath: path.string)
             try FileManager.default.moveItem(atPath: aside.string, toPath: path.string)
             try await settle(author, other)
@@ -165,7 +163,7 @@ struct PeerFaultTests {
 }
 
 /// The kernel's files, of which one directory may not be read.
-private final class DenyingFileLayer: FileLayer {
+private final class DenyingFileLayer: KernelFileLayer {
     private let files = LinuxFileLayer()
     private let denied = Mutex<FilePath?>(nil)
 
@@ -196,13 +194,4 @@ private final class DenyingFileLayer: FileLayer {
         try check(path)
         return try files.kind(of: path)
     }
-
-    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
-    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-    func renameNew(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameNew(from, to: to) }
-    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

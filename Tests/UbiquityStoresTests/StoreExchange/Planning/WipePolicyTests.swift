@@ -38,10 +38,6 @@ struct WipePolicyTests {
         }
     }
 
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     private func insert(_ key: String, into store: UbiquitousStore) async throws {
         try await store.execute("INSERT INTO person (id) VALUES (?)", [key])
     }
@@ -64,7 +60,7 @@ struct WipePolicyTests {
             var told: ContainerAttachment.Reason?
             while told == nil, let notice = try await notices.next() { if case .didSuspend(let reason) = notice { told = reason } }
             #expect(try await store.status().suspended == told)
-            #expect(try await keys(store) == ["a", "b"])
+            #expect(try await store.keys() == ["a", "b"])
             let left = FileManager.default.enumerator(atPath: container.path.string)?.allObjects as? [String] ?? []
             #expect(left.count { $0.hasSuffix(".ublog") } == ([.mark, .epochs].contains(loss) ? 1 : 0))
             // By hand it is, whatever the policy.
@@ -88,12 +84,12 @@ struct WipePolicyTests {
             try await settle(a, b)
             try await insert("later", into: b)
             try await settle(b, a)
-            for store in [a, b] { #expect(try await keys(store) == ["a", "b", "late", "later"]) }
+            for store in [a, b] { #expect(try await store.keys() == ["a", "b", "late", "later"]) }
             #expect(try await a.status().peer == peer)
             // One that comes now knows nothing of what was.
             let c = try await open(devices[2], .wait)
             try await c.settled()
-            #expect(try await keys(c) == ["a", "b", "late", "later"])
+            #expect(try await c.keys() == ["a", "b", "late", "later"])
             #expect(try await a.conflicts().isEmpty)
             #expect(try await b.status().quarantined.isEmpty)
         }
@@ -110,7 +106,7 @@ struct WipePolicyTests {
             try await insert("unsent", into: a)
             try await insert("far", into: b)
             try await a.settled()
-            #expect(try await keys(a) == [])
+            #expect(try await a.keys() == [])
             #expect(try await a.status().epoch == 2)
             let kept = KeptLogs(home: devices[0].home)
             #expect(try kept.list().count == 1)
@@ -118,12 +114,12 @@ struct WipePolicyTests {
             try await a.settled()
             // The other's mark is gone too; it follows the removal that it finds, and ends nothing again.
             try await b.settled()
-            #expect(try await keys(b) == ["new"])
+            #expect(try await b.keys() == ["new"])
             #expect(try await b.status().epoch == 2)
             #expect(try KeptLogs(home: devices[1].home).list().count == 1)
             try await insert("newer", into: b)
             try await settle(b, a)
-            #expect(try await keys(a) == ["new", "newer"])
+            #expect(try await a.keys() == ["new", "newer"])
         }
     }
 
@@ -166,7 +162,7 @@ struct WipePolicyTests {
             try await store.settled()
             let other = try await TestDevice("late", in: devices[0].directory, root: devices[0].home.containersRoot!).follow()
             try await other.settled()
-            #expect(try await keys(other) == ["a"])
+            #expect(try await other.keys() == ["a"])
         }
     }
 
@@ -189,10 +185,6 @@ struct WipePolicyTests {
 
 /// Pausing, and asking by another program.
 struct PauseTests {
-    private func keys(_ store: UbiquitousStore) async throws -> [String] {
-        try await store.read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
-    }
-
     @Test("F-32: a store that is paused keeps all over a restart, and all goes out and in once it is resumed")
     func paused() async throws {
         try await withDevices(2) { devices, _ in
@@ -211,14 +203,14 @@ struct PauseTests {
             #expect(try await store.status().isPaused)
             try await store.publish()
             try await other.settled()
-            #expect(try await keys(store) == ["a", "b"])
-            #expect(try await keys(other) == ["a", "c"])
+            #expect(try await store.keys() == ["a", "b"])
+            #expect(try await other.keys() == ["a", "c"])
             for ask in [{ try await store.rebuildFromUbiquitousContent() }, { _ = try await store.rollBaseline() }] {
                 await #expect { try await ask() } throws: { ($0 as? UbiquitousStoreError)?.code == .paused }
             }
             try await store.resume()
             try await settle(store, other)
-            for each in [store, other] { #expect(try await keys(each) == ["a", "b", "c"]) }
+            for each in [store, other] { #expect(try await each.keys() == ["a", "b", "c"]) }
         }
     }
 
@@ -291,11 +283,11 @@ struct PauseTests {
             try await store.close()
             let again = try await devices[0].follow()
             #expect(await again.place == .fallback(alice))
-            #expect(try await keys(again) == ["a"])
+            #expect(try await again.keys() == ["a"])
             try await again.resume()
             try await again.settled()
             #expect(await again.place == .account(alice))
-            #expect(try await keys(again) == ["a", "o"])
+            #expect(try await again.keys() == ["a", "o"])
             try devices[0].home.signOut()
             try await again.settled()
             await #expect { try await again.pause() } throws: { ($0 as? UbiquitousStoreError)?.code == .unsupported }
@@ -321,7 +313,7 @@ struct PauseTests {
             try devices[0].home.signOut()
             try await store.settled()
             try await store.execute("INSERT INTO person (id) VALUES ('local')")
-            #expect(try await keys(store) == ["local"])
+            #expect(try await store.keys() == ["local"])
             let local = store.file
             let own = StoreLocation(place: .local, file: local), account = StoreLocation(place: .account(alice), file: synced)
             // The fallback file of the account, which is empty, is there too.
@@ -331,12 +323,12 @@ struct PauseTests {
             try devices[0].home.signIn(alice, containers: root)
             try await store.settled()
             #expect(asked.withLock { $0 } == [alice])
-            #expect(try await keys(store) == ["synced"])
+            #expect(try await store.keys() == ["synced"])
             let signedIn = try await store.status().locations
             #expect(signedIn.first == account && signedIn.contains(own))
             try devices[0].home.signOut()
             try await store.settled()
-            #expect(try await keys(store) == ["local"])
+            #expect(try await store.keys() == ["local"])
             try await store.close()
         }
     }
@@ -366,7 +358,7 @@ struct PauseTests {
             #expect(transition.removed == StoreLocation(place: .account(alice), file: file) && transition.added.place == .local)
             #expect(told.first?.transition == transition)
             #expect(store.file == transition.added.file)
-            #expect(try await keys(store) == [])
+            #expect(try await store.keys() == [])
             try await store.close()
             #expect(try await notices.next() == nil)
         }

@@ -18,18 +18,16 @@ struct ReadableContentTests {
         try await store.execute("INSERT INTO person (id, first) VALUES ('\(key)', 'name of \(key)')")
     }
 
-    private func content(_ root: FilePath) -> FilePath { root.appending("alice/org.example.test/CoreData/People") }
-
     /// Removes every log file, as trimming does once a baseline holds a log and all have read it.
     private func removeLogs(_ root: FilePath) throws {
-        let directory = content(root)
+        let directory = contentDirectory(root)
         for name in FileManager.default.enumerator(atPath: directory.string)!.compactMap({ $0 as? String }) where name.hasSuffix(".ublog") {
             try FileManager.default.removeItem(atPath: directory.string + "/" + name)
         }
     }
 
     private func baselines(_ root: FilePath) throws -> Int {
-        FileManager.default.enumerator(atPath: content(root).string)!.count { ($0 as? String)?.hasSuffix(".ubbaseline") == true }
+        FileManager.default.enumerator(atPath: contentDirectory(root).string)!.count { ($0 as? String)?.hasSuffix(".ubbaseline") == true }
     }
 
     @Test("a store is made anew from baselines that lack each other's logs, as a newcomer reads them")
@@ -99,10 +97,10 @@ struct ReadableContentTests {
             try removeLogs(root)
             try await settle(a, b)
             let copy = root.removingLastComponent().appending("copy")
-            try FileManager.default.copyItem(atPath: content(root).string, toPath: copy.string)
+            try FileManager.default.copyItem(atPath: contentDirectory(root).string, toPath: copy.string)
             for store in [a, b] { try await store.rollBaseline() }
-            try FileManager.default.removeItem(atPath: content(root).string)
-            try FileManager.default.moveItem(atPath: copy.string, toPath: content(root).string)
+            try FileManager.default.removeItem(atPath: contentDirectory(root).string)
+            try FileManager.default.moveItem(atPath: copy.string, toPath: contentDirectory(root).string)
             let newcomer = try await devices[2].open()
             try await newcomer.settled()
             #expect(try await newcomer.rows(rows) == a.rows(rows))

@@ -84,7 +84,7 @@ struct SharedFileTests {
 }
 
 /// The kernel's files, which counts the logs that it gives their names, and does something before the first.
-private final class PausingFileLayer: FileLayer {
+private final class PausingFileLayer: KernelFileLayer {
     private struct State {
         var logs = 0
         var action: (@Sendable () -> Void)?
@@ -108,16 +108,4 @@ private final class PausingFileLayer: FileLayer {
         }
         try files.renameNew(from, to: to)
     }
-
-    func names(in directory: FilePath) throws(Errno) -> [String] { try files.names(in: directory) }
-    func read(_ file: FilePath, limit: Int) throws(Errno) -> [UInt8] { try files.read(file, limit: limit) }
-    func size(of file: FilePath) throws(Errno) -> Int64 { try files.size(of: file) }
-    func kind(of path: FilePath) throws(Errno) -> FileKind? { try files.kind(of: path) }
-    func makeDirectory(_ path: FilePath) throws(Errno) { try files.makeDirectory(path) }
-    func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try files.writeNew(file, bytes) }
-    func renameOver(_ from: FilePath, to: FilePath) throws(Errno) { try files.renameOver(from, to: to) }
-    func syncDirectory(_ directory: FilePath) throws(Errno) { try files.syncDirectory(directory) }
-    func syncFile(_ file: FilePath) throws(Errno) { try files.syncFile(file) }
-    func remove(_ file: FilePath) throws(Errno) { try files.remove(file) }
-    func removeDirectory(_ directory: FilePath) throws(Errno) { try files.removeDirectory(directory) }
 }

@@ -310,16 +310,6 @@ struct AccountFollowingTests {
     }
 }
 
-extension UbiquitousStore {
-    /// Saves a person.
-    func insert(_ key: String, first: String = "x") async throws {
-        try await execute("INSERT INTO person (id, first) VALUES (?, ?)", [key, first])
-    }
-
-    /// The persons' keys.
-    func keys() async throws -> [String] { try await read { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") } }
-}
-
 extension TestDevice {
     /// Opens a store that follows the account.
     func follow(logger: Logger = .ubiquity, _ change: (inout UbiquitousStore.Options) -> Void = { _ in }) async throws -> UbiquitousStore {
@@ -328,53 +318,5 @@ extension TestDevice {
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, container: "org.example.test", home: home, schema: personSchema,
             now: { [clock] in clock.now }, logger: logger)
-    }
-}
-
-/// Keeps the lines that are logged.
-final class LineCollector: Sendable {
-    private struct Handler: LogHandler {
-        let collector: LineCollector
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.info
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { collector.add(event.message.description) }
-    }
-
-    private let lines = Mutex<[String]>([])
-    private let stream = AsyncStream.makeStream(of: Void.self)
-    private let level: Int
-
-    init(level: Int) { self.level = level }
-
-    var logger: Logger {
-        UbiquityLog.logger(
-            writingTo: Handler(collector: self), LogState(LogSettings(environment: ["UBIQUITY_LOG_LEVEL": "\(level)"], arguments: [])))
-    }
-
-    private func add(_ line: String) {
-        lines.withLock { $0.append(line) }
-        stream.continuation.yield()
-    }
-
-    var all: [String] { lines.withLock { $0 } }
-
-    /// The peer that the first line about a file names.
-    func peer(of file: String) -> PeerIdentifier? {
-        all.first { $0.contains(file) }.flatMap { line in PeerIdentifier(line.dropFirst("Ubiquity: ".count).prefix { $0 != ":" }) }
-    }
-
-    /// The lines that say which file is in use, once there are so many.
-    func using(_ count: Int) async throws -> [String] {
-        func found() -> [String] { all.filter { $0.contains("Using") } }
-        if found().count < count {
-            for try await _ in stream.stream.limited("\(count) lines on files in use") where found().count >= count { break }
-        }
-        return found()
     }
 }
