@@ -6,11 +6,7 @@ import Waiting
 
 /// What the pages of the book say, held against the code and the files.
 struct BookTests {
-    private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
-    }
-
-    private static func page(_ name: String) throws -> String { try text("Sources/Ubiquity/Ubiquity.docc/\(name).md") }
+    private static func page(_ name: String) throws -> String { try packageText("Sources/Ubiquity/Ubiquity.docc/\(name).md") }
 
     /// The listings of a page in one language, without indentation.
     private static func listings(_ language: String, of page: String) -> [String] {
@@ -35,7 +31,7 @@ struct BookTests {
         var tests = ""
         for folder in ["Tests", "Examples"] {
             let files = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending(folder).string)
-            for file in files where file.hasSuffix("Tests.swift") || file.contains("Tests+") { tests += try Self.text("\(folder)/\(file)") }
+            for file in files where file.hasSuffix("Tests.swift") || file.contains("Tests+") { tests += try packageText("\(folder)/\(file)") }
         }
         let promises = try Self.page("Promises").components(separatedBy: "\n**").dropFirst()
         #expect(promises.count > 20)
@@ -48,7 +44,7 @@ struct BookTests {
 
     @Test("every listing of the tutorial stands in its app, line by line, and its manifest is one")
     func tutorialListings() async throws {
-        let app = Self.lines(try Self.text("Examples/Tutorial/Groceries.swift"))
+        let app = Self.lines(try packageText("Examples/Tutorial/Groceries.swift"))
         let listings = Self.listings("swift", of: try Self.page("Tutorial"))
         #expect(listings.count == 8)
         for listing in listings where !listing.hasPrefix("// swift-tools-version") {
@@ -59,7 +55,7 @@ struct BookTests {
             try Data(manifest.utf8).write(to: URL(filePath: directory.appending("Package.swift").string))
             let outcome = try await Tool.run("/usr/bin/env", ["swift", "package", "--package-path", directory.string, "dump-package"])
             #expect(outcome.status == 0, "\(outcome.errors)")
-            let products = try Self.text("Package.swift")
+            let products = try packageText("Package.swift")
             #expect(outcome.output.contains("\"Ubiquity\"") && products.contains(#".library(name: "Ubiquity""#))
         }
     }
@@ -120,7 +116,7 @@ struct BookTests {
     /// Every page, and the README: path and text.
     private static func pages() throws -> [(path: String, text: String)] {
         let sources = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending("Sources").string)
-        return try (["README.md"] + sources.filter { $0.hasSuffix(".md") }.map { "Sources/\($0)" }).map { ($0, try text($0)) }
+        return try (["README.md"] + sources.filter { $0.hasSuffix(".md") }.map { "Sources/\($0)" }).map { ($0, try packageText($0)) }
     }
 
     /// A command that a page names: the words that stand for it, and its options.
@@ -169,7 +165,7 @@ struct BookTests {
 
     @Test("the page on exporting shows commands that work as they stand")
     func exporting() async throws {
-        let script = try #require(Self.listings("sh", of: Self.text("Sources/UbiquityStores/UbiquityStores.docc/Export.md")).first)
+        let script = try #require(Self.listings("sh", of: packageText("Sources/UbiquityStores/UbiquityStores.docc/Export.md")).first)
         try await withDevices(1) { devices in
             #expect(try await devices[0].run("notes", "add", "Milk").status == 0)
             let directory = devices[0].home.appending("Notes")
@@ -186,7 +182,7 @@ struct BookTests {
 
     @Test("every file and folder that the README names is there, and so is every picture that a page shows")
     func files() throws {
-        let readme = try Self.text("README.md")
+        let readme = try packageText("README.md")
         let paths = readme.matches(of: /\]\(([^):]+)\)|`((?:Sources|Examples|Tools|Tests)[^` ]*)`/).map { String($0.1 ?? $0.2!) }
         #expect(paths.count > 20)
         for path in paths { #expect(FileManager.default.fileExists(atPath: packageDirectory.appending(path).string), "\(path)") }

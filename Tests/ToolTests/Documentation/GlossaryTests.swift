@@ -4,10 +4,6 @@ import Testing
 
 /// The glossary, compared with the types in the sources.
 struct GlossaryTests {
-    private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
-    }
-
     /// The types that a file declares, each named with those around it, which the indentation tells.
     private static func types(in file: String) -> Set<String> {
         var types: Set<String> = []
@@ -30,7 +26,7 @@ struct GlossaryTests {
     func types() throws {
         var types: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending("Sources").string) where path.hasSuffix(".swift") {
-            types.formUnion(Self.types(in: try Self.text("Sources/\(path)")))
+            types.formUnion(Self.types(in: try packageText("Sources/\(path)")))
         }
         let confusable = types.filter { type in
             let name = type.split(separator: ".").last ?? ""
@@ -38,7 +34,7 @@ struct GlossaryTests {
         }
         #expect(confusable.count > 40, "\(confusable)")
 
-        let page = try Self.text("Sources/Ubiquity/Ubiquity.docc/Glossary.md")
+        let page = try packageText("Sources/Ubiquity/Ubiquity.docc/Glossary.md")
         let rows = page.matches(of: /(?m)^\| `([^`]+)` \| (.+) \|$/)
         let listed = rows.map { String($0.1) }
         #expect(Set(listed).count == listed.count, "a type stands twice")

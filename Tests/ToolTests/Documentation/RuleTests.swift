@@ -5,13 +5,9 @@ import ToolProcesses
 
 /// The codes of the rules: the file that holds them, the page made from it, and the tests that carry them.
 struct RuleTests {
-    private static func text(_ path: String) throws -> String {
-        try String(contentsOfFile: packageDirectory.appending(path).string, encoding: .utf8)
-    }
-
     /// The lines of the file: a code, a sentence, and where a rule without a test title is covered.
     private static func rules() throws -> [[Substring]] {
-        try text("Tools/rules.tsv").split(separator: "\n").map { $0.split(separator: "\t", omittingEmptySubsequences: false) }
+        try packageText("Tools/rules.tsv").split(separator: "\n").map { $0.split(separator: "\t", omittingEmptySubsequences: false) }
     }
 
     /// The codes at the beginning of test titles.
@@ -20,7 +16,7 @@ struct RuleTests {
         for folder in ["Tests", "Examples"] {
             let files = try FileManager.default.subpathsOfDirectory(atPath: packageDirectory.appending(folder).string)
             for file in files where file.hasSuffix(".swift") {
-                for title in try text("\(folder)/\(file)").matches(of: /@(?:Test|Suite)\(\s*"([A-Z]-\d+(?:, [A-Z]-\d+)*):/) {
+                for title in try packageText("\(folder)/\(file)").matches(of: /@(?:Test|Suite)\(\s*"([A-Z]-\d+(?:, [A-Z]-\d+)*):/) {
                     codes.formUnion(title.1.matches(of: /[A-Z]-\d+/).map(\.output))
                 }
             }
@@ -32,7 +28,7 @@ struct RuleTests {
     func page() async throws {
         let outcome = try await Tool.run("/usr/bin/env", ["python3", packageDirectory.appending("Tools/rules").string, "--print"])
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(try outcome.output == Self.text("Sources/Ubiquity/Ubiquity.docc/Rules.md"), "Run Tools/rules.")
+        #expect(try outcome.output == packageText("Sources/Ubiquity/Ubiquity.docc/Rules.md"), "Run Tools/rules.")
     }
 
     @Test("every code in a test title is a rule, and every rule has a test title or says where it is covered")

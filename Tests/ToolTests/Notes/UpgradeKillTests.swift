@@ -28,7 +28,7 @@ struct UpgradeKillTests {
                 "ubiquity-simulate", "upgrade", "--schema", "2", "--query", "SELECT 1",
                 environment: Self.batches.merging(["UBIQUITY_KILL_AT": point]) { $1 })
             #expect(killed.signal == SIGKILL, "\(killed)")
-            let store = try storeFile(of: writer)
+            let store = try writer.storeFile("Things")
             let tables = try await Tool.run("/usr/bin/sqlite3", [store.string, "SELECT name FROM sqlite_master WHERE name IN ('thing', 'item')"])
             let isOld = point.hasPrefix("migrate.") && point != "migrate.replaced"
             #expect(tables.output == (isOld ? "thing\n" : "item\n"))
@@ -43,10 +43,10 @@ struct UpgradeKillTests {
             #expect(try await lines(reader, 2, query) == expected)
             #expect(try await lines(writer, 2, query) == expected)
             for device in devices {
-                let directory = try storeFile(of: device).removingLastComponent().string
+                let directory = try device.storeFile("Things").removingLastComponent().string
                 let left = try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.contains("-migration") }
                 #expect(left.isEmpty)
-                let check = try await device.run("ubcontrol", "store", "check", try storeFile(of: device).string)
+                let check = try await device.run("ubcontrol", "store", "check", try device.storeFile("Things").string)
                 #expect(check.status == 0, "\(check)")
             }
         }
@@ -77,14 +77,9 @@ struct UpgradeKillTests {
             #expect(killed.signal == SIGKILL, "\(killed)")
             #expect(try await lines(reader, 3, query) == ["1|1"])
             #expect(try await lines(writer, 3, query) == ["1|1"])
-            let check = try await reader.run("ubcontrol", "store", "check", try storeFile(of: reader).string)
+            let check = try await reader.run("ubcontrol", "store", "check", try reader.storeFile("Things").string)
             #expect(check.status == 0, "\(check)")
         }
-    }
-
-    private func storeFile(of device: ToolDevice) throws -> FilePath {
-        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: device.home.string).first { $0.hasSuffix("/store/Things.sqlite") })
-        return device.home.appending(path)
     }
 
     private func lines(_ device: ToolDevice, _ schema: Int, _ query: String, execute: String? = nil, offline: Bool = false) async throws -> [String] {

@@ -38,9 +38,9 @@ struct ToolDevice: Sendable {
         try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
     }
 
-    /// This device's store file.
-    func storeFile() throws -> FilePath {
-        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/Notes.sqlite") })
+    /// This device's store file: of the notes example, or of the program that names it otherwise.
+    func storeFile(_ name: String = "Notes") throws -> FilePath {
+        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/\(name).sqlite") })
         return home.appending(path)
     }
 

@@ -17,7 +17,7 @@ struct RelationToolTests {
             try await save(first, "INSERT INTO parent VALUES ('b', 'x'), ('gone', NULL)")
             try await save(second, "SELECT 1")
             try await save(second, "DELETE FROM parent WHERE id = 'gone'")
-            let (store, other) = (try storeFile(of: first).string, try storeFile(of: second).string)
+            let (store, other) = (try first.storeFile("Things").string, try second.storeFile("Things").string)
             #expect(try await Tool.run("/usr/bin/sqlite3", [store, "INSERT INTO child VALUES ('lost', 'gone'), ('kept', 'b')"]).status == 0)
             try await save(first, "SELECT 1")
             let held = try await Tool.run("ubcontrol", ["store", "held", store]).output
@@ -61,20 +61,15 @@ struct RelationToolTests {
             // Each without the other's.
             for (number, device) in devices.enumerated() {
                 let sql = "INSERT INTO seat VALUES ('s\(number)', 4)"
-                #expect(try await Tool.run("/usr/bin/sqlite3", [storeFile(of: device).string, sql]).status == 0)
+                #expect(try await Tool.run("/usr/bin/sqlite3", [device.storeFile("Things").string, sql]).status == 0)
             }
             for device in devices { try await save(device) }
-            let file = try storeFile(of: devices[1]).string
+            let file = try devices[1].storeFile("Things").string
             let listed = try await Tool.run("ubcontrol", ["store", "moved", file]).output
             #expect(listed == "seat/t:s0  number: 4 was written, which seat/t:s1 holds; NULL is shown\n")
             let json = try await Tool.run("ubcontrol", ["store", "moved", file, "--json"]).output
             #expect(json == #"{"column":"number","holder":"seat/t:s1","record":"seat/t:s0","shown":"NULL","written":"4"}"# + "\n")
         }
-    }
-
-    private func storeFile(of device: ToolDevice) throws -> FilePath {
-        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: device.home.string).first { $0.hasSuffix("/store/Things.sqlite") })
-        return device.home.appending(path)
     }
 
     private func logs(below container: FilePath) throws -> [String] {
