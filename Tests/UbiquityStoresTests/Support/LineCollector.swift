@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Synchronization
 import TreeWatching
+import UbiquityContainers
 import Waiting
 
 /// Keeps the lines that are logged.
