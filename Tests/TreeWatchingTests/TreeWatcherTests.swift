@@ -428,10 +428,3 @@ struct TreeWatcherTests {
         try await body(stage, watcher, recorder)
     }
 }
-
-/// Errors in the order in which they were told.
-final class ErrorList: Sendable {
-    private let errors = Mutex<[TreeWatchingError]>([])
-    func append(_ error: TreeWatchingError) { errors.withLock { $0.append(error) } }
-    var all: [TreeWatchingError] { errors.withLock { $0 } }
-}
