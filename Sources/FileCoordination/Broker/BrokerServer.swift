@@ -224,6 +224,8 @@ package final class BrokerServer {
             engine.refuse(id, .misuse, "The received bytes are not a frame of this protocol: \(error).")
         }
         performAll()
+        // An effect may have closed the connection. Another thread of the process may use the socket's number by now.
+        guard connections[id] != nil else { return }
         if !isOpen { close(id) } else if connection.mustWrite { flush(id, connection) }
     }
 
