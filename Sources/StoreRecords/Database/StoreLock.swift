@@ -4,9 +4,9 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// A lock between the processes of a device that share a store; every wait for it can be ended.
+/// A lock between the processes of a device that share a store. Every wait for it can be ended.
 ///
-/// It is let go with this object, and ends with its process. Every exclusive lock on the files of a store is one of these.
+/// Releasing this object, or the end of its process, releases the lock. All exclusive locks on a store's files use it.
 package final class StoreLock {
     private let lock: FileLock
 

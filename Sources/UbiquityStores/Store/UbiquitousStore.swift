@@ -60,9 +60,9 @@ public final class UbiquitousStore: Sendable {
     /// Opens a store of one account's container, and creates it if it is new.
     ///
     /// The app's migrator runs first. On a store that has content it runs completely or not at all, as
-    /// ``StoreOptions/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
-    /// from ``Options/existingDatabase``, the store adopts them after the open call, as insertions that never win over
-    /// an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
+    /// <doc:SchemaVersions> describes. If synced tables contain rows from before they were synced, from a migration or
+    /// from ``StoreOptions/existingDatabase``, the store adopts them after the open call, as insertions that never win
+    /// over an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
     /// store is then suspended, and keeps everything.
     ///
     /// - Parameters:
