@@ -140,8 +140,9 @@ final class PresenterWatch: Sendable {
         !isCancelled.load(ordering: .relaxed) && !client.isExplained(presenter, at: path)
     }
 
-    /// Returns the messages about versions for changes, coordinated ones included. The presenter hears of each one
-    /// once.
+    /// Returns the messages about versions for changes, coordinated ones included.
+    ///
+    /// The presenter hears of each one once.
     private func versionMessages(_ batch: TreeChangeBatch) -> [PresenterMessage] {
         batch.flatMap { change -> [PresenterMessage] in
             switch change.kind {

@@ -298,8 +298,9 @@ actor ContainerMonitor {
     }
 }
 
-/// Hears of coordinated deletions anywhere in the container. It ignores all other changes, because stores write all the
-/// time.
+/// Hears of coordinated deletions anywhere in the container.
+///
+/// It ignores all other changes, because stores write all the time.
 private final class DeletionWitness: CoordinationWitness {
     let presentedItemURL: URL?
     private let announce: @Sendable (FilePath) async -> Void

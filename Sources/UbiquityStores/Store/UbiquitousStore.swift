@@ -268,9 +268,9 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Parameters:
     ///   - peer: another peer of the content.
-    ///   - sequence: the last lost log, if logs of that peer are lost for good: the logs after it are joined without the
-    ///     lost ones. Those stay in ``StoreStatus/knowledge`` as holes; a hole closes if its log, or a baseline that
-    ///     contains the log, arrives after all. 0 for none.
+    ///   - sequence: the last lost log, if logs of that peer are lost for good: the logs after it are joined without
+    ///     the lost ones. Those stay in ``StoreStatus/knowledge`` as holes; a hole closes if its log, or a baseline
+    ///     that contains the log, arrives after all. 0 for none.
     /// - Throws: `UbiquitousStoreError`: `unsupported` if the peer is unknown or is this store's own; `suspended` if
     ///   the container is gone.
     public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await exchanging.retire(peer, at: sequence) }

@@ -173,7 +173,9 @@ actor ContainerWatch {
         for await batch in watcher.changes where batch.contains(where: Self.isTelling) { poker.yield() }
     }
 
-    /// Returns whether a change counts. A write-ahead log comes and goes with its readers; only writes to it count.
+    /// Returns whether a change counts.
+    ///
+    /// A write-ahead log comes and goes with its readers; only writes to it count.
     private static func isTelling(_ change: TreeChange) -> Bool {
         change.kind == .modified || !(change.path.lastComponent?.string.hasSuffix("-wal") ?? false)
     }
