@@ -1,8 +1,8 @@
 /// A number in the form of Protocol Buffers and LEB128: seven bits in each byte, lowest first.
 ///
 /// The eighth bit is set in all bytes but the last. The broker's protocol and the logs of stores use this form.
-/// ``append(to:)`` writes the shortest form. Longer forms, whose last bytes add nothing, can be read too, as in Protocol
-/// Buffers (protobuf.dev, "Encoding").
+/// ``append(to:)`` writes the shortest form. Longer forms, whose last bytes add nothing, can be read too, as in
+/// Protocol Buffers (protobuf.dev, "Encoding").
 package struct Varint: Hashable, Sendable {
     /// The number.
     package let value: UInt64

@@ -50,8 +50,9 @@ extension TreeWatcher {
         /// A pattern without a slash is compared with names at every depth, and a pattern with a slash with the path
         /// from the root. A pattern that ends in a slash excludes only directories.
         public var exclude: [String] = []
-        /// Whether a symbolic link in the root's place is followed. If not, the root counts as lost while a link is
-        /// there.
+        /// Whether a symbolic link in the root's place is followed.
+        ///
+        /// If not, the root counts as lost while a link is there.
         public var followsRoot = true
         /// Whether the root may be missing when watching begins.
         ///
@@ -70,7 +71,9 @@ extension TreeWatcher {
         public var settling: Settling?
         /// Where raw events come from.
         public var source = Source.kernel
-        /// Whether other watchers share the tree. A custom source serves one watcher.
+        /// Whether other watchers share the tree.
+        ///
+        /// A custom source serves one watcher.
         package var sharing = Sharing.alone
         /// How many changes a subscription keeps for its reader before it folds them into net differences.
         public var readerLimit = 65_536

@@ -24,7 +24,7 @@ struct InotifyToolsSource {
             return readlink("/proc/self/fd/\(fd)", &target, 63) > 0 && strcmp(target, "anon_inode:inotify") == 0
         }
         guard let queue else { fail("the inotify descriptor of libinotifytools is not to be found under /proc/self/fd") }
-        // Whoever starts the helper may have had signals blocked.
+        // The program that starts the helper may have blocked signals.
         var alarm = sigset_t()
         sigemptyset(&alarm)
         sigaddset(&alarm, SIGALRM)

@@ -98,7 +98,8 @@ struct EventsCommand: ParsableCommand {
         output.onGone = { end.come(status: 0) }
         let isQuiet = summary
         let watchers = try watch(options) { batch in
-            // Who reads the lines wakes up too, and later where this thread cuts in on the writer: the usual slices serve a pipe better.
+            // A reader of the lines wakes up too, and may interrupt the writer: the usual time slices serve a pipe
+            // better.
             if batch.contains(where: { $0.kind == .ready }) { _ = clinux_shorten_slices(0) }
             // A summary has no line that tells that everything is watched.
             if isQuiet { for change in batch where change.kind == .ready { printError("ubwatch: watching \(change.path)".printable) } }
@@ -171,7 +172,7 @@ enum EventsSource: String, ExpressibleByArgument, CaseIterable {
 /// A duration as a person types it: a number with ms, s, m or h; seconds without a unit.
 struct EventsDuration: ExpressibleByArgument {
     let value: Duration
-    /// As it was typed.
+    /// The duration as typed.
     let defaultValueDescription: String
 
     init?(argument: String) {

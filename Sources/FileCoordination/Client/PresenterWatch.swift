@@ -2,13 +2,13 @@ import Synchronization
 import SystemPackage
 import TreeWatching
 
-/// Hears of changes that no coordinator made, on behalf of one presenter (C-63).
+/// Reports changes that no coordinator made to one presenter.
 ///
-/// A presented directory is watched with everything below it; of any other item the directory that it lies in, and nothing below that. What
-/// happened to the item itself is told from how things stand, not from the kind of event: programs replace files in many ways. So are the versions of a
-/// file, which lie beside it; those that are there when the presenter is added are told then.
-/// A descriptor without rights, open(2) with O_PATH, tells where an item went that is no longer at its path; that is told when it has stayed away
-/// for a moment.
+/// A presented directory is watched with everything below it. For any other item, only the directory that contains it
+/// is watched. The state of the item decides what happened to it, not the kind of event, because programs replace files
+/// in many ways. Versions of a file, which lie beside it, are treated alike. Versions that exist when the presenter is
+/// added are reported then. A descriptor without rights, open(2) with O_PATH, tells where an item went that is no
+/// longer at its path. That is reported after the item has been away for a moment.
 final class PresenterWatch: Sendable {
     let path: FilePath
     private let presenter: PresenterID
@@ -104,13 +104,13 @@ final class PresenterWatch: Sendable {
     /// Whether the item is missed, and has yet to be told as gone or moved.
     var missesItem: Bool { item.withLock { $0.openAbsence != nil } }
 
-    /// How long an item has to be missed before that is told; see C-63.
+    /// The time for which an item must be missing before that is reported.
     private static let patience = Duration.milliseconds(100)
 
     /// Looks at the item where something has happened since it was last looked at.
     func check() {
         let (absence, isOutdated) = item.withLock { ($0.openAbsence, $0.isOutdated) }
-        // What was asked during a write got no answer.
+        // A look during a write got no answer.
         if let absence { resolveLater(absence) } else if isOutdated { touch() }
     }
 
@@ -140,7 +140,9 @@ final class PresenterWatch: Sendable {
         !isCancelled.load(ordering: .relaxed) && !client.isExplained(presenter, at: path)
     }
 
-    /// What changes say of versions; coordinated ones too, for who was told already is not told again.
+    /// Returns the messages about versions for changes, coordinated ones included.
+    ///
+    /// The presenter hears of each one once.
     private func versionMessages(_ batch: TreeChangeBatch) -> [PresenterMessage] {
         batch.flatMap { change -> [PresenterMessage] in
             switch change.kind {

@@ -2,21 +2,21 @@ import CLinux
 import Glibc
 import SystemPackage
 
-/// What a presenter's watch last saw at the path of the item.
+/// The last known state of a presenter's item at its path.
 ///
-/// That the item is missed is not told at once: programs that save safely move a file away, and the new one in.
+/// A missing item is not reported at once, because programs that save safely move a file away and the new one in.
 struct WatchedItem: Sendable {
-    /// What a look has found.
+    /// The result of a look.
     enum Finding: Equatable {
-        /// It was not there before either, or it is missed already.
+        /// The item was absent before, or is known to be missing.
         case nothing
-        /// It is there.
+        /// The item is there and has changed.
         case change
-        /// It was there and is not; what has become of it is to be asked a while later, by this number.
+        /// The item is gone. Its fate is determined later, by this number.
         case absence(UInt64)
     }
 
-    /// A coordinated write that has ended.
+    /// A finished coordinated write.
     enum Write {
         /// By this process, whose accessor has just returned.
         case own
@@ -61,10 +61,10 @@ struct WatchedItem: Sendable {
         return .absence(absences)
     }
 
-    /// What has become of an item that was missed a while ago.
+    /// Determines the fate of an item that was missed a while ago.
     ///
-    /// - Parameter absence: by which it was told.
-    /// - Returns: a message for its presenter; nil when it has been told since.
+    /// - Parameter absence: the number of the absence.
+    /// - Returns: a message for the presenter; nil if the presenter has been told since.
     mutating func resolve(_ absence: UInt64) -> PresenterMessage? {
         guard isMissed, absence == absences else { return nil }
         if takeIn() { return .didChange }
@@ -84,7 +84,8 @@ struct WatchedItem: Sendable {
     /// - Returns: the number of an absence that the write does not explain.
     mutating func rebase(after write: Write) -> UInt64? {
         guard !takeIn(), let hold else { return nil }
-        // It is deleted, and nobody has said that it would be. One that the writer has moved is that presenter's no more (C-39).
+        // The item is deleted without an announcement. If the writer has moved it, it no longer belongs to this
+        // presenter.
         if case .foreign(isAnnounced: false) = write, hold.path == nil { isMissed = true }
         guard isMissed else {
             takeAbsence()
@@ -140,11 +141,11 @@ private final class ItemHold: Sendable {
     }
 }
 
-/// What tells two states of an item apart; see lstat(2).
+/// The numbers that distinguish two states of an item; see lstat(2).
 struct ItemStamp: Hashable, Sendable {
     private let numbers: [Int64]
 
-    /// That there is nothing.
+    /// The state of an absent item.
     static let absent = ItemStamp(numbers: [])
 
     /// Whether there is nothing.

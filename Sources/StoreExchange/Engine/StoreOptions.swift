@@ -53,9 +53,9 @@ public struct StoreOptions: Sendable {
     /// the content is gone, or does not hold everything that the file does, the file stays as it is; the log and
     /// ``StoreStatus/failure`` say so.
     public var rebuildsFromUbiquitousContent = false
-    /// What happens to saves that were made while nobody was signed in, when somebody signs in.
+    /// The treatment of saves that were made while nobody was signed in, when an account signs in.
     public var joiningPolicy = JoiningPolicy.merge
-    /// What happens to the store when its container or content is gone from its place.
+    /// The behaviour of the store when its container or content is gone from its place.
     public var wipePolicy = WipePolicy.wait
     /// Whether the file of an account that is no longer signed in is removed from this device, once the container
     /// holds all of it.

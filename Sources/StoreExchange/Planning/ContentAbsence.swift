@@ -20,7 +20,9 @@ struct ContentAbsence: Equatable, Sendable {
 
     /// The reason why the place is gone; nil while it is there.
     private(set) var reason: ContainerAttachment.Reason?
-    /// The answer to the present absence. It stays if it could not be carried out.
+    /// The answer to the present absence.
+    ///
+    /// It stays if it could not be carried out.
     private(set) var answer: WipePolicy.Answer?
 
     /// Whether the content is gone and can be created again in its place.

@@ -20,7 +20,7 @@ struct ExchangeStateMachine: Sendable {
     var shelf = BaselineShelf()
     var peers = PeerDirectory()
     private(set) var epoch: Int64
-    /// Whether the inventory is up to date. If not, everything is listed again.
+    /// Whether the inventory is up to date; if not, everything is listed again.
     private(set) var isListed = false
     var absence = ContentAbsence()
     /// Whether the exchange is paused by a person or a program.

@@ -18,7 +18,9 @@ struct PeerDirectory: Sendable {
         /// The newest receipt of each peer.
         var receipts: [PeerIdentifier: PeerReceipt] = [:]
         var retired: [PeerIdentifier: Retirement] = [:]
-        /// The time since which a peer has read nothing although it could. A peer that has read everything is absent.
+        /// The time since which a peer has read nothing although it could.
+        ///
+        /// A peer that has read everything is absent.
         var silentSince: [PeerIdentifier: Date] = [:]
         var time = Date(timeIntervalSince1970: 0)
 

@@ -27,7 +27,7 @@ struct BaselineExchange {
 
     // MARK: Reading
 
-    /// What a baseline says of itself; nil where it cannot be used.
+    /// Returns the header of a baseline; nil if the baseline cannot be used.
     func header(of id: BaselineID, _ shelf: inout BaselineShelf) throws -> BaselineHeader? {
         switch shelf.headers[id] {
         case .readable(let header): return header
@@ -36,7 +36,8 @@ struct BaselineExchange {
         }
         do {
             let clock = try file.pool.read { db in try StoreState.read(db).clock }
-            // It is the last of many stamps: a store that has seen none of them is not to know how they came to be just behind the last good one.
+            // The clock is the latest of many stamps. A store that has seen none of them cannot know why they are just
+            // behind the last valid one.
             let header = try reader.header(of: id, clock: max(clock, .latest))
             shelf.read(header, of: id)
             return header
@@ -53,7 +54,7 @@ struct BaselineExchange {
         return nil
     }
 
-    /// Reads a baseline to the end; whether it is whole.
+    /// Reads a baseline to the end, and returns whether it is complete.
     func verify(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> Bool {
         if shelf.verified.contains(id) { return true }
         do {
@@ -80,7 +81,7 @@ struct BaselineExchange {
         ])
     }
 
-    /// What a baseline holds that this store does not; nil for nothing.
+    /// Returns the number of logs in a baseline that this store lacks; nil for none.
     private func news(in id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> (logs: Int64, isForked: Bool)? {
         let (lacking, own, knowledge) = try file.pool.read { db in
             let state = try StoreState.read(db)
@@ -93,7 +94,7 @@ struct BaselineExchange {
         let holes = knowledge.holes.flatMap { peer, positions in positions.map { (peer: peer, position: $0) } }
             .filter { header.knowledge.sequence(of: $0.peer) >= $0.position.sequence }
         if !holes.isEmpty {
-            // One that cannot be read any more is looked at again from its header on.
+            // A baseline that can no longer be read is examined again, from its header on.
             guard let lacking = try? reader.lacking(holes, id, header) else {
                 shelf.forgetHeader(of: id)
                 return nil
@@ -104,14 +105,14 @@ struct BaselineExchange {
         return nil
     }
 
-    /// Whether this store holds all that a baseline does.
+    /// Returns whether this store holds everything in a baseline.
     private func isContained(_ id: BaselineID, _ shelf: inout BaselineShelf) throws -> Bool {
         if shelf.contained.contains(id) { return true }
         guard let header = try header(of: id, &shelf) else { return false }
         return try news(in: id, header, &shelf) == nil
     }
 
-    /// The baselines of which this store has everything.
+    /// Returns the baselines of which this store holds everything.
     func usable(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> [Usable] {
         var usable: [Usable] = []
         for id in inventory.baselines where try isContained(id, &shelf) {
@@ -122,7 +123,7 @@ struct BaselineExchange {
 
     // MARK: Joining
 
-    /// Reads what the baselines hold that this store does not.
+    /// Determines which logs the baselines hold that this store lacks.
     func survey(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> ExchangeOutcome {
         var found: [BaselineShelf.News] = []
         for id in inventory.baselines.sorted() where !shelf.contained.contains(id) && !shelf.refused.contains(id) {
@@ -135,7 +136,7 @@ struct BaselineExchange {
         return .baselines(found, isForked: false, knowsOthers: knowsOthers)
     }
 
-    /// Says in the log why a baseline is not joined.
+    /// Logs the reason why a baseline is not joined.
     func passOver(_ id: BaselineID, _ obstacle: BaselineShelf.Obstacle) {
         switch obstacle {
         case .fewLogs(let lag):
@@ -144,13 +145,13 @@ struct BaselineExchange {
         }
     }
 
-    /// Joins a baseline, unless it turns out to be damaged, or this store cannot hold what it says.
+    /// Joins a baseline, unless it is damaged or this store cannot hold its content.
     ///
     /// - Parameters:
     ///   - id: the baseline.
-    ///   - lag: how many logs are in it that are not here.
-    ///   - shelf: what is known of baselines.
-    /// - Returns: whether it has been joined, so that logs may be ready that were not.
+    ///   - lag: the number of its logs that this store lacks.
+    ///   - shelf: the known baselines.
+    /// - Returns: whether it has been joined, so that other logs may now be ready.
     /// - Throws: `Errno`, or GRDB's errors.
     func join(_ id: BaselineID, lag: Int64, _ shelf: inout BaselineShelf) throws -> Bool {
         guard let header = try header(of: id, &shelf), try verify(id, header, &shelf) else { return false }
@@ -164,7 +165,7 @@ struct BaselineExchange {
         return true
     }
 
-    /// Joins a baseline; nil where this store cannot hold what it says, which harms nothing else.
+    /// Joins a baseline; returns nil if this store cannot hold its content, which has no other effect.
     private func joined(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
         let reason: String
         do {
@@ -181,7 +182,7 @@ struct BaselineExchange {
 
     // MARK: Rolling
 
-    /// How many bytes the logs have that are joined and in no baseline.
+    /// Returns the size in bytes of the joined logs that are in no baseline.
     func measureLoose(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> Int {
         let usable = try usable(inventory, &shelf).map(\.header.knowledge)
         var bytes = 0
@@ -199,14 +200,14 @@ struct BaselineExchange {
         return bytes
     }
 
-    /// Writes a baseline of what has been joined and published.
+    /// Writes a baseline of everything that has been joined and published.
     ///
-    /// The order is that of a log: write it where no synchroniser looks, sync it, rename it into place, sync the
-    /// directory. A crash before the rename leaves a draft,
-    /// which the next start removes; one after it a baseline that is as good as any.
+    /// The order is that of a log: write the file where no synchroniser looks, sync it, rename it into place, sync the
+    /// directory. A crash before the rename leaves a draft, which the next start removes. A crash after it leaves a
+    /// valid baseline.
     ///
-    /// - Parameter inventory: what is there; the baseline is entered in it.
-    /// - Returns: the baseline; nil where saves came in between.
+    /// - Parameter inventory: the files of the content, to which the baseline is added.
+    /// - Returns: the baseline; nil if a save came in between.
     /// - Throws: `Errno`, or GRDB's errors.
     func roll(_ inventory: inout ContentInventory) throws -> BaselineID? {
         let sequence = BaselineShelf.next(of: peer, among: inventory.baselines)

@@ -5,7 +5,7 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Finds what this store holds, others lack, and no file brings them: a baseline of this store's does.
+/// Finds logs that this store holds, others lack, and no file provides: a baseline of this store provides them.
 struct BaselineNeeds {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -21,20 +21,21 @@ struct BaselineNeeds {
     private var layout: ContentLayout { context.layout }
     private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
 
-    /// How many logs are joined here and in no baseline of which this store has all.
+    /// Returns the number of joined logs that are in no baseline of which this store holds everything.
     func countLoose(_ inventory: ContentInventory?, _ knowledge: Knowledge, _ shelf: inout BaselineShelf) throws -> Int64 {
         BaselineShelf.loose(knowledge, besides: try inventory.map { try baselines.usable($0, &shelf) } ?? [])
     }
 
-    /// Whether a peer waits for a log that is joined here, and can get it nowhere else.
+    /// Returns whether a peer waits for a joined log that no file provides.
     ///
-    /// Requests from retired peers count too: a stuck peer cannot read its own retirement, and one baseline answers it for good.
+    /// Requests from retired peers count too: a stuck peer cannot read its own retirement, and one baseline answers it
+    /// for good.
     ///
     /// - Parameters:
-    ///   - inventory: what is there.
-    ///   - peers: what the others have said.
-    ///   - shelf: what is known of baselines.
-    /// - Returns: whether one does.
+    ///   - inventory: the files of the content.
+    ///   - peers: the receipts of the other peers.
+    ///   - shelf: the known baselines.
+    /// - Returns: whether a peer does.
     /// - Throws: `Errno`, or GRDB's errors.
     func isAwaited(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
         guard let knowledge = peers.lastReceipt else { return false }
@@ -56,7 +57,7 @@ struct BaselineNeeds {
         }
     }
 
-    /// Whether what is needed lies here, and is on its way.
+    /// Returns whether a needed file is here, and will therefore reach the peer.
     private func isInFile(_ need: Receipt.Need) -> Bool {
         if let value = need.value {
             return (try? files.kind(of: layout.values(of: need.author, epoch: epoch).appending(value.description))) == .file
@@ -66,16 +67,16 @@ struct BaselineNeeds {
         }
     }
 
-    /// Whether a log is joined here that some peer has not read, and that is in no file any more.
+    /// Returns whether there is a joined log that some peer has not read and that is in no file any more.
     ///
-    /// Nothing tells that peer of it. Its author removed it for a baseline that held it, and has gone since, perhaps, before that arrived anywhere.
-    /// Logs are removed from the oldest on, and a peer that has a later one asks for those before it: so only the first of each author that some peer
-    /// lacks is looked at.
+    /// Nothing tells that peer about the log. Its author removed it for a baseline that held it, and may have gone
+    /// before that baseline arrived anywhere. Logs are removed from the oldest on, and a peer with a later log asks for
+    /// those before it. Therefore only the first log of each author that some peer lacks is examined.
     ///
     /// - Parameters:
-    ///   - inventory: what is there.
-    ///   - peers: what the others have said.
-    ///   - shelf: what is known of baselines.
+    ///   - inventory: the files of the content.
+    ///   - peers: the receipts of the other peers.
+    ///   - shelf: the known baselines.
     /// - Returns: whether there is one.
     /// - Throws: `Errno`, or GRDB's errors.
     func areStranded(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
@@ -95,7 +96,7 @@ struct BaselineNeeds {
                 return (author, LogFileName(sequence: row["sequence"], hash: hash))
             }
         }
-        // One that cannot be looked at here may be nowhere.
+        // A log that cannot be examined here may be nowhere.
         let missing = unread.filter { author, log in
             (try? files.kind(of: layout.logs(of: author, epoch: epoch).appending(log.description))) != .file
         }

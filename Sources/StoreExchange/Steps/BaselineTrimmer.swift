@@ -4,7 +4,7 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Removes what baselines make superfluous.
+/// Removes files that baselines make superfluous.
 struct BaselineTrimmer {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -20,8 +20,8 @@ struct BaselineTrimmer {
     private var layout: ContentLayout { context.layout }
     private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
 
-    /// Removes own logs that a baseline holds which has been read to the end, and that every other peer has passed;
-    /// and own baselines that a greater one holds.
+    /// Removes own logs that a verified baseline holds and every other peer has passed, and own baselines that a
+    /// greater one holds.
     func trim(_ inventory: inout ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws {
         let usable = try baselines.usable(inventory, &shelf)
         guard !usable.isEmpty else { return }
@@ -31,14 +31,15 @@ struct BaselineTrimmer {
 
     private func trimLogs(for usable: [BaselineShelf.Usable], _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws {
         let own = try file.pool.read { db in
-            // Positions of this identifier's that are this store's own: another copy of it may have written others.
+            // These are the positions that are this store's own: a copy of it may have written others under this
+            // identifier.
             let stated = usable.map(\.header.knowledge) + peers.active.values.compactMap { $0.receipt?.stated }
             let register = try LogRegister(own: peer, db)
             return try Set(stated.flatMap { $0.heads[peer] ?? [] }).filter { try register.contains($0, of: peer) }
         }
         let passed = usable.map { (id: $0.id, sequence: $0.header.knowledge.passed(peer, where: own.contains)) }
         let trims = shelf.trims(passed, limit: peers.passed(peer, where: own.contains))
-        // The directory may hold very many logs: it is listed where there is something to remove.
+        // The directory may hold very many logs, so it is listed only if something can be removed.
         guard let greatest = trims.first?.limit else { return }
         let directory = layout.logs(of: peer, epoch: epoch)
         let logs = try files.names(in: directory).compactMap { LogFileName($0) }.sorted()
@@ -49,7 +50,7 @@ struct BaselineTrimmer {
                 if trim.limit == greatest { shelf.trim(upTo: greatest) }
                 break
             }
-            // What was whole when it was joined may have been damaged since.
+            // A baseline that was complete when it was joined may have been damaged since.
             shelf.verified.remove(trim.id)
             guard let header = usable.first(where: { $0.id == trim.id })?.header, try baselines.verify(trim.id, header, &shelf) else { continue }
             for log in superfluous {
@@ -80,21 +81,21 @@ struct BaselineTrimmer {
         }
     }
 
-    /// Removes own large values that no log which is left names.
+    /// Removes own large values that no remaining log names.
     private func trimValues(after logs: [LogFileName]) throws {
         let directory = layout.values(of: peer, epoch: epoch)
-        // What lies behind a link is somebody else's.
+        // Files behind a link belong to others.
         guard try files.kind(of: directory) == .directory else { return }
         let values = try files.namesIfThere(in: directory).filter { ContentHash(hexadecimal: $0) != nil }
         guard !values.isEmpty else { return }
         let logReader = LogReader(layout: layout, contentName: context.contentName, epoch: epoch, shapes: file.shapes, files: files)
         var named: Set<String> = []
         for log in logs {
-            // Where one cannot be read nothing is known of what it names.
+            // If a log cannot be read, the values that it names are unknown.
             guard let ready = try? logReader.read(log, of: peer, clock: .latest) else { return }
             named.formUnion(ready.values.keys.map(\.hash.description))
         }
-        // What is still to go out may name what has gone out with another log.
+        // An unpublished log may name a value that another log has published.
         guard try file.pool.read({ db in try Outbox.isEmpty(db) }) else { return }
         for value in values where !named.contains(value) {
             try files.remove(directory.appending(value))

@@ -4,7 +4,7 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Whether a store holds what the container says there is: asked of the container itself, not of what was seen of it last.
+/// Determines whether a store holds everything in the container, from the container itself and not from a listing.
 struct CurrencyCheck {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -15,11 +15,11 @@ struct CurrencyCheck {
     private var file: StoreFile { context.file }
     private var layout: ContentLayout { context.layout }
 
-    /// Whether every log is held that a peer, or any that is not retired, has written or says that it holds.
+    /// Returns whether the store holds every log that a peer has written or states that it holds.
     ///
-    /// - Parameter peer: the peer; nil for all.
+    /// - Parameter peer: the peer; nil for all peers that are not retired.
     /// - Returns: whether it does.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where there is no such peer; `Errno`, or GRDB's errors.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if there is no such peer; `Errno`, or GRDB's errors.
     func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
         let listing = try PeerReceipts(context, self.peer, epoch).list()
         let receipts = listing.receipts
@@ -34,13 +34,13 @@ struct CurrencyCheck {
         }
     }
 
-    /// Whether everything has been read that can be, where not every log is held: what is not held cannot be used
-    /// here, and what waits waits for nothing else.
+    /// Returns whether everything readable has been read, although the store does not hold every log.
     ///
-    /// One bad file harms only what depends on it. A damaged one may still be arriving: it counts after a minute.
+    /// The missing logs cannot be used here, and the waiting ones wait only for those. A bad file harms only what
+    /// depends on it. A damaged file may still be arriving, and counts after a minute.
     ///
     /// - Parameter waiting: the peers whose next log cannot be joined.
-    /// - Returns: whether nothing more is to be waited for.
+    /// - Returns: whether there is nothing more to wait for.
     /// - Throws: `Errno`, or GRDB's errors.
     func hasGathered(_ waiting: [WaitingPeer]) throws -> Bool {
         if try isCaughtUp(to: nil) { return true }
@@ -71,14 +71,15 @@ struct CurrencyCheck {
         }
     }
 
-    /// Up to when the store holds all that other peers have said; nil where there are none that have.
+    /// Returns the time up to which the store holds everything that other peers have stated; nil if none has.
     ///
-    /// Of a peer whose logs are all here, what it said last is its receipt; of another, the last of its logs that is here.
+    /// For a peer whose logs are all here, it is the time of its receipt; for another, the time of its last log that is
+    /// here.
     ///
     /// - Parameters:
     ///   - receipts: the peers' newest receipts.
     ///   - db: the store.
-    /// - Returns: the time, by the clock of the peer that is furthest back.
+    /// - Returns: the time, by the clock of the peer that is furthest behind.
     /// - Throws: `Errno`, or GRDB's errors.
     private func syncedAsOf(_ receipts: [PeerIdentifier: PeerReceipt], _ db: Database) throws -> Date? {
         let held = try HeldLogs(db)
@@ -88,15 +89,15 @@ struct CurrencyCheck {
         }.min()
     }
 
-    /// How the store stands.
+    /// Returns the status of the store.
     ///
     /// - Parameters:
-    ///   - machine: what is known of its place and of what waits.
-    ///   - failure: why the last exchange failed.
+    ///   - machine: the state of its place and of waiting logs.
+    ///   - failure: the reason why the last exchange failed.
     /// - Returns: the status.
     /// - Throws: GRDB's errors.
     func status(_ machine: ExchangeStateMachine, failure: String?) throws -> StoreStatus {
-        // A container that cannot be read says nothing; why it cannot, the last exchange has told.
+        // A container that cannot be read gives no facts. The last exchange has reported the reason.
         let isReadable = machine.suspended == nil && context.container != nil
         let others = isReadable ? (try? PeerReceipts(context, peer, epoch).list().active) ?? [:] : [:]
         return try file.pool.read { db in
@@ -117,12 +118,12 @@ struct CurrencyCheck {
     }
 
     private func holdsNewest(of peer: PeerIdentifier, _ held: HeldLogs) throws -> Bool {
-        // Its logs come before the receipt that names them.
+        // A peer's logs come before the receipt that names them.
         let newest: LogFileName?
         do {
             newest = try context.folders.names(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
         } catch is PeerFault {
-            // Nobody here can tell.
+            // This device cannot tell.
             return false
         }
         return try newest.map { try held.contains($0.position, of: peer) } ?? true
@@ -145,7 +146,7 @@ private struct HeldLogs {
         return try Bool.fetchOne(statement, arguments: [number.rawValue, position.sequence, Data(position.hash.bytes)])!
     }
 
-    /// When the last log of a peer was written, by its clock.
+    /// Returns the time of a peer's last log, by that peer's clock.
     func lastTime(of peer: PeerIdentifier) throws -> Date? {
         guard let number = peers[peer] else { return nil }
         let statement = try db.cachedStatement(sql: "SELECT time FROM ubiquity_log WHERE peer = ? ORDER BY sequence DESC LIMIT 1")

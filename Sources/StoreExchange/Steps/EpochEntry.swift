@@ -4,7 +4,7 @@ package import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Ends an epoch, and goes over to the next.
+/// Ends an epoch, and enters the next.
 struct EpochEntry {
     let context: ExchangeContext
 
@@ -12,7 +12,7 @@ struct EpochEntry {
     private var layout: ContentLayout { context.layout }
     private var place: PeerPlace { PeerPlace(layout: layout, container: context.container!, files: context.files) }
 
-    /// Ends the epoch for every peer, by the mark of the next.
+    /// Ends the epoch for every peer, by writing the mark of the next.
     ///
     /// - Parameter state: the store's state.
     /// - Returns: the next epoch.
@@ -34,16 +34,17 @@ struct EpochEntry {
         return next
     }
 
-    /// Goes over to a later epoch: sets aside what had not been sent, and empties the store, in one transaction with what it knows.
+    /// Enters a later epoch: sets unsent saves aside, and empties the store in one transaction with its knowledge.
     ///
-    /// Each step before that may be repeated after a crash. This peer's place in the epoch is made when all is set aside, for then the
-    /// others may remove what it had in the one before. The files of the epoch that has ended, of which there may be very many, are removed by the
-    /// removal itself on the device that asked for it, and by the exchange that follows on the others.
+    /// Each step before that may be repeated after a crash. This peer's place in the epoch is created after everything
+    /// is set aside, because the other peers may then remove its files of the previous epoch. The ended epoch may have
+    /// very many files. The removal itself deletes them on the device that asked for it, and the next exchange on the
+    /// others.
     ///
     /// - Parameters:
     ///   - next: an epoch that a mark names.
-    ///   - content: gets the store's state.
-    /// - Returns: what was done.
+    ///   - content: receives the store's state.
+    /// - Returns: the result.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     @discardableResult
     func enter(_ next: Int64, _ content: inout KnownContent) throws -> ContentRemoval {
@@ -70,7 +71,7 @@ struct EpochEntry {
                 return (state, ContentRemoval(epoch: next, kept: outcome.entry, missing: outcome.missing))
             }
         }
-        // Before files go that a store of the epoch before would look for.
+        // This precedes the removal of files that a store of the previous epoch would need.
         try context.publisher.syncWriteAheadLog()
         Waypoint.epochCommitted.pass()
         content.state = state
@@ -82,9 +83,10 @@ struct EpochEntry {
 }
 
 extension StoreFile {
-    /// Removes every record with all that is known of it, and what was to go out or to be taken over, in the transaction of ``importing(_:)``.
+    /// Removes every record with its registers, the outbox and the pending adoption, in the transaction of
+    /// ``importing(_:)``.
     ///
-    /// The numbers of tables and peers stay, and the app's local tables.
+    /// The numbers of tables and peers stay, and so do the app's local tables.
     package func empty(_ db: Database) throws {
         try Capture.suspended(db) { try StoreTables.clearContent(shapes, keepingFacts: false, db) }
         let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]

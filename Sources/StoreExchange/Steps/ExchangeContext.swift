@@ -7,11 +7,11 @@ internal import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
 
-/// What the exchange of one store file works with: it stays as it is while the file is in use.
+/// The constant environment of the exchange of one store file, while the file is in use.
 package struct ExchangeContext: Sendable {
     package let file: StoreFile
     package let sealer: Sealer
-    /// The content's container; nil of a file for which nothing goes out or in.
+    /// The content's container; nil for a file that exchanges nothing.
     package let container: UbiquityContainer?
     package let contentName: String
     package let layout: ContentLayout
@@ -22,7 +22,7 @@ package struct ExchangeContext: Sendable {
     let conflictRetention: ConflictRetention
     let coalescing: Coalescing?
     let baselines: BaselinePolicy?
-    /// How long a peer may be silent before it is retired; nil for as long as it likes.
+    /// The time after which a silent peer is retired; nil for never.
     let silenceLimit: Duration?
     let wipePolicy: WipePolicy
     let exchangesAutomatically: Bool
@@ -30,7 +30,7 @@ package struct ExchangeContext: Sendable {
     let now: @Sendable () -> Date
     let stop = StopSignal()
 
-    /// What does not change about the order of exchanges.
+    /// The constant settings for the order of exchanges.
     var rules: ExchangeRules {
         ExchangeRules(
             maximumDelay: coalescing?.maximumDelay, baselines: baselines, silenceLimit: silenceLimit.map { $0 / .seconds(1) },
@@ -41,13 +41,13 @@ package struct ExchangeContext: Sendable {
 
     var folders: PeerFolders { PeerFolders(layout: layout, files: files) }
 
-    /// Tells observers, and the log.
+    /// Posts a notice to observers and to the log.
     func post(_ notice: StoreNotice) {
         log.write(notice, showsContents: UbiquityLog.showsContents)
         notices.post(notice)
     }
 
-    /// Tells what has come in.
+    /// Posts the notices of an import.
     func post(_ outcome: ImportTransaction.Outcome) {
         if !outcome.wholeTables.isEmpty { post(.didFill(outcome.wholeTables)) }
         if !outcome.notice.isEmpty { post(.didImport(outcome.notice)) }
@@ -55,13 +55,13 @@ package struct ExchangeContext: Sendable {
         if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
     }
 
-    /// Puts files on the list of what cannot be used.
+    /// Adds files to the quarantine.
     func quarantine(_ logs: [QuarantinedLog]) throws {
         for log in logs where try file.pool.write({ db in try log.enter(db) }) { post(.didQuarantine(log)) }
     }
 }
 
-/// The observers of a store, who are others once the file is in use.
+/// The observers of a store, which change once the file is in use.
 final class ExchangeNotices: Sendable {
     private let broadcast: Mutex<Broadcast<StoreNotice>>
 

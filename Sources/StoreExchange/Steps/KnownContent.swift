@@ -3,28 +3,28 @@ internal import StoreRecords
 internal import TreeWatching
 internal import UbiquityContainers
 
-/// What has been read of a store's file and of its content: only what can be read again, for these two hold the truth.
+/// A cache of a store's file and content, which hold the truth and can be read again.
 struct KnownContent {
     /// The store's state, as last read under the lease.
     var state: StoreState
-    /// The writer's `PRAGMA data_version` when last looked at: another value means that another process has committed.
+    /// The writer's last known `PRAGMA data_version`; another value means that another process has committed.
     var dataVersion: Int64?
-    /// The logs and baselines that are there, while the machine counts them as listed.
+    /// The known logs and baselines, while the machine counts them as listed.
     var inventory = ContentInventory()
-    /// Files that came to this store's own directory, and have not been looked at.
+    /// Files that have arrived in this store's own directory and have not been examined.
     var arrivals: [LogFileName] = []
-    /// The logs that are joined next.
+    /// The logs to join next.
     var plan = ImportPlan()
 
     init(_ state: StoreState) { self.state = state }
 
-    /// Takes in what a watcher saw below the container.
+    /// Takes in the changes that a watcher saw below the container.
     ///
     /// - Parameters:
     ///   - batch: the changes.
-    ///   - context: where the content lies.
-    ///   - machine: learns what they mean.
-    /// - Returns: whether one is a reason to exchange.
+    ///   - context: the context, with the content's layout.
+    ///   - machine: the machine that learns the meaning of the changes.
+    /// - Returns: whether a change is a reason to exchange.
     mutating func note(_ batch: TreeChangeBatch, _ context: ExchangeContext, _ machine: inout ExchangeStateMachine) -> Bool {
         let marks = context.container.map { PathPrefix($0.markDirectory) }
         return batch.reduce(false) { isReason, change in note(change, in: context.layout, marks: marks, &machine) || isReason }
@@ -45,7 +45,7 @@ struct KnownContent {
             guard machine.isListed else { return true }
             if let source { enter(source, isThere: false, &machine) }
             enter(place, isThere: change.kind != .removed, &machine)
-            // A directory moved in, or a peer's first: what lies in it is told too, but a rename of a whole tree is one change.
+            // The watcher reports the entries of a new directory, but the rename of a whole tree as one change.
             if change.kind == .moved, change.isDirectory { machine.forgetListing() }
             return true
         }
@@ -65,7 +65,7 @@ struct KnownContent {
 }
 
 extension ContentPlace {
-    /// Whether what happens there can be a reason to exchange.
+    /// Whether a change at this place can be a reason to exchange.
     fileprivate var isReason: Bool {
         switch self {
         case .log, .baseline, .other, .above: true

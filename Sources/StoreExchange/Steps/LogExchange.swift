@@ -4,7 +4,7 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Publishes a store's logs, and joins those of others.
+/// Publishes a store's logs, and joins logs of others.
 struct LogExchange {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -32,7 +32,7 @@ struct LogExchange {
 
     // MARK: Publishing
 
-    /// Whether anything is noted or waits for more, and whether anything can go out.
+    /// Returns whether changes are captured or logs wait for more saves, and whether any log can be published.
     func outbox() throws -> ExchangeOutcome {
         try file.pool.read { db in
             let hasWork =
@@ -42,7 +42,7 @@ struct LogExchange {
         }
     }
 
-    /// Seals what is noted, and lets go what is due; whether logs wait for more.
+    /// Seals captured changes, releases due logs, and returns whether logs still wait for more saves.
     func seal(isDue: Bool) throws -> Bool {
         let limit = context.coalescing?.maximumSize ?? 0
         if file.shapes.contains(where: \.isRelated) {
@@ -51,7 +51,7 @@ struct LogExchange {
         }
         return try file.pool.write { db in
             try context.sealer.seal(db)
-            // It goes out before anything is passed over because of it: a log with both would be waited for by itself.
+            // It is published before anything is passed over because of it: a log with both would wait for itself.
             let hasTold = try Retirements.tell(by: context.sealer, db)
             let open = try Outbox.open(db)
             guard isDue || hasTold || open.bytes >= limit else { return open.count > 0 }
@@ -62,7 +62,7 @@ struct LogExchange {
 
     // MARK: Listing
 
-    /// Lists what is there.
+    /// Lists the files of the content.
     func list(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws {
         shelf.relist()
         let inventory = try file.pool.read { db in
@@ -73,7 +73,7 @@ struct LogExchange {
         content.inventory = inventory
     }
 
-    /// Looks again at the directories of peers that could not be listed: nothing need tell that they can be now.
+    /// Lists again the directories of peers that could not be listed, because no event reports that they can be now.
     func listFaulty(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws {
         var current = content.inventory
         guard !current.faults.isEmpty else { return }
@@ -82,7 +82,7 @@ struct LogExchange {
         content.inventory = current
     }
 
-    /// Puts directories that cannot be listed on the list of what cannot be used, and takes off it what can be.
+    /// Adds unlistable directories to the quarantine, and removes those that can be listed now.
     private func note(_ faults: [PeerIdentifier: [PeerFault]], _ shelf: inout BaselineShelf) throws {
         let faulty = faults.flatMap { peer, faults in
             faults.map { QuarantinedLog($0, of: peer, in: layout, epoch: epoch, since: context.now()) }
@@ -91,8 +91,8 @@ struct LogExchange {
         try forgetQuarantined(besides: Set(faulty.map { [$0.peer, $0.file] }), &shelf)
     }
 
-    /// Takes files off the list of the unusable that are no longer there, baselines that have arrived whole since,
-    /// and directories that can be listed.
+    /// Removes from the quarantine files that are gone, baselines that are complete now, and directories that can be
+    /// listed.
     private func forgetQuarantined(besides faulty: Set<[String]>, _ shelf: inout BaselineShelf) throws {
         for entry in try file.pool.read({ db in try QuarantinedLog.list(db) }) {
             let name = entry.file
@@ -116,14 +116,14 @@ struct LogExchange {
         }
     }
 
-    /// Whether something is at a path, or nobody can tell.
+    /// Returns whether there is an entry at a path, or that cannot be determined.
     private func isThere(_ path: FilePath) -> Bool {
         do { return try context.files.kind(of: path) != nil } catch { return true }
     }
 
     // MARK: Joining
 
-    /// Plans what is joined next.
+    /// Plans the logs to join next.
     func plan(_ content: inout KnownContent, isPassing: Bool) throws -> ExchangeOutcome {
         let plan = try file.pool.read { db in try planner.plan(&content.inventory, isPassing: isPassing, db) }
         for peer in plan.waiting { context.log.detail("waits: \(peer)") }
@@ -132,7 +132,7 @@ struct LogExchange {
         return .plan(ready: plan.ready.count, isFull: plan.isFull, isForked: plan.isForked, waiting: plan.waiting)
     }
 
-    /// Joins what is planned; whether a log has been refused.
+    /// Joins the planned logs, and returns whether one has been refused.
     func join(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws -> Bool {
         let (log, progress) = (context.log, context.progress)
         let ready = content.plan.ready
@@ -158,7 +158,7 @@ struct LogExchange {
         return true
     }
 
-    /// Joins logs in one transaction; where one is refused, once more with each by itself.
+    /// Joins logs in one transaction; if one is refused, joins each again in its own transaction.
     private func join(_ logs: [ReadyLog], by importer: LogImporter) throws -> LogImporter.Outcome {
         do {
             return try file.mendingDerived { try file.importing { db in try importer.join(logs, isolating: false, db) } }
@@ -167,17 +167,18 @@ struct LogExchange {
         }
     }
 
-    /// Resolves what an import has marked.
+    /// Resolves the records that an import has marked.
     ///
-    /// What is equal in the midst of an import need not be so at its end: a baseline holds what a later log changes.
-    /// So a device that joins late finds
-    /// no more records equal than those that were there.
+    /// Records that are equal during an import may differ at its end, because a later log can change the content of a
+    /// baseline. Resolving at the end ensures that a device that joins late finds no more equal records than the other
+    /// devices did.
     func unite() throws { context.post(try file.resolve(by: context.sealer)) }
 
-    /// Takes records off the list of the broken that a save has put right.
+    /// Removes records that a save has repaired from the list of broken records.
     func recheck() throws {
         guard try file.pool.read({ db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)")! }) else { return }
-        // With foreign keys off, as all that looks at a copy of a row: SQLite would look for its parent beside the copy.
+        // Foreign keys are off, as in all examinations of a copy of a row: SQLite would look for the parent beside the
+        // copy.
         try file.importing { db in
             try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
             for broken in try CheckInspector.list(db) {

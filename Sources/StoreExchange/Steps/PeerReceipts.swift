@@ -5,7 +5,7 @@ package import StoreRecords
 internal import SystemPackage
 package import UbiquityContainers
 
-/// Reads how the other peers of a content stand, and retires them.
+/// Reads the receipts of the other peers of a content, and retires peers.
 struct PeerReceipts {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -13,13 +13,13 @@ struct PeerReceipts {
 
     init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
 
-    /// The newest receipt of each other peer.
+    /// Returns the newest receipt of each other peer.
     func receipts() throws -> [PeerIdentifier: PeerReceipt] { try context.layout.receipts(besides: peer, epoch: epoch, files: context.files) }
 
-    /// How the other peers stand.
+    /// Returns the state of the other peers.
     ///
-    /// - Parameter findsSilent: whether it is found out since when they have been silent.
-    /// - Returns: their receipts, and what has been said of them.
+    /// - Parameter findsSilent: whether to determine since when each peer has been silent.
+    /// - Returns: their receipts and retirements.
     /// - Throws: `Errno`, or GRDB's errors.
     func list(findsSilent: Bool = false) throws -> PeerDirectory.Listing {
         let receipts = try receipts()
@@ -28,14 +28,14 @@ struct PeerReceipts {
             listing.retired = try Retirements.all(db)
             guard findsSilent else { return }
             for (peer, newest) in listing.active {
-                // Logs of others may have come just now, however old they are: only this store's own count.
+                // Only this store's own logs count: logs of others may have arrived just now, however old they are.
                 listing.silentSince[peer] = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: listing.time)
             }
         }
         return listing
     }
 
-    /// The other peers of the content.
+    /// Returns the other peers of the content.
     func peers() throws -> [StorePeer] {
         let listing = try list()
         return try context.file.pool.read { db in
@@ -43,7 +43,7 @@ struct PeerReceipts {
         }
     }
 
-    /// Retires peers up to their newest receipts; the next log says so.
+    /// Retires peers up to their newest receipts; the next log states it.
     func retire(_ silent: [PeerIdentifier], _ peers: PeerDirectory) throws {
         try context.file.pool.write { db in
             for peer in silent { try Retirements.retire(peer, Retirement(receipt: peers.listing.receipts[peer]?.number ?? 0), db) }
@@ -54,10 +54,10 @@ struct PeerReceipts {
     ///
     /// - Parameters:
     ///   - peer: the peer.
-    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - sequence: the last of its logs that nobody waits for; 0 for none.
     ///   - state: the store's state.
-    ///   - awaits: what this store waits for.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` where that is not possible; GRDB's errors.
+    ///   - awaits: the files that this store waits for.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if that is not possible; GRDB's errors.
     func retire(_ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, awaits: [AwaitedFile]) throws {
         try context.file.pool.write { db in
             try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: awaits, db)
@@ -66,7 +66,7 @@ struct PeerReceipts {
 }
 
 extension ContentLayout {
-    /// The newest receipt of each other peer that has a directory of an epoch.
+    /// Returns the newest receipt of each other peer that has a directory of an epoch.
     ///
     /// - Parameters:
     ///   - own: the peer that is left out.
@@ -85,12 +85,14 @@ extension ContentLayout {
                 guard try directories.isThere(logs(of: other, epoch: epoch)) else { continue }
                 numbers = try directories.names(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
             } catch is PeerFault {
-                // It may have written, and may be read elsewhere: it counts as one that has said nothing yet.
+                // The peer may have written receipts that others can read. It counts as a peer that has written none
+                // yet.
                 receipts[other] = PeerReceipt(number: 0, receipt: nil)
                 continue
             }
             var newest: Receipt?
-            // Each once: its owner may remove it meanwhile, and what is lazy reads what it finds a second time.
+            // Each receipt is read once, because its owner may remove it meanwhile and a lazy collection would read it
+            // again.
             for number in numbers where newest == nil {
                 newest = (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
             }
@@ -101,13 +103,13 @@ extension ContentLayout {
 }
 
 extension StorePeer {
-    /// Says how a peer stands by its receipt and by what this store knows.
+    /// Determines the state of a peer from its receipt and this store's knowledge.
     ///
     /// - Parameters:
     ///   - peer: the peer.
     ///   - newest: its receipt.
-    ///   - fact: whether it is retired.
-    ///   - author: whose logs count that it has not read; nil for all.
+    ///   - fact: its retirement, if any.
+    ///   - author: the peer whose unread logs count; nil for all.
     ///   - db: the store.
     /// - Throws: GRDB's errors.
     package init(_ peer: PeerIdentifier, _ newest: PeerReceipt, _ fact: Retirement?, author: PeerIdentifier? = nil, _ db: Database) throws {
@@ -133,14 +135,14 @@ extension StorePeer {
 }
 
 extension Retirements {
-    /// Retires a peer by hand, where that makes sense.
+    /// Retires a peer by hand, if that is useful.
     ///
     /// - Parameters:
     ///   - peer: the peer.
-    ///   - sequence: the last of its logs that nobody is to wait for; 0 for none.
+    ///   - sequence: the last of its logs that nobody waits for; 0 for none.
     ///   - state: the store's state.
     ///   - receipts: the receipts of the other peers.
-    ///   - awaits: what this store waits for.
+    ///   - awaits: the files that this store waits for.
     ///   - db: in a transaction.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
     package static func retire(

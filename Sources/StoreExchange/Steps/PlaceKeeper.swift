@@ -4,22 +4,22 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Finds, makes and watches a store's place in its content, under the right to exchange.
+/// Finds, creates and watches a store's place in its content, under the exchange lease.
 struct PlaceKeeper {
     let context: ExchangeContext
 
-    /// How long an exchange waits for one of another process, which lets it in between two batches.
+    /// The time for which an exchange waits for one of another process, which gives way between two batches.
     private static let patience = Duration.seconds(60)
 
-    /// Only where there is a container.
+    /// The place in the content; valid only if there is a container.
     private var place: PeerPlace { PeerPlace(layout: context.layout, container: context.container!, files: context.files) }
     private var identity: PeerIdentity { PeerIdentity(layout: context.layout, container: context.container!, pool: context.file.pool) }
 
-    /// Takes the right to exchange; the lock ends with its process.
+    /// Takes the exchange lease, which ends with its process.
     ///
-    /// - Parameter waiting: whether another process is waited for.
-    /// - Returns: the right; nil where another process has it and nobody wants to wait.
-    /// - Throws: `UbiquitousStoreError`: `timedOut` where another process keeps it.
+    /// - Parameter waiting: whether to wait for another process.
+    /// - Returns: the lease; nil if another process has it and the call does not wait.
+    /// - Throws: `UbiquitousStoreError` with `timedOut` if another process keeps it.
     func lease(waiting: Bool) throws -> ExchangeLease? {
         guard !context.isReadOnly else { throw UbiquitousStoreError.readOnly(context.file.path) }
         let lock = ExchangeLease.lock(of: context.file.path)
@@ -33,10 +33,11 @@ struct PlaceKeeper {
             path: lock)
     }
 
-    /// Reads how the store stands, and tells observers where another process of this device has written to the store file since the last look.
+    /// Reads the store's state, and tells observers if another process of this device has written since the last look.
     func look(_ content: inout KnownContent, _ machine: ExchangeStateMachine) throws -> ExchangeOutcome.Standing {
         let before = content.dataVersion
-        // Outside a transaction, which would wait for whoever writes; all at once, for each look is a way to another thread and back.
+        // There is no transaction, which would wait for writers. One call does all of it, because each call changes
+        // threads.
         let (now, state, isAdopting) = try context.file.pool.writeWithoutTransaction { db in
             let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
             if let before, version != before {
@@ -61,26 +62,28 @@ struct PlaceKeeper {
             isAttached: state.attached, epoch: state.epoch)
     }
 
-    /// The epoch that the marks say is present; nil where this peer is not attached.
+    /// Returns the present epoch of the marks; nil if this peer is not attached.
     ///
-    /// It is read before this peer's own directory is looked at, which anybody may remove once its epoch has ended.
+    /// It is read before this peer's own directory, which any peer may remove after its epoch has ended.
     func markedEpoch(_ state: StoreState) throws -> Int64? {
         let (layout, files) = (context.layout, context.files)
         guard state.attached, context.container?.attachment(of: state.peer) == .attached else { return nil }
-        // A link, which a synchroniser may have brought, leads to another's marks.
+        // A link, which a synchroniser may have brought, leads to the marks of another content.
         guard try (layout.way + [layout.epochs]).allSatisfy({ try files.kind(of: $0) == .directory }) else { return nil }
         return try EpochMarks(of: layout, files: files).present
     }
 
-    /// Writes a mark of the epoch that the store remembers, where there is none: what its writer had taken in is not known any more.
+    /// Writes a missing mark of the store's epoch, without knowledge: what the first writer had joined is not known any
+    /// more.
     func restoreMark(_ state: StoreState) throws {
         let mark = EpochMark(epoch: state.epoch, peer: state.peer, knowledge: nil, time: context.now())
         try place.write(mark, of: state.peer, placedIn: state.epoch)
     }
 
-    /// Takes over what was in the tables before they were synced; whether all is.
+    /// Adopts the rows from before the tables were synced, and returns whether all are adopted.
     ///
-    /// It goes before everything else: an import would meet rows that it does not know, and a save's log would name records that no log begins.
+    /// Adoption comes before everything else: an import would meet rows without registers, and a save's log would name
+    /// records that no log begins.
     func adoptAll(_ giveWay: () throws -> Void) throws -> Bool {
         let adopter = Adopter(sealer: context.sealer)
         while !context.stop.isSet {
@@ -93,14 +96,14 @@ struct PlaceKeeper {
         return false
     }
 
-    /// Whether the store's place in the container is there, and what is missing if not.
+    /// Returns whether the store's place in the container is there, and what is missing if not.
     func attachment(_ state: StoreState) -> ContainerAttachment {
         guard let container = context.container else { return .detached(.rootGone) }
         guard state.attached else { return container.attachment() }
         let found = container.attachment(of: state.peer)
         guard found == .attached else { return found }
         do {
-            // Each directory on the way: a link, which a synchroniser may have brought, leads who knows where.
+            // Each directory on the way is checked, because a synchroniser may have brought a link to any place.
             let layout = context.layout
             let logs = layout.logs(of: state.peer, epoch: state.epoch)
             let own = [layout.epochs, logs.removingLastComponent(), logs, layout.receipts(of: state.peer, epoch: state.epoch)]
@@ -113,10 +116,10 @@ struct PlaceKeeper {
         }
     }
 
-    /// Finds or makes the store's place in the content.
+    /// Finds or creates the store's place in the content.
     ///
-    /// A store file that is new while the content holds anything under its identifier has lost its past: it takes a new identifier, as
-    /// a copy does.
+    /// If the store file is new but the content has files under its identifier, the file has lost its past. It then
+    /// takes a new identifier, as a copy does.
     ///
     /// - Returns: whether the store has taken a new identifier.
     func findPlace(_ content: inout KnownContent) throws -> Bool {
@@ -124,7 +127,8 @@ struct PlaceKeeper {
         var state = try context.file.pool.write { db in
             var state = try StoreState.read(db)
             guard found > state.epoch else { return state }
-            // What is there has been in no epoch: it goes into the present one, what a crash has left sealed included.
+            // The changes were in no epoch before, so they go into the present one, including logs that a crash left
+            // sealed.
             (state.epoch, state.sequence, state.predecessor) = (found, 0, nil)
             try Outbox.reissue(from: state.peer, as: &state, db)
             try state.update(db)
@@ -138,7 +142,7 @@ struct PlaceKeeper {
         return isRenewed
     }
 
-    /// From now on the store's place is never made again where it is missing, and what is sealed goes out.
+    /// Notes the place: from now on it is never created again if it is missing, and sealed logs are published.
     func attach(_ content: inout KnownContent) throws {
         content.state = try context.file.pool.write { db in
             var state = try StoreState.read(db)
@@ -149,7 +153,7 @@ struct PlaceKeeper {
         }
     }
 
-    /// Whether another copy of this store uses its identifier, or a crash cut short that this one took another.
+    /// Returns whether a copy of this store uses its identifier, or a crash interrupted taking a new identifier.
     func findStranger(_ content: inout KnownContent, amongAll: Bool) throws -> Bool {
         let state = content.state
         if try state.successor != nil || identity.stranger(state, among: amongAll ? nil : content.arrivals) != nil { return true }
@@ -165,13 +169,13 @@ struct PlaceKeeper {
         return content.state
     }
 
-    /// Removes the files of ended epochs, as far as that is possible; it is nobody's failure where it is not.
+    /// Removes the files of ended epochs as far as possible; a failure is not reported.
     func removeEnded(_ content: KnownContent, _ machine: ExchangeStateMachine) {
         guard machine.epoch > 1, !machine.isPaused, machine.suspended == nil else { return }
         try? EndedEpochs(layout: context.layout, files: context.files, own: content.state.peer).remove(below: machine.epoch)
     }
 
-    /// Says of an error of the file system, while the place is there, that a person must repair something.
+    /// Explains an error of the file system while the place is there: a person must repair something.
     func explained(_ error: any Error) -> UbiquitousStoreError {
         UbiquitousStoreError(
             .fileSystem,
@@ -179,7 +183,7 @@ struct PlaceKeeper {
             path: context.layout.directory, cause: error)
     }
 
-    /// Why nothing can be exchanged now.
+    /// Returns the reason why the store cannot exchange now.
     func suspension(_ machine: ExchangeStateMachine) -> UbiquitousStoreError {
         let path = context.file.path
         if machine.isPaused {

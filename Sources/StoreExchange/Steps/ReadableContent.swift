@@ -6,9 +6,10 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// What can be read of a content: the baselines that this store can join, and the logs that lie beside them.
+/// The readable part of a content: the baselines that this store can join, and the logs beside them.
 ///
-/// A newcomer reads it step by step; a rebuild joins it in one transaction; whether a file may go is asked of it.
+/// A new store reads it step by step, a rebuild joins it in one transaction, and it decides whether a store file may be
+/// removed.
 struct ReadableContent {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -21,15 +22,15 @@ struct ReadableContent {
     private var layout: ContentLayout { context.layout }
     private var exchange: BaselineExchange { BaselineExchange(context, peer, epoch) }
 
-    /// The baselines that together hold every log that any baseline holds which this store can join, those that hold most first.
+    /// Returns the joinable baselines that together hold every log in any joinable baseline, the largest first.
     ///
-    /// Nearly always one holds all that the others do. Where devices have written theirs apart from each other, each
-    /// may hold logs that are in no other, nor in any file.
+    /// Usually one holds everything in the others. If devices have written theirs independently, each may hold logs
+    /// that are in no other and in no file.
     ///
     /// - Parameters:
-    ///   - content: what is there.
-    ///   - shelf: what is known of baselines.
-    /// - Returns: the baselines, which are whole.
+    ///   - content: the files of the content.
+    ///   - shelf: the known baselines.
+    /// - Returns: the baselines, which are complete.
     /// - Throws: `Errno`, or GRDB's errors.
     func baselines(_ content: ContentInventory, _ shelf: inout BaselineShelf) throws -> [BaselineShelf.Usable] {
         var candidates: [BaselineShelf.Usable] = []
@@ -44,7 +45,7 @@ struct ReadableContent {
         return chosen
     }
 
-    /// Whether each log of a baseline is in one of some others.
+    /// Returns whether each log of a baseline is in one of some others.
     private func isHeld(_ candidate: BaselineShelf.Usable, by others: [BaselineShelf.Usable]) throws -> Bool {
         guard !others.isEmpty else { return false }
         if others.contains(where: { $0.header.knowledge == candidate.header.knowledge && $0.header.logs == candidate.header.logs }) { return true }
@@ -52,21 +53,21 @@ struct ReadableContent {
         do {
             try exchange.reader.forEachLog(of: candidate.id, candidate.header) { peer, log in rest.append((peer, log.position)) }
         } catch is LogFault {
-            // What is wrong with it is found out as it is read to the end.
+            // A fault of the baseline is found when it is read to the end.
             return false
         }
         for (id, header) in others where !rest.isEmpty { rest = try exchange.reader.lacking(rest, id, header) }
         return rest.isEmpty
     }
 
-    /// Whether the content holds all that the store does, so that its file could be made anew from it.
+    /// Returns whether the content holds everything that the store does, so that the file could be rebuilt from it.
     ///
     /// Nothing is exchanged.
     ///
     /// - Parameters:
     ///   - context: the store.
-    ///   - shelf: what is known of baselines.
-    /// - Returns: false also where the container is not there.
+    ///   - shelf: the known baselines.
+    /// - Returns: whether it does; false also if the container is not there.
     /// - Throws: `Errno`, or GRDB's errors.
     static func holdsAll(of context: ExchangeContext, _ shelf: inout BaselineShelf) throws -> Bool {
         let file = context.file
@@ -87,8 +88,8 @@ struct ReadableContent {
         else { return false }
         let readable = ReadableContent(context, state.peer, state.epoch)
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
-        // What no baseline holds lies in files; so may another log of a number that one does hold. What these follow
-        // is here too, for this store has read it.
+        // Logs outside the baselines are in files, and so may be another log with the number of one that a baseline
+        // holds. The logs before them are here too, because this store has read them.
         var loose = logs
         for (id, header) in try readable.baselines(content, &shelf) where !loose.isEmpty {
             loose = try readable.exchange.reader.lacking(loose, id, header)
@@ -100,7 +101,7 @@ struct ReadableContent {
         }
     }
 
-    /// Whether a log lies in the container as it was written, with the large values that it names.
+    /// Returns whether the container has a log unchanged, with the large values that it names.
     private func isWhole(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime, _ reader: LogReader) throws -> Bool {
         do {
             let log = try reader.read(name, of: peer, clock: clock)
@@ -116,7 +117,7 @@ struct ReadableContent {
 }
 
 extension StoreFile {
-    /// How many baselines can be attached together, beside what the app has attached.
+    /// Returns how many baselines can be attached at once, beside the app's attached files.
     func attachmentLimit() throws -> Int {
         try pool.writeWithoutTransaction { db in
             let attached = try Int.fetchOne(db, sql: "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')") ?? 0

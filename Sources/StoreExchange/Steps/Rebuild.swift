@@ -5,7 +5,7 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Makes a store's tables again from the content, as a first import would.
+/// Rebuilds a store's tables from the content, as a first import would.
 struct Rebuild {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -22,16 +22,17 @@ struct Rebuild {
     private var progress: Broadcast<ImportProgress> { context.progress }
     private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
 
-    /// Rebuilds, once all that is sealed is in the container.
+    /// Rebuilds, after every sealed log is in the container.
     ///
-    /// It is one transaction: until it is done every reader, in whichever process, sees what was there; where it
-    /// fails, or the process ends, that stays.
-    /// Saves wait meanwhile. The store keeps its identifier, its lists, and the columns that stay on the device.
+    /// It is one transaction. Until it ends, every reader in any process sees the earlier state, which stays if the
+    /// rebuild fails or the process ends. Saves wait meanwhile. The store keeps its identifier, its lists, and the
+    /// columns that stay on the device.
     ///
     /// - Parameters:
-    ///   - shelf: what is known of baselines.
+    ///   - shelf: the known baselines.
     ///   - began: when the rebuild began.
-    /// - Throws: `UbiquitousStoreError` with `contentIncomplete` where the content does not hold all that the store does; the store is as it was.
+    /// - Throws: `UbiquitousStoreError` with `contentIncomplete` if the content does not hold everything that the store
+    ///   does. The store is unchanged then.
     func run(_ shelf: inout BaselineShelf, since began: ContinuousClock.Instant) throws {
         defer { progress.update { $0.isImporting = false } }
         while try !rebuildFromReadable(&shelf) {}
@@ -40,7 +41,7 @@ struct Rebuild {
         context.post(.didFill(Set(file.shapes.map(\.name))))
     }
 
-    /// Makes the tables from all that can be read now; false where this store cannot hold one of the baselines.
+    /// Builds the tables from all readable files; returns false if this store cannot hold one of the baselines.
     private func rebuildFromReadable(_ shelf: inout BaselineShelf) throws -> Bool {
         var content = try file.pool.read { db in
             try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: context.files, isWhole: true)
@@ -62,7 +63,7 @@ struct Rebuild {
         }
     }
 
-    /// A baseline that is whole, and says what this store cannot hold.
+    /// A complete baseline whose content this store cannot hold.
     private struct UnholdableBaseline: Error {
         var id: BaselineID
         var reason: String
@@ -74,7 +75,7 @@ struct Rebuild {
         try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
         defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_before") }
         try keepLocalColumns(db)
-        // Which records are one stays known: it would be found out anew, and told anew.
+        // The same-as facts stay: otherwise they would be found and published again.
         try Capture.suspended(db) { try StoreTables.clearContent(file.shapes, keepingFacts: true, db) }
         Waypoint.rebuildEmptied.pass()
         for (place, baseline) in baselines.enumerated() {
@@ -120,7 +121,7 @@ struct Rebuild {
                 path: layout.directory)
         }
         _ = try file.resolveBatch(by: sealer, batches: .max, db)
-        // Its own logs are no other's.
+        // The table of knowledge names other peers only.
         if let number = try StoreKnowledge.peers(db)[StoreState.read(db).peer] {
             try db.execute(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ?", arguments: [number.rawValue])
         }

@@ -4,7 +4,7 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Says in receipts what a store knows, and what it waits for.
+/// States in receipts what a store knows, and the files that it waits for.
 struct ReceiptWriter {
     let context: ExchangeContext
     let peer: PeerIdentifier
@@ -19,14 +19,14 @@ struct ReceiptWriter {
     private var files: any FileLayer { context.files }
     private var layout: ContentLayout { context.layout }
 
-    /// Publishes a receipt if it says anything that the last one does not.
+    /// Publishes a receipt if it differs from the last one.
     func publish(_ peers: inout PeerDirectory) throws {
         let (state, knowledge, quarantined, fact) = try file.pool.read { db in
             let state = try StoreState.read(db)
             return (state, try StoreKnowledge.all(state, db), try QuarantinedLog.list(db), try Retirements.all(db)[state.peer])
         }
         let awaits = peers.awaits(besides: quarantined)
-        // A peer that has been retired is back with a greater number.
+        // A retired peer returns with a greater number.
         let isRetired = fact?.isInForce(state.receipt) == true
         guard peers.needsReceipt(knowledge, awaits: awaits, isRetired: isRetired) else { return }
         let receipts = layout.receipts(of: peer, epoch: epoch)
@@ -46,7 +46,7 @@ struct ReceiptWriter {
         peers.told(knowledge, awaits: awaits)
     }
 
-    /// Publishes a receipt; false where another copy of this store has just used the number.
+    /// Publishes a receipt; returns false if a copy of this store has just used the number.
     private func publish(_ receipt: Receipt, _ number: Int64) throws -> Bool {
         try file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET receipt = ?", arguments: [number]) }
         Waypoint.receiptNumbered.pass()

@@ -3,20 +3,20 @@ internal import StoreFormat
 internal import StoreRecords
 internal import UbiquityContainers
 
-/// Performs the steps of an exchange, each by what knows how.
+/// Performs the steps of an exchange, each by the type that implements it.
 struct StepPerformer {
     let context: ExchangeContext
-    /// Throws ``GivesWay`` where another process waits; called when what was done so far is done for good.
+    /// Throws ``GivesWay`` if another process waits; called when all work so far is committed.
     let giveWay: () throws -> Void
 
     /// Performs a step.
     ///
     /// - Parameters:
     ///   - step: the step.
-    ///   - content: what has been read; gets what is read.
-    ///   - machine: whose step it is; what is known of baselines and peers is entered in it.
-    /// - Returns: how it went.
-    /// - Throws: what it failed by.
+    ///   - content: the cache, which receives what is read.
+    ///   - machine: the machine of the step, which receives facts about baselines and peers.
+    /// - Returns: the outcome.
+    /// - Throws: the error of the step.
     func perform(_ step: ExchangeStep, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine) throws -> ExchangeOutcome {
         let state = content.state
         let keeper = PlaceKeeper(context: context)
@@ -59,7 +59,7 @@ struct StepPerformer {
         case .checkOutbox: return try logs.outbox()
         case .seal(let isDue): return .sealed(waits: try logs.seal(isDue: isDue))
         case .publish:
-            // What an import seals at its end is no save that waited.
+            // Logs that an import seals at its end are not saves that waited.
             if !machine.isImporting { Waypoint.publishCoalesced.pass() }
             try context.publisher.publish(from: context.file.pool) { bytes in
                 machine.shelf.looseBytes += bytes

@@ -4,9 +4,11 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-/// A lock between the processes of a device that share a store; every wait for it can be ended.
+/// A lock between the processes of a device that share a store.
 ///
-/// It is let go with this object, and ends with its process. Every exclusive lock on the files of a store is one of these.
+/// Every wait for it can be ended.
+///
+/// Releasing this object, or the end of its process, releases the lock. All exclusive locks on a store's files use it.
 package final class StoreLock {
     private let lock: FileLock
 
@@ -56,8 +58,8 @@ package final class StoreLock {
     ///
     /// - Parameter store: the store file.
     /// - Returns: the lock.
-    /// - Throws: `UbiquitousStoreError` with `timedOut` if another process still has the lock or this task is cancelled;
-    ///   with `fileSystem` if the lock cannot be taken.
+    /// - Throws: `UbiquitousStoreError` with `timedOut` if another process still has the lock or this task is
+    ///   cancelled; with `fileSystem` if the lock cannot be taken.
     package static func opening(_ store: FilePath) throws -> StoreLock {
         let file = Name.open.file(of: store)
         guard let lock = try take(file, within: .seconds(60), unless: { Task.isCancelled }) else {

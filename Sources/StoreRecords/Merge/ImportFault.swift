@@ -1,32 +1,34 @@
 package import GRDB
 internal import StoreFormat
 
-/// Whose fault it is that SQLite has not done what it was asked.
+/// The cause of an error of SQLite.
 ///
-/// ``GRDB/DatabaseError/fault`` makes it, where SQLite has been called, and is the only place that reads result codes (sqlite.org/rescode.html).
-/// Everything else switches over it: what a log or a record breaks is listed, what another connection holds up is tried again, and a full disk
-/// says nothing of either.
+/// ``GRDB/DatabaseError/fault`` creates it where SQLite has been called, and is the only code that reads result codes
+/// (sqlite.org/rescode.html). All other code switches over it: a log or record that breaks a rule is listed, an attempt
+/// blocked by another connection is repeated, and a full disk says nothing about either.
 package enum ImportFault: Error, Hashable, Sendable {
-    /// The content's: this schema does not take what was to be written, and the next attempt ends alike.
+    /// The content: this schema does not take it, and the next attempt would fail too.
     case content(Content)
-    /// Another connection's, which has the file locked; a later attempt may succeed.
+    /// Another connection, which has locked the file. A later attempt may succeed.
     case connection
-    /// The disk's.
+    /// The disk.
     case disk(Disk)
     /// The process lacks memory.
     case memory
-    /// The file cannot be opened, or may not be written, as it was asked.
+    /// The access: the file cannot be opened or written as requested.
     case access(Access)
-    /// The file is no SQLite database, or no whole one.
+    /// The file, which is not a complete SQLite database.
     case file
-    /// What a virtual table of the app keeps is malformed; that says nothing of the file (sqlite.org/rescode.html#corrupt_vtab).
+    /// Malformed data of a virtual table of the app.
+    ///
+    /// It says nothing about the file (sqlite.org/rescode.html#corrupt_vtab).
     case virtualTable
     /// The statement was interrupted.
     case interruption
-    /// The caller's own.
+    /// The caller.
     case program
 
-    /// What of the content the schema does not take.
+    /// The rule that the content breaks.
     package enum Content: Hashable, Sendable {
         /// Another row has values that have to be unique.
         case unique
@@ -40,11 +42,11 @@ package enum ImportFault: Error, Hashable, Sendable {
         case type
         /// A value, or a row, is too large.
         case size
-        /// An index on an expression, or a trigger, fails with an error of its own, such as `json_extract()` of what is no JSON.
+        /// An index on an expression, or a trigger, fails with its own error, such as `json_extract()` of invalid JSON.
         case expression
     }
 
-    /// What the disk fails at.
+    /// The reason why the disk fails.
     package enum Disk: Hashable, Sendable {
         /// No space is left.
         case space
@@ -52,7 +54,7 @@ package enum ImportFault: Error, Hashable, Sendable {
         case operation
     }
 
-    /// What a connection may not do.
+    /// The access that a connection lacks.
     package enum Access: Hashable, Sendable {
         /// The file cannot be opened.
         case opening
@@ -66,23 +68,23 @@ package enum ImportFault: Error, Hashable, Sendable {
 }
 
 extension ImportFault {
-    /// Whether it is about what was to be written, and not about the file, the disk or another connection.
+    /// Whether the content is at fault, and not the file, the disk or another connection.
     package var isContent: Bool {
         if case .content = self { true } else { false }
     }
 
-    /// Whether the file cannot be opened or written as it was asked.
+    /// Whether the file cannot be opened or written as requested.
     package var isAccess: Bool {
         if case .access = self { true } else { false }
     }
 
-    /// Whether what a database holds is damaged: the file, or what a virtual table keeps in it.
+    /// Whether data of the database is damaged: the file, or data of a virtual table in it.
     package var isDamage: Bool { self == .file || self == .virtualTable }
 
-    /// Why this store cannot hold what comes from elsewhere, where that is what an error says.
+    /// Returns the reason why this store cannot hold content from elsewhere, if the error gives one.
     ///
-    /// - Parameter error: what was thrown while it was joined.
-    /// - Returns: the reason, in words; nil for an error that is not the content's.
+    /// - Parameter error: the error of joining the content.
+    /// - Returns: the reason, in words; nil if the content is not at fault.
     package static func refusal(_ error: any Error) -> String? {
         switch error {
         case let fault as LogFault: fault.description
@@ -93,7 +95,7 @@ extension ImportFault {
 }
 
 extension DatabaseError {
-    /// Whose fault it is.
+    /// The cause of the error.
     package var fault: ImportFault {
         switch extendedResultCode {
         case .SQLITE_CONSTRAINT_UNIQUE: return .content(.unique)
@@ -113,7 +115,7 @@ extension DatabaseError {
         case .SQLITE_NOMEM: return .memory
         case .SQLITE_CANTOPEN: return .access(.opening)
         case .SQLITE_PERM, .SQLITE_AUTH: return .access(.permission)
-        // A pattern takes every code that extends it.
+        // The pattern also matches every code that extends this one.
         case .SQLITE_READONLY: return .access(extendedResultCode == .SQLITE_READONLY ? .readOnly : .writing)
         case .SQLITE_NOTADB, .SQLITE_CORRUPT: return .file
         case .SQLITE_INTERRUPT, .SQLITE_ABORT: return .interruption

@@ -1,7 +1,9 @@
 import Glibc
 import SystemPackage
 
-/// One watcher's view of a tree: its part of the changes, its readers and its waits. Only its hub's thread uses it.
+/// One watcher's view of a tree: its part of the changes, its readers and its waits.
+///
+/// Only its hub's thread uses it.
 final class TreeView {
     let identifier: UInt64
     let root: [UInt8]

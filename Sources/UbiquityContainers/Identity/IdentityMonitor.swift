@@ -3,13 +3,14 @@ internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 
-/// Notices when another account is signed in, or none: one for each device home that a process uses, for as long as somebody wants to know, and where it has looked
-/// for a container, from then on.
+/// Notices when another account is signed in, or none.
 ///
-/// While there is one, every read of the signed-in account in the process goes through ``read()``: what anybody in the process has seen is told to everybody.
-/// A sign-out and a sign-in in quick succession are therefore told unless nobody has seen the time between.
+/// A process has one monitor for each device home, as long as a listener exists, and permanently after it has looked up
+/// a container there. While a monitor exists, every read of the signed-in account in the process uses ``read()``, so an
+/// account that one caller has seen is reported to every listener. A sign-out followed quickly by a sign-in is
+/// therefore reported unless no caller has read in between.
 final class IdentityMonitor: Sendable {
-    /// A token, or that there is none.
+    /// The token, or nil while signed out.
     typealias State = UbiquityIdentityToken?
 
     let home: DeviceHome
@@ -22,14 +23,16 @@ final class IdentityMonitor: Sendable {
     private let poster: DispatchQueue
     private static let posting = DispatchSpecificKey<ObjectIdentifier>()
 
-    /// Those that are in use, by home.
+    /// The monitors in use, by home.
     private static let monitors = Mutex<[DeviceHome: Weak]>([:])
 
     private struct Weak: Sendable {
         weak let monitor: IdentityMonitor?
     }
 
-    /// The monitors of the homes that the process used last: once it has looked a container up, it hears of each change of account.
+    /// The monitors of the homes that the process used last.
+    ///
+    /// A process that has looked up a container hears of each later change of account.
     ///
     /// A process has one home. One that has many, such as a test, keeps a few.
     private static let kept = Mutex<[IdentityMonitor]>([])
@@ -67,7 +70,8 @@ final class IdentityMonitor: Sendable {
         self.home = home
         try HomeFiles(home: home).prepare()
         var options = TreeWatcher.Options()
-        // Only `account.json`, what is renamed over it, and `suspended` count. Whatever else lies there, such as an app's store, is written all the time.
+        // Only `account.json`, a file renamed over it, and `suspended` count. Other files, such as stores, change
+        // often.
         options.exclude = ["/[!s]*/", "/s[!u]*/"]
         do {
             watcher = try TreeWatcher(home.path, options: options)

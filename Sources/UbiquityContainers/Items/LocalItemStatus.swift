@@ -1,7 +1,7 @@
 public import SystemPackage
 internal import TreeWatching
 
-/// What can be told of a container's items without any transport.
+/// The status of a container's items, as far as it is known without a transport.
 ///
 /// - below a `*.nosync`: `excluded`
 /// - `*.sync-conflict-*` copies lie beside the item, and their conflict is not resolved (``FileVersion``): `conflicted`
@@ -33,7 +33,7 @@ public struct LocalItemStatus: ItemStatusSource {
         return conflicted.contains(name) ? .conflicted : .unknown
     }
 
-    /// The same for several: each directory is read once.
+    /// Returns the status of several items, and reads each directory once.
     ///
     /// - Parameter items: absolute paths in the container.
     /// - Returns: `excluded`, `conflicted` or `unknown` for each.
@@ -61,7 +61,9 @@ public struct LocalItemStatus: ItemStatusSource {
         }
     }
 
-    /// Tells of items that come, go or get conflict copies, by watching the container's directory, which is waited for where it is missing.
+    /// Reports items that come, go or get conflict copies, by watching the container.
+    ///
+    /// A missing directory is waited for.
     ///
     /// - Returns: a sequence that ends early where nothing can be watched.
     public func changes() -> AsyncStream<ItemStatusChange> {

@@ -6,7 +6,9 @@ internal import Synchronization
 internal import SystemPackage
 internal import TreeWatching
 
-/// Watches a container for what befalls it as a whole: one for each that a process asks about, for as long as somebody listens.
+/// Watches a container for events that affect it as a whole.
+///
+/// A process has one monitor for each container, as long as a listener exists.
 actor ContainerMonitor {
     nonisolated let events = Broadcast<ContainerEvent>()
     private let container: UbiquityContainer
@@ -18,22 +20,22 @@ actor ContainerMonitor {
     private var following: Task<Void, Never>?
     private var settling: Task<Void, Never>?
 
-    /// How long it is waited for quiet where there is none.
+    /// The longest wait for a quiet moment.
     private static let longest = Duration.seconds(60)
     private var settlesBy: ContinuousClock.Instant?
     private var isLooking = false
     private var looks = 0
     private var disturbances = 0
-    /// Whether the guard has suspended stores since it was told last.
+    /// Whether the guard has suspended stores since the last report.
     private var hasSuspended = false
-    /// How often an explanation is waited for.
+    /// The number of looks that wait for an explanation.
     private static let patience = 20
     private var patience = ContainerMonitor.patience
 
-    /// How long nothing has to happen before it is told.
+    /// The time without changes before a report.
     static let quiet = Duration.milliseconds(300)
 
-    /// Those that are in use, by container.
+    /// The monitors in use, by container.
     private static let monitors = Mutex<[FilePath: Weak]>([:])
 
     private struct Weak: Sendable {
@@ -179,10 +181,11 @@ actor ContainerMonitor {
         suspend(removed: 0, of: detector.settled.items)
     }
 
-    /// What a path is to the container.
+    /// The meaning of a path for the container.
     private enum Place {
         case item
-        /// Its own directory or one that it lies in, a mark, a store's directory, an epoch's mark, a synchroniser's own.
+        /// The container, a directory above it, a mark, a store's directory, an epoch's mark, or a synchroniser's
+        /// directory.
         case landmark
         /// Deep in a store, where files come and go all the time, or not in the container.
         case nothing
@@ -243,7 +246,8 @@ actor ContainerMonitor {
         let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
         var isExplained = true
         if sighting?.isGone == true, detector.isUnexplained, let watcher {
-            // Behind all that the kernel has told by now. What it has not may come from a move whose caller has been held up half way.
+            // The loss accounts for all delivered events. A move whose caller was held up half way may still be
+            // undelivered.
             let loss = try? await watcher.rootLoss()
             if let loss { detector.lost(loss) }
             isExplained = loss != nil
@@ -269,7 +273,7 @@ actor ContainerMonitor {
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
         Logger.ubiquity.info("\(container.path): \(kind.description)\(event.isSuspended ? "; stores in it are suspended" : "")")
         events.post { present in
-            // Who comes late hears what is still so.
+            // A late listener hears of an event that still applies.
             present = kind == .restored ? [] : [event]
             return event
         }
@@ -294,7 +298,9 @@ actor ContainerMonitor {
     }
 }
 
-/// Hears of deletions under coordination, wherever in the container, and of nothing that is not coordinated, for stores write all the time.
+/// Hears of coordinated deletions anywhere in the container.
+///
+/// It ignores all other changes, because stores write all the time.
 private final class DeletionWitness: CoordinationWitness {
     let presentedItemURL: URL?
     private let announce: @Sendable (FilePath) async -> Void
@@ -315,7 +321,7 @@ private final class DeletionWitness: CoordinationWitness {
     func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) async { await announce(FilePath(oldURL.path)) }
 }
 
-/// What befalls a container as a whole, as it happens.
+/// The events that affect a container as a whole.
 ///
 /// An iteration begins with the present state where the container is not whole, and ends with its task.
 public struct ContainerEvents: AsyncSequence, Sendable {
@@ -344,16 +350,17 @@ public struct ContainerEvents: AsyncSequence, Sendable {
         /// - Returns: nil at the end.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ContainerEvent? { await base.next(isolation: actor) }
 
-        /// The same.
+        /// Returns the next event.
         public mutating func next() async -> ContainerEvent? { await base.next() }
     }
 }
 
 extension UbiquityContainer {
-    /// What befalls the container as a whole: wipes, whoever makes them, their end, and another account.
+    /// The events that affect the container as a whole: wipes by any program, their end, and another account.
     ///
-    /// While somebody iterates, the container is watched and the guard against mass deletion is on: deletions without coordination that pass
-    /// ``MassDeletionLimit`` suspend stores in the container, at once and in all processes of this device, until ``resume()``.
+    /// During an iteration, the container is watched and the guard against mass deletion is on: uncoordinated deletions
+    /// beyond ``MassDeletionLimit`` suspend stores in the container, at once and in all processes of this device, until
+    /// ``resume()``.
     ///
     /// - Throws: `ContainerError` where the device home cannot be read.
     public var events: ContainerEvents {

@@ -44,9 +44,8 @@ extension UbiquitousStore {
     /// Copies a plain database to a new store, adopts its rows, and opens the store.
     ///
     /// The plain database is only read and does not change. A process that is killed leaves the beginning of the copy,
-    /// which the next attempt replaces. The progress covers the copy by batches of rows, as
-    /// ``migrate(to:options:progress:)`` reports it, and then the adoption. ``StoreOptions/existingDatabase`` does the
-    /// equivalent during an ordinary opening.
+    /// and the next call continues it. The copy runs by batches of rows, as in ``migrate(to:options:progress:)``, and
+    /// the adoption follows. ``StoreOptions/existingDatabase`` does the equivalent after an ordinary opening.
     ///
     /// - Parameters:
     ///   - plain: the plain database, with the app's tables.

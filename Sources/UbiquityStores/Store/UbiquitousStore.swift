@@ -60,9 +60,9 @@ public final class UbiquitousStore: Sendable {
     /// Opens a store of one account's container, and creates it if it is new.
     ///
     /// The app's migrator runs first. On a store that has content it runs completely or not at all, as
-    /// ``StoreOptions/existingDatabase``, are taken over behind the open call as insertions that never beat an edit; `didAdopt` tells how many. A container or content that is gone does not hinder opening: the store is suspended then, and
-    /// from ``Options/existingDatabase``, the store adopts them after the open call, as insertions that never win over
-    /// an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
+    /// <doc:SchemaVersions> describes. If synced tables contain rows from before they were synced, from a migration or
+    /// from ``StoreOptions/existingDatabase``, the store adopts them after the open call, as insertions that never win
+    /// over an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
     /// store is then suspended, and keeps everything.
     ///
     /// - Parameters:
@@ -268,9 +268,9 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Parameters:
     ///   - peer: another peer of the content.
-    ///   - sequence: the last lost log, if logs of that peer are lost for good: the logs after it are joined without the
-    ///     lost ones. Those stay in ``StoreStatus/knowledge`` as holes; a hole closes if its log, or a baseline that
-    ///     contains the log, arrives after all. 0 for none.
+    ///   - sequence: the last lost log, if logs of that peer are lost for good: the logs after it are joined without
+    ///     the lost ones. Those stay in ``StoreStatus/knowledge`` as holes; a hole closes if its log, or a baseline
+    ///     that contains the log, arrives after all. 0 for none.
     /// - Throws: `UbiquitousStoreError`: `unsupported` if the peer is unknown or is this store's own; `suspended` if
     ///   the container is gone.
     public func retire(_ peer: PeerIdentifier, at sequence: Int64 = 0) async throws { try await exchanging.retire(peer, at: sequence) }

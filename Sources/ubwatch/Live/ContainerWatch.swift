@@ -7,11 +7,11 @@ import TreeWatching
 import UbiquityContainers
 import UbiquityStores
 
-/// Watches one container, this device's stores of it, and its account; reads the facts again when something has changed.
+/// Watches a container, this device's stores of it and its account, and reads the facts again after a change.
 ///
 /// It writes, coordinates and downloads nothing. A container that goes is waited for.
 actor ContainerWatch {
-    /// What it tells.
+    /// A report of the watch.
     enum Event: Sendable {
         case facts(WatchFacts)
         /// They cannot be read, in words.
@@ -164,7 +164,7 @@ actor ContainerWatch {
 
     private func followStore(_ directory: FilePath) async {
         var options = TreeWatcher.Options()
-        // What readers leave behind, this program among them, is no change.
+        // Files that readers leave behind, this program among them, are no change.
         options.exclude = ["*-shm", "*-open", "*-exchange", "*-use"]
         options.historyLimit = 0
         options.diagnostics = { _ in }
@@ -173,7 +173,9 @@ actor ContainerWatch {
         for await batch in watcher.changes where batch.contains(where: Self.isTelling) { poker.yield() }
     }
 
-    /// A write-ahead log comes and goes with whoever opens the file; what is written to it counts.
+    /// Returns whether a change counts.
+    ///
+    /// A write-ahead log comes and goes with its readers; only writes to it count.
     private static func isTelling(_ change: TreeChange) -> Bool {
         change.kind == .modified || !(change.path.lastComponent?.string.hasSuffix("-wal") ?? false)
     }

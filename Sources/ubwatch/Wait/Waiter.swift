@@ -5,7 +5,9 @@ import TreeWatching
 import UbiquityContainers
 import UbiquityStores
 
-/// Waits until a container stands as somebody wants, woken by changes of its files and of this device's stores: it never asks again and again.
+/// Waits until a container reaches a goal.
+///
+/// Changes of its files and of this device's stores wake it; it never polls.
 struct Waiter {
     let goal: WaitGoal
     let reader: WatchReader
@@ -14,10 +16,10 @@ struct Waiter {
     /// When waiting ends at the latest; nil for never.
     let deadline: ContinuousClock.Instant?
 
-    /// How it ended.
+    /// The result of the wait.
     enum Outcome: Sendable, Equatable {
         case reached
-        /// It was not so in time, for these reasons.
+        /// The deadline passed, for these reasons.
         case timedOut([String])
         case gone(String)
         case hopeless(String)
@@ -29,7 +31,7 @@ struct Waiter {
     /// - Throws: `TreeWatchingError` where the container cannot be watched, and what ``WatchReader/facts()`` throws.
     func run() async throws -> Outcome {
         let (wakes, alarm) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        // Of a container that is gone, or is none, this says so.
+        // Reading the facts reports a container that is gone, or is not a container.
         let facts = try await reader.facts()
         guard facts.presence != .gone else { return .gone("The container is gone: \(facts.path)") }
         guard let container = try watcher() else { return .gone("The container is gone: \(reader.path)") }
@@ -42,7 +44,7 @@ struct Waiter {
         }
         let timer = deadline.map { Self.timer(at: $0, alarm) }
         defer { timer?.cancel() }
-        // What is looked at from now on is looked at behind the watch, so that no change falls between the two.
+        // Looks happen only after the watch exists, so that no change falls between the two.
         try? await container.settled()
         guard goal != .quiet else { return try await waitForQuiet(wakes, alarm, lastChange) }
         var watched: Set<Place> = []
@@ -51,7 +53,7 @@ struct Waiter {
         while true {
             let begun = ContinuousClock.now
             let facts = try await reader.facts()
-            // What comes with the last moment counts: the deadline is looked at behind the files.
+            // Changes up to the last moment count, so the deadline is checked after the files.
             switch facts.verdict(on: goal) {
             case .reached: return .reached
             case .gone(let words): return .gone(words)
@@ -60,7 +62,7 @@ struct Waiter {
             }
             // A store that has come since may lie where nobody has watched: then it is looked at behind the watch.
             if await watch(places(of: facts), &watched, &watchers, alarm) { continue }
-            // While changes pour in, looking leaves most of the time to those who make them.
+            // During many changes, the pause leaves most of the time to the programs that make them.
             let rest = ContinuousClock.now + max(.milliseconds(20), begun.duration(to: .now) * 3)
             try await Task.sleep(until: deadline.map { min($0, rest) } ?? rest, clock: .continuous)
             guard await iterator.next(isolation: nil) != nil else { throw CancellationError() }
@@ -96,11 +98,13 @@ struct Waiter {
     /// A directory that is watched for the sake of stores.
     private struct Place: Hashable {
         var directory: FilePath
-        /// What in it says nothing.
+        /// The patterns of irrelevant entries.
         var excluded: [String]
     }
 
-    /// Where the stores' files lie or are to come, and what of the device home says who is signed in, which stores there are, and what is suspended.
+    /// Returns the directories of the stores' files, and the relevant parts of the device home.
+    ///
+    /// The home shows the signed-in account, the known stores, and the suspensions.
     private func places(of facts: WatchFacts) -> Set<Place> {
         var places: Set<Place> = []
         for file in facts.localStores.flatMap(\.files).map({ FilePath($0.summary.file) }) {
