@@ -1,6 +1,7 @@
 import FileCoordination
 import Foundation
 import Glibc
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -37,11 +38,11 @@ struct SharedWatchTests {
     /// Tells which subitems appear.
     private final class Shown: FilePresenter {
         let presentedItemURL: URL?
-        let appeared = AsyncStream.makeStream(of: String.self)
+        let heard = Mutex<Set<String>>([])
 
         init(_ path: FilePath) { presentedItemURL = URL(filePath: path.string, directoryHint: .isDirectory) }
 
-        func presentedSubitemDidAppear(at url: URL) async { appeared.continuation.yield(url.lastPathComponent) }
+        func presentedSubitemDidAppear(at url: URL) async { _ = heard.withLock { $0.insert(url.lastPathComponent) } }
     }
 
     @Test("W-17: a container with a store, a query, a monitor, a status source and a presenter open is one tree, with one watch a directory")
@@ -62,9 +63,15 @@ struct SharedWatchTests {
             try await events.ready()
             let presenter = Shown(documents)
             FileCoordinator.addFilePresenter(presenter)
-            let names = presenter.appeared.stream.limited("a subitem").makeAsyncIterator()
+            // The presenter's watch begins some time after the call: what was there before is told to nobody.
+            var attempts = 0
+            try await until("the presenter hears of a file") {
+                attempts += 1
+                try Data().write(to: URL(filePath: documents.appending("d").appending("before-\(attempts)").string))
+                return presenter.heard.withLock { !$0.isEmpty }
+            }
             try Data("x".utf8).write(to: URL(filePath: documents.appending("d").appending("f").string))
-            while let name = try await names.next(), name != "f" {}
+            try await until("the presenter hears of the file that came after") { presenter.heard.withLock { $0.contains("f") } }
             while let update = try await updates.next(), !update.results.contains(where: { $0.name == "f" }) {}
             #expect(try await roots(in: container.path) == [container.path.string])
             for path in FileManager.default.enumerator(atPath: container.path.string)! {
