@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Glibc
 import SystemPackage
 import Testing
 import Waiting
@@ -83,8 +84,13 @@ extension TreeWatcherTests {
             other.tap { inner.take($0) }
             try await other.settled()
             #expect(watcher.hub === other.hub)
-            let instances = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { descriptor in
-                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)"))?.hasPrefix("anon_inode:inotify") == true
+            // Other instances of the process, such as a broker's, watch other directories.
+            var status = stat()
+            try #require(stat(stage.root.appending("a").string, &status) == 0)
+            let inode = "ino:" + String(status.st_ino, radix: 16)
+            let instances = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo").filter { descriptor in
+                guard let facts = try? String(contentsOfFile: "/proc/self/fdinfo/\(descriptor)", encoding: .utf8) else { return false }
+                return facts.split(separator: "\n").contains { $0.hasPrefix("inotify ") && $0.split(separator: " ").contains(Substring(inode)) }
             }
             #expect(instances.count == 1)
             // Each watch of it as the kernel has it: proc(5).
