@@ -37,7 +37,7 @@ struct Rebuild {
         defer { progress.update { $0.isImporting = false } }
         while try !rebuildFromReadable(&shelf) {}
         Waypoint.rebuildCommitted.pass()
-        context.log.transition("made anew from the content in \(began.elapsed)")
+        context.log.transition("rebuilt from the content in \(began.elapsed)")
         context.post(.didFill(Set(file.shapes.map(\.name))))
     }
 

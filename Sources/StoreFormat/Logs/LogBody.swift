@@ -49,7 +49,7 @@ package enum LogBody {
         /// The peer of the save, if it is not the log's author.
         package var peer: PeerIdentifier?
         package var rows: [Rows]
-        /// The same-as facts that the author found, by the table's index in the log's list.
+        /// The pairs of records that the author found to be one, by the index of their table in the log's list.
         package var same: [Same] = []
 
         package init(time: HybridTime, peer: PeerIdentifier? = nil, rows: [Rows], same: [Same] = []) {
