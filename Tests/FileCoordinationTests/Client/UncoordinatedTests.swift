@@ -3,6 +3,7 @@ import Foundation
 import Synchronization
 import SystemPackage
 import Testing
+import Waiting
 import TreeWatching
 
 @testable import FileCoordination
@@ -52,7 +53,9 @@ import TreeWatching
             try world.file("d/e/b.txt")
             _ = await presenter.told(2)
             try await world.coordinator().write(url, options: .forDeleting) { url in try FileManager.default.removeItem(at: url) }
-            #expect(witness.log.withLock { $0 } == ["deletion of a.txt"])
+            // The claim that deletes tells of the change too, once it has ended.
+            try await until("the witness hears of the claim's end") { witness.log.withLock { $0.count } >= 2 }
+            #expect(witness.log.withLock { $0 } == ["deletion of a.txt", "change of a.txt"])
         }
     }
 
