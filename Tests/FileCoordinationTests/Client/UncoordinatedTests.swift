@@ -3,8 +3,8 @@ import Foundation
 import Synchronization
 import SystemPackage
 import Testing
-import Waiting
 import TreeWatching
+import Waiting
 
 @testable import FileCoordination
 
