@@ -89,7 +89,7 @@ enum StoreDiagnosis {
     /// - Returns: the findings.
     static func store(at path: FilePath, root: FilePath?) -> [Finding] {
         do {
-            return try StoreInspection.look(at: path) { findings(of: $0, at: path, root: root) }
+            return try InspectedStore.look(at: path) { findings(of: $0, at: path, root: root) }
         } catch {
             return [fault(error, of: path)]
         }
@@ -99,7 +99,7 @@ enum StoreDiagnosis {
         Finding(.fault, .store, path, "\(error)", "name the path that the app gave its store")
     }
 
-    private static func findings(of inspection: StoreInspection, at path: FilePath, root: FilePath?) -> [Finding] {
+    private static func findings(of inspection: InspectedStore, at path: FilePath, root: FilePath?) -> [Finding] {
         var found: [Finding] = []
         do {
             let file = inspection.file

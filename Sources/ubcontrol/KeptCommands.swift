@@ -62,9 +62,9 @@ struct KeptListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try listEntries()
-        for file in stores.flatMap({ StoreInspection.files(at: FilePath($0)) }) where Self.isAside(file) {
+        for file in stores.flatMap({ InspectedStore.files(at: FilePath($0)) }) where Self.isAside(file) {
             do {
-                let summary = try StoreInspection.look(at: file) { try $0.summary() }
+                let summary = try InspectedStore.look(at: file) { try $0.summary() }
                 if json { try printJSON(summary) } else { print(line(summary).printable) }
             } catch {
                 if json { try printJSON(["file": file.string, "fault": "\(error)"]) } else { print("\(file): \(error)".printable) }

@@ -38,7 +38,7 @@ struct ContainerOption: ParsableArguments {
     /// - Parameter inspection: the store.
     /// - Returns: the container's directory; nil if it is unknown, with the reason.
     /// - Throws: `ContainerError` when the device home cannot be read.
-    func find(for inspection: StoreInspection) throws -> (path: FilePath?, reason: String) {
+    func find(for inspection: InspectedStore) throws -> (path: FilePath?, reason: String) {
         if let container { return (FilePath(container), "") }
         let deviceHome = try home.deviceHome
         guard let root = try deviceHome.containersRoot else { return (nil, "nobody is signed in at \(deviceHome.path)") }
@@ -48,7 +48,7 @@ struct ContainerOption: ParsableArguments {
     }
 
     /// Finds the container of a store; fails if it is unknown.
-    func path(for inspection: StoreInspection) throws -> FilePath {
+    func path(for inspection: InspectedStore) throws -> FilePath {
         let (path, reason) = try find(for: inspection)
         guard let path else { throw Refusal("The store's container is not known, because \(reason); name it with --container.") }
         return path

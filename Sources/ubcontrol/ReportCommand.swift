@@ -95,8 +95,8 @@ struct ReportCommand: AsyncParsableCommand {
         }
         for (number, path) in paths.enumerated() {
             let name = "\(number + 1)-\(path.lastComponent?.string ?? "store")"
-            try archive.add("stores/\(name).json", try StoreInspection.look(at: path) { try $0.report() })
-            if contents { try StoreInspection(path, readOnly: true).backup(to: archive.place("contents/stores/\(name)")) }
+            try archive.add("stores/\(name).json", try InspectedStore.look(at: path) { try $0.report() })
+            if contents { try InspectedStore(path, readOnly: true).backup(to: archive.place("contents/stores/\(name)")) }
         }
     }
 

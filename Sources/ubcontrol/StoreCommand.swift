@@ -38,14 +38,14 @@ struct StoreArgument: ParsableArguments {
     var path: String
 
     /// Opens the store beside the app that uses it.
-    func open(readOnly: Bool) throws -> StoreInspection { try StoreInspection(FilePath(path), readOnly: readOnly) }
+    func open(readOnly: Bool) throws -> InspectedStore { try InspectedStore(FilePath(path), readOnly: readOnly) }
 
     /// Reads the store beside the app that uses it, and leaves no new files beside its file.
     ///
     /// - Parameter body: reads; it may be called more than once.
     /// - Returns: the result of the body.
-    /// - Throws: the errors of `StoreInspection.look`.
-    func look<Result>(_ body: (StoreInspection) throws -> Result) throws -> Result { try StoreInspection.look(at: FilePath(path), body) }
+    /// - Throws: the errors of `InspectedStore.look`.
+    func look<Result>(_ body: (InspectedStore) throws -> Result) throws -> Result { try InspectedStore.look(at: FilePath(path), body) }
 }
 
 /// Runs `ubcontrol store conflicts`.

@@ -27,11 +27,11 @@ struct StoreCondition: Encodable {
     static func all(of home: DeviceHome, in containers: [KnownContainer]) -> [StoreCondition] {
         guard let account = try? home.account else { return [] }
         return home.knownStores.flatMap { known -> [StoreCondition] in
-            let files = StoreInspection.files(at: FilePath(known.path))
+            let files = InspectedStore.files(at: FilePath(known.path))
             if files.isEmpty { return [StoreCondition(path: known.path, hindrance: "its files are gone", remedies: [])] }
             let conditions = files.compactMap { file -> StoreCondition? in
                 do {
-                    return try StoreInspection.look(at: file) { inspection in
+                    return try InspectedStore.look(at: file) { inspection in
                         let summary = try inspection.summary()
                         guard summary.account == account.description, summary.container == known.container, summary.content == known.content,
                             ["account", "fallback"].contains(summary.place)
@@ -50,7 +50,7 @@ struct StoreCondition: Encodable {
 
     private init(path: String, hindrance: String?, remedies: [String]) { (self.path, self.hindrance, self.remedies) = (path, hindrance, remedies) }
 
-    private init(of inspection: StoreInspection, _ known: KnownStore, _ summary: StoreSummary, _ container: KnownContainer?) throws {
+    private init(of inspection: InspectedStore, _ known: KnownStore, _ summary: StoreSummary, _ container: KnownContainer?) throws {
         path = known.path
         self.summary = summary
         guard summary.place == "account" else { return }
@@ -92,8 +92,8 @@ struct UnsentSaves: Encodable {
     static func all(of home: DeviceHome) -> [UnsentSaves] {
         let present = (try? home.account)?.description
         return home.knownStores.flatMap { known in
-            let waiting = StoreInspection.files(at: FilePath(known.path)).compactMap { file -> String? in
-                guard let summary = try? StoreInspection.look(at: file, { try $0.summary() }), summary.account != present,
+            let waiting = InspectedStore.files(at: FilePath(known.path)).compactMap { file -> String? in
+                guard let summary = try? InspectedStore.look(at: file, { try $0.summary() }), summary.account != present,
                     ["account", "fallback"].contains(summary.place), summary.unpublished > 0 || summary.isNoted
                 else { return nil }
                 return summary.account

@@ -42,11 +42,11 @@ struct StoreListCommand: AsyncParsableCommand {
             if json { try printJSON(Fault(file: file.string, fault: fault)) } else { print("\(file): \(fault)".printable) }
         }
         for store in try stores() {
-            let files = StoreInspection.files(at: store)
+            let files = InspectedStore.files(at: store)
             if files.isEmpty, path == nil { try say("its files are gone", of: store) }
             for file in files {
                 do {
-                    let summary = try StoreInspection.look(at: file) { try $0.summary() }
+                    let summary = try InspectedStore.look(at: file) { try $0.summary() }
                     if json { try printJSON(summary) } else { print(line(summary).printable) }
                 } catch {
                     try say("\(error)", of: file)

@@ -80,10 +80,10 @@ struct ConflictsCommand: AsyncParsableCommand {
     private func storeSummary() throws -> StoreSummary? {
         let path = FilePath(path)
         if PathFacts(at: path).kind == .directory { return nil }
-        let files = StoreInspection.files(at: path)
+        let files = InspectedStore.files(at: path)
         // A missing container looks like a missing store.
         if files.isEmpty { return nil }
-        return try StoreInspection.look(at: path) { try $0.summary() }
+        return try InspectedStore.look(at: path) { try $0.summary() }
     }
 }
 

@@ -20,7 +20,7 @@ package actor ExchangeRunner {
 
     init(_ context: ExchangeContext, state: StoreState, givesWay: Bool) {
         self.context = context
-        let label = "Ubiquity store engine"
+        let label = "Ubiquity store exchange"
         executor = givesWay ? BackgroundExecutor(label: label) : QueueExecutor(label: label)
         machine = ExchangeStateMachine(context.rules, epoch: state.epoch, at: .now)
         content = KnownContent(state)

@@ -38,27 +38,27 @@ package struct StoreContext: Sendable {
 package final class StoreBase: Sendable {
     package let file: StoreFile
     package let sealer: Sealer
-    package let engine: ExchangeRunner
-    /// The object that runs the engine, and whether it should run.
+    package let runner: ExchangeRunner
+    /// What starts the exchange, and whether it should run.
     private struct Running {
-        var runner: StoreRunner?
+        var trigger: ExchangeTrigger?
         /// Nil until a caller has started or stopped the exchange.
         var isWanted: Bool?
         var isStarting = false
     }
     private let running = Mutex(Running())
-    package var runner: StoreRunner? { running.withLock { $0.runner } }
+    package var trigger: ExchangeTrigger? { running.withLock { $0.trigger } }
     /// Whether a caller has stopped the exchange.
     package var isHalted: Bool { running.withLock { $0.isWanted == false } }
     package var pool: any DatabaseWriter { file.pool }
 
-    private init(file: StoreFile, sealer: Sealer, engine: ExchangeRunner) {
+    private init(file: StoreFile, sealer: Sealer, runner: ExchangeRunner) {
         self.file = file
         self.sealer = sealer
-        self.engine = engine
+        self.runner = runner
     }
 
-    deinit { runner?.cancel() }
+    deinit { trigger?.cancel() }
 
     /// Opens or creates a file, without access to a container.
     ///
@@ -93,7 +93,7 @@ package final class StoreBase: Sendable {
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
         let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
         let base = StoreBase(
-            file: file, sealer: sealer, engine: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
+            file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
         // A migration or a changed declaration may have marked records.
         if !context.isReadOnly { try await blocking { base.resolve() } }
         return base
@@ -101,7 +101,7 @@ package final class StoreBase: Sendable {
 
     /// Starts the automatic exchange, unless it has been halted.
     package func begin() async {
-        try? await engine.start()
+        try? await runner.start()
         try? await run(unlessHalted: true)
     }
 
@@ -109,28 +109,28 @@ package final class StoreBase: Sendable {
     ///
     /// The start accesses the container's file system, which may be slow; a call of ``halt()`` during it takes effect.
     package func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
-        let (engine, directory) = (engine, file.path.removingLastComponent())
+        let (runner, directory) = (runner, file.path.removingLastComponent())
         let starts = running.withLock { running in
             if unlessHalted, running.isWanted == false { return false }
             running.isWanted = true
-            guard running.runner == nil, !running.isStarting else { return false }
+            guard running.trigger == nil, !running.isStarting else { return false }
             running.isStarting = true
-            engine.context.stop.clear()
+            runner.context.stop.clear()
             return true
         }
         guard starts else { return }
-        let runner: StoreRunner?
+        let trigger: ExchangeTrigger?
         var failure: (any Error)?
         do {
-            runner = try await blocking {
-                StoreRunner(engine: engine, container: engine.context.container, storeDirectory: directory, onExchange: onExchange)
+            trigger = try await blocking {
+                ExchangeTrigger(runner: runner, container: runner.context.container, storeDirectory: directory, onExchange: onExchange)
             }
         } catch {
-            (runner, failure) = (nil, error)
+            (trigger, failure) = (nil, error)
         }
         running.withLock { running in
             running.isStarting = false
-            if running.isWanted == true { running.runner = runner } else { runner?.cancel() }
+            if running.isWanted == true { running.trigger = trigger } else { trigger?.cancel() }
             if failure != nil { running.isWanted = false }
         }
         if let failure { throw failure }
@@ -140,16 +140,16 @@ package final class StoreBase: Sendable {
     package func halt() {
         running.withLock { running in
             running.isWanted = false
-            running.runner?.cancel()
-            running.runner = nil
+            running.trigger?.cancel()
+            running.trigger = nil
         }
     }
 
     /// Halts, and returns when no exchange runs any more.
     package func stop() async {
-        let runner = runner
+        let trigger = trigger
         halt()
-        await runner?.stop()
+        await trigger?.stop()
     }
 
     /// Runs an app's work on the writer's queue, and prevents its pragmas from making saves less durable.
@@ -160,7 +160,7 @@ package final class StoreBase: Sendable {
 
     /// Syncs everything that is committed to the disk.
     package func syncWriteAheadLog() throws {
-        try engine.context.publisher.syncWriteAheadLog()
+        try runner.context.publisher.syncWriteAheadLog()
     }
 
     /// Seals the captured changes; returns whether that has marked records.
@@ -201,6 +201,6 @@ package final class StoreBase: Sendable {
             }
             done.wait()
         }
-        runner?.wake()
+        trigger?.wake()
     }
 }

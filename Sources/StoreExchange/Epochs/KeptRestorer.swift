@@ -116,7 +116,7 @@ extension KeptLogs {
                     "The kept log \(log.name) cannot be used: \(error) To restore the others without it, move it out of the directory.")
             }
         }
-        let store = try StoreInspection(path ?? FilePath(entry.store), readOnly: false)
+        let store = try InspectedStore(path ?? FilePath(entry.store), readOnly: false)
         let count = try store.write(isRehearsal: isRehearsal) { db in
             let state = try StoreState.read(db)
             guard (state.account, state.container, state.content) == (entry.account, entry.container, entry.content) else {

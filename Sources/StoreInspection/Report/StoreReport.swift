@@ -72,7 +72,7 @@ package struct StoreReport: Sendable, Encodable {
     package var schema: [Definition]
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns a report about the store, without its content.
     ///
     /// - Returns: the report, as of one moment except for the sizes of files.

@@ -27,7 +27,7 @@ package struct StoreTroubles: Sendable {
     package var conflicts: [Lost]
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the parts of the store that need attention.
     ///
     /// - Parameter limit: the maximum number of held records and of conflicts.

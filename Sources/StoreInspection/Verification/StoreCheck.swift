@@ -53,7 +53,7 @@ package struct StoreCheck: Sendable, Codable {
     }
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the location of the store's container below a containers root.
     ///
     /// - Parameter root: the containers root.

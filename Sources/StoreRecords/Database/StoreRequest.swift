@@ -12,7 +12,7 @@ package enum StoreRequest: String, Sendable {
     case follow
     /// Finish ``republish``: the place exists again, but its baseline may still be missing.
     ///
-    /// Only the engine sets and removes this task.
+    /// Only the exchange sets and removes this task.
     case finishRepublishing = "finish-republishing"
 
     /// Removes the task, because it is done or withdrawn; a different task that has come since stays.

@@ -9,7 +9,7 @@ public struct PlainCopy: Sendable, Hashable, Codable {
     package init(rows: [String: Int] = [:]) { self.rows = rows }
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Writes a plain copy of the store while an app uses it; see ``UbiquitousStore/writePlainCopy(to:progress:)``.
     ///
     /// - Parameters:

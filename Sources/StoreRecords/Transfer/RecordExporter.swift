@@ -8,7 +8,7 @@ public struct RecordExport: Sendable, Hashable, Codable {
     public var records: [String: Int] = [:]
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Writes the records of synced tables while an app uses the store.
     ///
     /// See ``UbiquitousStore/export(to:format:tables:progress:)``.

@@ -17,7 +17,7 @@ package struct RecordImport: Sendable, Hashable, Codable {
     package var tables: [String: Count] = [:]
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// The default limit for the size of a line or row, in bytes.
     package static let longestRecord = 256 << 20
 

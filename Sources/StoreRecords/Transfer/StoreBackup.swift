@@ -9,7 +9,7 @@ public struct StoreBackup: Sendable, Hashable, Codable {
     public var bytes: Int64
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Copies the store's SQLite file while the app uses it; see ``UbiquitousStore/backup(to:progress:)``.
     ///
     /// - Parameters:

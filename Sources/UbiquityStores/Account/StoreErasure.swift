@@ -83,9 +83,9 @@ extension StoreFiles {
         // A read may still be running: then the file is removed when the store is opened again.
         if let base, (try? base.pool.close()) == nil { return }
         guard try await exists(.account(account)), try !hasFormer(account) else { return }
-        let sealed = try await muted.open(.account(account))
+        let sealed = try await withoutObservers.open(.account(account))
         let (file, sealer) = (sealed.file.path, sealed.sealer)
-        let isHeld = (try? await sealed.engine.isHeldByContent()) == true
+        let isHeld = (try? await sealed.runner.isHeldByContent()) == true
         try sealed.pool.close()
         guard isHeld, try home.account != account, await !isStopped() else { return }
         try await blocking {

@@ -57,18 +57,18 @@ extension StoreFiles {
     ///
     /// - Throws: `UbiquitousStoreError`, with `contentIncomplete` if the content is gone or holds less; or an error of
     ///   reading it. The file then stays in its place.
-    func setFormer(_ account: AccountName) async throws {
+    func moveAside(_ account: AccountName) async throws {
         let (former, store) = (try former(account), try store(account))
         // A move that was begun continues; after a removal there is no file to move.
         guard try !hasFormer(account), try await exists(.account(account)) else { return }
-        let base = try await muted.open(.account(account))
+        let base = try await withoutObservers.open(.account(account))
         do {
             defer { try? base.pool.close() }
             let state = try await base.pool.read { db in try StoreState.read(db) }
             if Self.isLeftAlone(state) { return }
             // Saves of a file that has never published are joined from the former file.
             var isHeld = !state.attached
-            if !isHeld { isHeld = try await base.engine.isHeldByContent() }
+            if !isHeld { isHeld = try await base.runner.isHeldByContent() }
             guard isHeld else {
                 throw UbiquitousStoreError(
                     .contentIncomplete,
@@ -130,7 +130,7 @@ extension StoreFiles {
     /// Joins the unpublished saves of an account's former file into the present one, and removes the former file.
     ///
     /// It is set aside instead if the present file does not hold everything that it did.
-    func absorbFormer(of account: AccountName, into base: StoreBase) async throws {
+    func mergeMovedAside(of account: AccountName, into base: StoreBase) async throws {
         let former = try former(account)
         let file = former.appending(path.lastComponent!)
         guard FileManager.default.fileExists(atPath: file.string) else { return }
@@ -140,7 +140,7 @@ extension StoreFiles {
             context.notices.post(.didSetAside(aside))
         }
         do {
-            let source = try await open(at: file, account.description, .store, identity: base.engine.peer)
+            let source = try await open(at: file, account.description, .store, identity: base.runner.peer)
             // Content that was removed by then stays removed; the unpublished saves are set aside.
             let epoch = try await source.pool.read { db in try StoreState.read(db).epoch }
             guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {

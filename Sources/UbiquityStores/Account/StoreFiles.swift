@@ -19,10 +19,10 @@ struct StoreFiles: Sendable {
     var content: String { context.options.contentName }
 
     /// The files of a store without its observers: for a file that is not in use yet.
-    var muted: StoreFiles {
-        var muted = self
-        muted.context.notices = Broadcast()
-        return muted
+    var withoutObservers: StoreFiles {
+        var files = self
+        files.context.notices = Broadcast()
+        return files
     }
 
     /// Opens or creates the file of a place, without access to a container.

@@ -15,7 +15,7 @@ extension StoreKeeper {
         let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
         guard container.account == account else { throw CancellationError() }
         for file in options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
-        let base = try await files.muted.open(.account(account))
+        let base = try await files.withoutObservers.open(.account(account))
         // Another task may have opened the file in the meantime.
         if let gathered, gathered.account == account { return gathered.base }
         guard life.gathering == account, !isStopped else { throw CancellationError() }
@@ -42,7 +42,7 @@ extension StoreKeeper {
         if let makingAnew { return await makingAnew.value }
         let task = Task {
             do {
-                try await files.setFormer(account)
+                try await files.moveAside(account)
             } catch {
                 refusal = error
                 logger.error("\(files.path.lastComponent!.string): \(error)")
@@ -96,11 +96,11 @@ extension StoreKeeper {
 
     func checkGathered(_ account: AccountName, _ base: StoreBase) async throws {
         guard life.gathering == account else { return }
-        guard try await base.engine.hasGathered() else {
+        guard try await base.runner.hasGathered() else {
             // A damaged file counts as read after a while, and no event reports that time.
             rechecking?.cancel()
             rechecking = Task { [weak base] in
-                if (try? await Task.sleep(for: .seconds(61))) != nil { base?.runner?.wake() }
+                if (try? await Task.sleep(for: .seconds(61))) != nil { base?.trigger?.wake() }
             }
             return
         }

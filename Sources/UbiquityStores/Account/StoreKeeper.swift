@@ -124,7 +124,7 @@ actor StoreKeeper {
                 // While the file was being opened, the content has been read, or another account has signed in.
                 return try await settle()
             }
-            try await base.engine.settleByPolicy()
+            try await base.runner.settleByPolicy()
             try await checkGathered(account, base)
             try await arrive()
         }
@@ -148,8 +148,8 @@ actor StoreKeeper {
         }
     }
 
-    /// The engine that exchanges for the account while another file is in use; nil if the file in use has it.
-    var gatheringEngine: ExchangeRunner? { gathered?.base.engine }
+    /// The runner that exchanges for the account while another file is in use; nil if the file in use has it.
+    var gatheringRunner: ExchangeRunner? { gathered?.base.runner }
 
     /// The last obstacle, in words; nil if there is none.
     var obstacle: String? { (failure ?? refusal ?? unwatched).map { String(describing: $0) } }
@@ -213,9 +213,9 @@ actor StoreKeeper {
             tell(passage, store, isDone: true)
             LastPlace(of: files.path).note(passage.to, in: files.identifier)
             report(store.current)
-            let (engine, notices) = (store.current.engine, store.notices.broadcast)
-            // Not awaited: the engine may be exchanging with a file system that does not respond.
-            Task { await engine.tell(notices) }
+            let (runner, notices) = (store.current.runner, store.notices.broadcast)
+            // Not awaited: the runner may be exchanging with a file system that does not respond.
+            Task { await runner.tell(notices) }
             eraseIfGone(passage)
             // The old file closes when no read uses it any more.
             origin = nil
@@ -272,7 +272,7 @@ actor StoreKeeper {
             try await files.finishGiven(in: base, but: passage.to.account)
         }
         if case .account(let account) = passage.to, passage.from != .fallback(account) { try await absorbFallback(of: account, into: new) }
-        if case .account(let account) = passage.to { try await files.absorbFormer(of: account, into: new) }
+        if case .account(let account) = passage.to { try await files.mergeMovedAside(of: account, into: new) }
         // An unreadable file has no clock to adopt.
         if passage.to == .local { try? await new.takeClock(of: old) }
         guard passage.joins else { return }
@@ -296,8 +296,8 @@ actor StoreKeeper {
 
     private func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         if let gathered, place == .account(gathered.account) { return gathered.base }
-        guard case .account(let account) = place else { return try await files.muted.open(place) }
-        guard let base = try await files.muted.openUnlessDamaged(account) else {
+        guard case .account(let account) = place else { return try await files.withoutObservers.open(place) }
+        guard let base = try await files.withoutObservers.openUnlessDamaged(account) else {
             // A new one is made from the container.
             learn { $0.scatter(account) }
             throw UbiquitousStoreError(
@@ -349,7 +349,7 @@ actor StoreKeeper {
         if options.exchangesAutomatically {
             Task {
                 await new.begin()
-                new.runner?.wake()
+                new.trigger?.wake()
             }
         }
         prepared = nil
@@ -375,7 +375,7 @@ actor StoreKeeper {
     private func report(_ base: StoreBase) {
         let (place, file, logger) = (life.place, base.file.path, logger)
         Task {
-            let peer = await base.engine.peer
+            let peer = await base.runner.peer
             logger.info("\(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)")
         }
     }

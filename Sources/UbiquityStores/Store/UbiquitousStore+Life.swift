@@ -89,7 +89,7 @@ extension UbiquitousStore {
         let isGathered = try await keeper.files.isGathered(account)
         let places: [StoreTransition.Place] = isGathered ? [.account(account)] : [.fallback(account), .account(account)]
         for place in places where try await keeper.files.exists(place) {
-            let source = try await keeper.files.muted.open(place)
+            let source = try await keeper.files.withoutObservers.open(place)
             defer { try? source.pool.close() }
             let shapes = source.file.shapes
             return try await write { db in

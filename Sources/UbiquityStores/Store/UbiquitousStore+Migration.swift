@@ -71,7 +71,7 @@ extension UbiquitousStore {
             last.withLock { $0 = migration }
             progress?(migration)
         }
-        try await store.engine.run(.place)
+        try await store.runner.run(.place)
         return (store, last.withLock { $0 })
     }
 }

@@ -38,14 +38,14 @@ extension UbiquitousStore {
     ///   continues the removal if the mark is written.
     @discardableResult
     public func removeUbiquitousContent(_ confirmation: RemovalConfirmation) async throws -> ContentRemoval {
-        let name = engine.context.contentName
+        let name = runner.context.contentName
         guard confirmation.contentName == name else {
             throw UbiquitousStoreError(
                 .unsupported, "The removal of “\(confirmation.contentName)” was confirmed, and this store's content is “\(name)”: nothing is removed."
             )
         }
-        let removal = try await engine.removeContent()
-        current.runner?.wake()
+        let removal = try await runner.removeContent()
+        current.trigger?.wake()
         return removal
     }
 
@@ -82,14 +82,14 @@ extension UbiquitousStore {
             // Saves in the fallback file have not been sent either.
             let files = StoreFiles(path: PathFacts.absolute(path), identifier: container.identifier, home: container.home, context: store.context)
             if try await files.exists(.fallback(container.account)) {
-                let fallback = try await files.muted.open(.fallback(container.account))
+                let fallback = try await files.withoutObservers.open(.fallback(container.account))
                 let join = StoreJoin(source: fallback, destination: store.current, conflictRetention: options.conflictRetention)
                 try await blocking { try join.finish() }
                 try fallback.pool.close()
             }
             let removal = try await store.removeUbiquitousContent(confirmation)
             // This device may never open the store again, and another may be off.
-            await store.engine.removeEnded()
+            await store.runner.removeEnded()
             try await store.close()
             // A new file would begin with the app's plain database again.
             if options.existingDatabase == nil {

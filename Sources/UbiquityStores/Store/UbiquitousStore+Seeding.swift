@@ -29,7 +29,7 @@ extension UbiquitousStore {
     public func seed(from file: SeedFile, token: String, progress: (@Sendable (Seeding) -> Void)? = nil) async throws -> Seeding {
         var result = Seeding(wasComplete: true)
         if try await !joinSeed(token) {
-            let (shapes, migrations) = (engine.context.file.shapes, engine.context.file.migrations)
+            let (shapes, migrations) = (runner.context.file.shapes, runner.context.file.migrations)
             let columns = try await read { db in
                 try Dictionary(uniqueKeysWithValues: shapes.map { ($0.name, try Set(db.columns(in: $0.name).map(\.name))) })
             }
@@ -46,9 +46,9 @@ extension UbiquitousStore {
             try await blocking { [reader] in try reader.close() }
         }
         if file.isRemovedAfterwards {
-            try await blocking { [publisher = engine.context.publisher] in try publisher.syncWriteAheadLog() }
+            try await blocking { [publisher = runner.context.publisher] in try publisher.syncWriteAheadLog() }
             Waypoint.seedSynced.pass()
-            try await blocking { [files = engine.context.files] in try file.remove(files) }
+            try await blocking { [files = runner.context.files] in try file.remove(files) }
         }
         return result
     }
@@ -113,7 +113,7 @@ extension UbiquitousStore {
             throw UbiquitousStoreError(.unsupported, "A seed's token is empty: name the seed and its edition, such as birds-2026.")
         }
         if try await isSeeded(token) { return true }
-        _ = await engine.exchangeInBackground()
+        _ = await runner.exchangeInBackground()
         return try await isSeeded(token)
     }
 
@@ -121,7 +121,7 @@ extension UbiquitousStore {
         _ token: String, source: String?, total: Int?, _ progress: (@Sendable (Seeding) -> Void)?, next: (Int) async throws -> SeedBatch
     ) async throws -> Seeding {
         let base = current
-        let exchange = SeedExchange(context: base.engine.context)
+        let exchange = SeedExchange(context: base.runner.context)
         guard var pending = try await blocking({ try exchange.pending(token, source: source) }) else { return Seeding(wasComplete: true) }
         pending.seeding.total = total
         while true {
@@ -132,12 +132,12 @@ extension UbiquitousStore {
                     .suspended, "The store has changed files while it was seeded; call again if the present account needs the seed too.",
                     path: base.file.path)
             }
-            guard let after = try await base.engine.seed(batch, after: pending) else {
+            guard let after = try await base.runner.seed(batch, after: pending) else {
                 pending.seeding.wasComplete = true
                 return pending.seeding
             }
             pending = after
-            current.runner?.wake()
+            current.trigger?.wake()
             progress?(pending.seeding)
             if batch.isLast { return pending.seeding }
         }

@@ -15,7 +15,7 @@ extension UbiquitousStore {
     ///   gone; `paused`; or `fileSystem`.
     public func answerWipe(_ answer: WipePolicy.Answer) async throws {
         try await exchanging.answerWipe(answer)
-        current.runner?.wake()
+        current.trigger?.wake()
     }
 
     /// Pauses the exchange in every process, until ``resume()``, also after restarts.
@@ -35,7 +35,7 @@ extension UbiquitousStore {
 
     private func setPaused(_ isPaused: Bool) async throws {
         let base = try await keeper?.gatheringBase() ?? current
-        try await base.engine.setPaused(isPaused)
-        base.runner?.wake()
+        try await base.runner.setPaused(isPaused)
+        base.trigger?.wake()
     }
 }

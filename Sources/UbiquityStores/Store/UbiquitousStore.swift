@@ -43,16 +43,16 @@ public final class UbiquitousStore: Sendable {
 
     /// The file in use, with the parts that belong to it.
     var current: StoreBase { base.withLock { $0 } }
-    var engine: ExchangeRunner { current.engine }
-    /// The engine that exchanges with other devices, for the file in use or for the one that is being filled.
-    var exchanging: ExchangeRunner { get async { await keeper?.gatheringEngine ?? engine } }
+    var runner: ExchangeRunner { current.runner }
+    /// The runner that exchanges with other devices, for the file in use or for the one that is being filled.
+    var exchanging: ExchangeRunner { get async { await keeper?.gatheringRunner ?? runner } }
 
     /// The SQLite file in use.
     public var file: FilePath { current.file.path }
 
     deinit {
         keeper?.cancel()
-        current.runner?.cancel()
+        current.trigger?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()
     }
@@ -129,7 +129,7 @@ public final class UbiquitousStore: Sendable {
             peer: container.peer, epoch: 1, sequence: 0, predecessor: nil, clock: .least, attached: false, receipt: 0)
         let base = try await StoreBase.open(
             path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)
-        try await base.engine.start()
+        try await base.runner.start()
         if context.options.exchangesAutomatically { try await base.run() }
         return base
     }
@@ -144,11 +144,11 @@ public final class UbiquitousStore: Sendable {
     ///   is in use.
     package func change(to path: FilePath) async throws {
         let old = current
-        let new = try await Self.open(path, in: old.engine.context.container!, context)
+        let new = try await Self.open(path, in: old.runner.context.container!, context)
         try await old.pool.writeWithoutTransaction { _ in use(new) }
         await old.stop()
-        try await old.engine.run(.publish)
-        new.runner?.wake()
+        try await old.runner.run(.publish)
+        new.trigger?.wake()
     }
 
     /// Uses and observes another file from now on.
@@ -198,7 +198,7 @@ public final class UbiquitousStore: Sendable {
             guard let (result, isMarked) = outcome else { return nil }
             Waypoint.saveCommitted.pass()
             if isMarked { try? await blocking { base.resolve() } }
-            base.runner?.wake()
+            base.trigger?.wake()
             return result
         }
     }
@@ -220,7 +220,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: `UbiquitousStoreError`. A store that is suspended keeps its saves and does not throw.
     public func publish() async throws {
-        try await engine.run(.publish)
+        try await runner.run(.publish)
     }
 
     /// Publishes every save made so far, and imports every log that is in the container and ready.
@@ -231,7 +231,7 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: `UbiquitousStoreError` with `suspended` if the container is gone, or `paused`; nothing is lost then.
     public func settled() async throws {
         try await keeper?.settle()
-        try await engine.settleByPolicy()
+        try await runner.settleByPolicy()
     }
 
     /// Rebuilds the synced tables from the container's content.
@@ -243,7 +243,7 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: `UbiquitousStoreError`: `contentIncomplete` if the content does not hold everything that the store
     ///   does, `suspended` if there is none.
     public func rebuildFromUbiquitousContent() async throws {
-        try await engine.rebuild()
+        try await runner.rebuild()
     }
 
     /// Writes down all that the store holds as a baseline, whatever ``StoreOptions/baselines`` says.
@@ -252,7 +252,7 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
     @discardableResult
     public func rollBaseline() async throws -> Int64? {
-        try await engine.rollNow()
+        try await runner.rollNow()
     }
 
     /// Returns the other peers of the content.
@@ -324,8 +324,8 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: a snapshot.
     /// - Throws: GRDB's errors.
     public func status() async throws -> StoreStatus {
-        var status = try await engine.status()
-        if let gathering = await keeper?.gatheringEngine {
+        var status = try await runner.status()
+        if let gathering = await keeper?.gatheringRunner {
             // These values show what delays the account's file.
             let other = try await gathering.status()
             status.isPaused = other.isPaused

@@ -128,7 +128,7 @@ struct ContainerReading: Sendable {
     func addTroubles(of summary: StoreSummary, to troubles: inout WatchFacts.Troubles) {
         let found: StoreTroubles
         do {
-            found = try StoreInspection.look(at: FilePath(summary.file)) { try $0.troubles(limit: options.troubles) }
+            found = try InspectedStore.look(at: FilePath(summary.file)) { try $0.troubles(limit: options.troubles) }
         } catch {
             troubles.failures.append(.init(path: summary.file, reason: "\(error)"))
             troubles.count(.quarantined, summary.quarantined, listed: 0)

@@ -28,6 +28,6 @@ struct LocalStore: Sendable, Codable, Equatable {
         /// The reason why it does not exchange: paused, detached, or an ended epoch; nil if nothing prevents it.
         var suspended: String?
         /// Its exchange with the container; nil if it does not exchange, or while the container is gone.
-        var exchange: StoreExchange?
+        var exchange: ExchangeReport?
     }
 }

@@ -28,14 +28,14 @@ struct LocalStoreReader {
 
     private func store(at path: FilePath, content: String?) -> LocalStore {
         var store = LocalStore(path: path.string, content: content ?? "", isNamed: content == nil)
-        let files = StoreInspection.files(at: path)
+        let files = InspectedStore.files(at: path)
         store.isGone = files.isEmpty
-        let last = StoreInspection.lastPlace(of: path)
+        let last = InspectedStore.lastPlace(of: path)
         if let last, last.account.isEmpty || last.account == account { store.usesLocalStorage = last.place != "account" }
         for file in files {
             do {
                 var hindrance: String?
-                let (summary, exchange) = try StoreInspection.look(at: file) { inspection -> (StoreSummary, StoreExchange?) in
+                let (summary, exchange) = try InspectedStore.look(at: file) { inspection -> (StoreSummary, ExchangeReport?) in
                     let summary = try inspection.summary()
                     hindrance = nil
                     let exchanges = isOurs(summary, content) && summary.place == "account" && DirectoryIdentity(of: container) != nil

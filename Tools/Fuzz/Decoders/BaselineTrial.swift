@@ -136,7 +136,7 @@ package final class BaselineTrial {
                 return (state.clock, try StoreKnowledge.all(state, db))
             }
             let header = try reader.header(of: id, clock: clock)
-            // The engine makes these comparisons before it chooses a baseline.
+            // The exchange makes these comparisons before it chooses a baseline.
             _ = (header.knowledge.count(beyond: knowledge), knowledge.holds(header.knowledge, orIsEqual: true, within: knowledge))
             if let obstacle = joiner.obstacle(to: header) { return obstacle }
             try reader.verify(id, header)

@@ -45,7 +45,7 @@ struct BoundedWorkTests {
                 for number in 0..<saves { try await store.insert("s\(number)") }
                 // What the account holds is imported first, for that costs in proportion to it.
                 let keeper = try #require(store.keeper)
-                try await keeper.gatheringBase(of: alice).engine.settleByPolicy()
+                try await keeper.gatheringBase(of: alice).runner.settleByPolicy()
                 #expect(await store.place == .fallback(alice))
                 meter.reset()
                 try await store.settled()

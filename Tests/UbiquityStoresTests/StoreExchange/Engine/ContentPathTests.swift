@@ -29,7 +29,7 @@ struct ContentPathTests {
             try await settle(stores[0], stores[1])
             #expect(try await stores[1].keys() == ["a"])
             let content = containers[0].path.appending("CoreData/Shared ä/Friends")
-            #expect(stores[0].engine.context.layout.directory == content)
+            #expect(stores[0].runner.context.layout.directory == content)
             let files = LinuxFileLayer()
             #expect(try files.names(in: containers[0].path.appending("CoreData")) == ["Shared ä"])
 

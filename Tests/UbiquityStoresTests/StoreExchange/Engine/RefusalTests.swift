@@ -276,7 +276,7 @@ extension RefusalTests {
             let reopened = try await devices[0].open(automatically: true)
             let notices = reopened.notices.limited().makeAsyncIterator()
             #expect(try await notices.next() == .didSuspend(.containerGone))
-            #expect(await reopened.engine.nextTime == nil, "it waits for the container, and asks for it by no clock")
+            #expect(await reopened.runner.nextTime == nil, "it waits for the container, and asks for it by no clock")
             try await reopened.execute("INSERT INTO person (id) VALUES ('b')")
             try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
             while let notice = try await notices.next(), notice != .didResume {}

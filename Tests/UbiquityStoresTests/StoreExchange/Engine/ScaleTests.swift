@@ -66,7 +66,7 @@ extension ScaleTests {
             files.reset()
             try await store.execute("INSERT INTO person (id) VALUES ('last')")
             // As it does by itself after a save.
-            #expect(await store.current.engine.exchangeInBackground())
+            #expect(await store.current.runner.exchangeInBackground())
             let cost = [files.listings, files.names, files.reads, files.looks]
             #expect(try await store.status().unpublished == 0)
             return cost

@@ -30,7 +30,7 @@ struct RemovalExerciseTests {
                 try await UbiquitousStore.removeUbiquitousContentAndPersistentStore(
                     at: device.directory.appending("People.sqlite"), options: .init(contentName: "People", exchangesAutomatically: false),
                     .removeEverythingOnAllDevices(contentName: "People"), container: "org.example.test", home: device.home, schema: personSchema)
-            case .tool: _ = try await StoreInspection(store.file, readOnly: true).removeContent(in: device.container())
+            case .tool: _ = try await InspectedStore(store.file, readOnly: true).removeContent(in: device.container())
             case .followed:
                 try FileManager.default.removeItem(atPath: await device.container().path.appending("CoreData/People").string)
                 try await store.answerWipe(.follow)

@@ -64,7 +64,7 @@ struct PeerFaultTests {
                     #expect(listed.first?.reason.contains("where a directory belongs") == true, "\(obstacle): \(listed)")
                     guard index == 0, store === reader else { continue }
                     let container = contentDirectory(root).removingLastComponent().removingLastComponent()
-                    let exchange = try StoreInspection(store.file, readOnly: true).exchange(with: container)
+                    let exchange = try InspectedStore(store.file, readOnly: true).exchange(with: container)
                     #expect(exchange.faults == 1 && !exchange.isImported, "\(obstacle)")
                     let peers = try ContainerSurvey(of: container).stores.first?.peers ?? []
                     #expect(peers.filter { $0.fault != nil }.map(\.peer) == [peer.description], "\(obstacle)")

@@ -38,7 +38,7 @@ struct RepublishTests {
                 _ = try files.mend()
                 // Until the mark is there somebody may say something else.
                 let mark = container.appending(".ubiquity").appending(try await store.status().peer.description)
-                let noted = try StoreInspection(store.file, readOnly: true).summary().request
+                let noted = try InspectedStore(store.file, readOnly: true).summary().request
                 #expect(FileManager.default.fileExists(atPath: mark.string) || noted == nil, "at write \(moment)")
                 // Who comes back after a crash has the store's file alone to go by.
                 try await store.close()
@@ -47,7 +47,7 @@ struct RepublishTests {
                 let other = try await devices[1].open()
                 try await other.settled()
                 #expect(try await other.keys() == ["a"], "at write \(moment)")
-                let request = try StoreInspection(again.file, readOnly: true).summary().request
+                let request = try InspectedStore(again.file, readOnly: true).summary().request
                 #expect(request == nil, "at write \(moment)")
             }
         }

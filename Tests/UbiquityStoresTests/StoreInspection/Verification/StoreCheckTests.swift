@@ -20,7 +20,7 @@ struct StoreCheckTests {
     func findings(sql: String, finding: String) async throws {
         try await withStoreFile { file in
             try sqlite3(file, sql)
-            let check = try StoreInspection(file, readOnly: true).check(container: nil)
+            let check = try InspectedStore(file, readOnly: true).check(container: nil)
             #expect(!check.problems.isEmpty && check.problems.allSatisfy { $0.detail.contains(finding) }, "\(check.problems)")
             #expect(check.remarks.isEmpty)
         }
@@ -29,9 +29,9 @@ struct StoreCheckTests {
     @Test("writes that are not sealed have no stamps yet: that is a remark, and no problem")
     func unsealed() async throws {
         try await withStoreFile { file in
-            #expect(try StoreInspection(file, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(file, readOnly: true).check(container: nil).problems.isEmpty)
             try sqlite3(file, "INSERT INTO person (id) VALUES ('shell')")
-            let check = try StoreInspection(file, readOnly: true).check(container: nil)
+            let check = try InspectedStore(file, readOnly: true).check(container: nil)
             #expect(check.problems.isEmpty, "\(check.problems)")
             #expect(check.remarks.count == 1 && check.remarks[0].contains("1 writes are noted"), "\(check.remarks)")
         }
@@ -54,7 +54,7 @@ struct StoreCheckTests {
             for key in ["a", "b"] { try await store.insert(key) }
             let link = devices[0].directory.appending("link.sqlite")
             try FileManager.default.createSymbolicLink(atPath: link.string, withDestinationPath: store.file.string)
-            #expect(try StoreInspection.look(at: link) { try $0.summary().records } == 2)
+            #expect(try InspectedStore.look(at: link) { try $0.summary().records } == 2)
         }
     }
 }

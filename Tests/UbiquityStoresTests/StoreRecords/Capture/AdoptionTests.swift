@@ -68,7 +68,7 @@ struct AdoptionTests {
             #expect(content.count == 24_000)
             #expect(try await self.content(right) == content)
             #expect(try await left.read { db in try Adopter.isPending(db) } == false)
-            #expect(try StoreInspection(left.file, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(left.file, readOnly: true).check(container: nil).problems.isEmpty)
         }
     }
 
@@ -159,7 +159,7 @@ struct AdoptionTests {
             let people = try await left.rows("SELECT id, first FROM person ORDER BY id")
             #expect(people == [["new", "New"], ["other", "First 2"], ["p0", "Edited"], ["p3", "Replaced"], ["p4", "First 4"]])
             #expect(try await content(right) == content(left))
-            #expect(try StoreInspection(left.file, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(left.file, readOnly: true).check(container: nil).problems.isEmpty)
             // An edit made elsewhere before it, but after the adoption, loses to none of these by being adopted.
             #expect(try await right.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_dead_1") } == 2)
         }

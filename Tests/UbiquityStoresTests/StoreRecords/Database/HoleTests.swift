@@ -66,12 +66,12 @@ struct HoleTests {
                 at: devices[1].directory.appending("People.sqlite"), options: options, in: devices[1].container(), schema: personSchema)
             try await store.settled()
             // As the tool does it beside a running app.
-            try StoreInspection(store.file, readOnly: false).write { db in
+            try InspectedStore(store.file, readOnly: false).write { db in
                 try Retirements.retire(peer, Retirement(receipt: 1, sequence: 2), db)
             }
-            try await store.engine.exchange()
+            try await store.runner.exchange()
             try await store.execute("INSERT INTO person (id) VALUES ('later')")
-            try await store.engine.exchange()
+            try await store.runner.exchange()
             try await store.settled()
             #expect(try await store.rows("SELECT id FROM person ORDER BY id").map { $0[0] } == ["1", "3", "later"])
             let other = try await devices[2].open()

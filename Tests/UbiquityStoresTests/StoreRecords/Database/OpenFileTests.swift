@@ -31,7 +31,7 @@ struct OpenFileTests {
             try await store.writePlainCopy(to: directory.appending("Plain.sqlite"))
             expectLocked(after: "a plain copy")
             do {
-                let inspection = try StoreInspection(file, readOnly: true)
+                let inspection = try InspectedStore(file, readOnly: true)
                 #expect(try inspection.check(container: nil).problems.isEmpty)
                 _ = try inspection.report()
                 _ = try inspection.summary()

@@ -78,7 +78,7 @@ struct ImportFaultTests {
             let file = devices[0].directory.appending("In.jsonl")
             let lines = #"{"table":"place","values":{"id":"a","data":"{}"}}"# + "\n" + #"{"table":"place","values":{"id":"b","data":"{"}}"# + "\n"
             try Data(lines.utf8).write(to: URL(filePath: file.string))
-            let inspection = try StoreInspection(store.file, readOnly: false)
+            let inspection = try InspectedStore(store.file, readOnly: false)
             let importing = #expect(throws: UbiquitousStoreError.self) {
                 _ = try inspection.importRecords(from: RecordInput.inputs(of: file.string), limit: 100)
             }

@@ -11,7 +11,7 @@ import Waiting
 @testable import StoreRecords
 @testable import UbiquityStores
 
-/// The import's transaction by itself, without the engine that publishes before it.
+/// The import's transaction by itself, without the exchange that publishes before it.
 struct ImportTests {
     @Test("F-10: a store that is opened takes in what came while it was closed, though nothing changes in the container any more")
     func everyOpening() async throws {

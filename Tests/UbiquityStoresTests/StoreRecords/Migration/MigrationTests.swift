@@ -166,7 +166,7 @@ struct MigrationTests {
             #expect(isForeign ? migration.kept == 0 : migration.kept > 20_000)
             #expect(migration.rows == migration.total && migration.tables["visit"] == 12_000)
             try await store.settled()
-            #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             #expect(!FileManager.default.fileExists(atPath: draft.string))
             // The store is there by now.
             try await store.close()

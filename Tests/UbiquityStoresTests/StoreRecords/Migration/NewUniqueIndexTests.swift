@@ -67,7 +67,7 @@ struct NewUniqueIndexTests {
             for store in [left, right, newcomer] {
                 #expect(try await store.rows("SELECT id, coalesce(label, 'NULL'), quote(colour) FROM tag ORDER BY id") == expected)
                 #expect(try await store.rows("SELECT id, tag FROM use ORDER BY id") == [["u", "1"], ["v", "1"]])
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             }
             // They are one: what is saved is saved for both.
             try await right.execute("UPDATE tag SET colour = 'new' WHERE id = '1'; DELETE FROM tag WHERE id = '1'")
@@ -96,7 +96,7 @@ struct NewUniqueIndexTests {
                 #expect(
                     try await store.rows("SELECT id, coalesce(name, 'NULL'), colour, size FROM tag ORDER BY id")
                         == [["1", "red", "late", "1"], ["2", "blue", "b", "1"], ["4", "NULL", "x", "1"], ["5", "NULL", "y", "1"]])
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             }
         }
     }

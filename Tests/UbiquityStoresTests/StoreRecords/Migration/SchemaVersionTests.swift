@@ -14,7 +14,7 @@ import UbiquityTesting
 /// Stores with content go to newer versions of the app's schema, each device in its own time.
 struct SchemaVersionTests {
     private func problems(_ store: UbiquitousStore) throws -> [StoreCheck.Problem] {
-        try StoreInspection(store.file, readOnly: true).check(container: nil).problems
+        try InspectedStore(store.file, readOnly: true).check(container: nil).problems
     }
 
     @Test("S-110: tables and columns are added, dropped and renamed by the app's migrator; what is edited before and after arrives everywhere")

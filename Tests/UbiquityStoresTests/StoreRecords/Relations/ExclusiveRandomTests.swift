@@ -73,7 +73,7 @@ struct ExclusiveRandomTests {
             let rows = try await stores[0].rows(Self.content)
             for store in stores + [newcomer] {
                 #expect(try await store.rows(Self.content) == rows, "seed \(seed)")
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty, "seed \(seed)")
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty, "seed \(seed)")
             }
             let moved = try await stores[0].moved()
             #expect(try await newcomer.moved() == moved, "seed \(seed)")

@@ -44,7 +44,7 @@ struct ExclusiveTests {
     private func expect(_ stores: [UbiquitousStore], _ rows: [[String]], _ location: SourceLocation = #_sourceLocation) async throws {
         for store in stores {
             #expect(try await store.rows(Self.songs) == rows, sourceLocation: location)
-            #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty, sourceLocation: location)
+            #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty, sourceLocation: location)
             #expect(try await store.duplicates().isEmpty, sourceLocation: location)
         }
     }

@@ -41,7 +41,7 @@ struct MetadataTests {
             try await right.close()
             right = try await devices[1].open()
             for store in [left, right] { #expect(try await values(store) == ["edition": "later".databaseValue]) }
-            for store in [left, right] { #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty) }
+            for store in [left, right] { #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty) }
         }
     }
 
@@ -73,7 +73,7 @@ struct MetadataTests {
                 for _ in 0..<2 { try await settle(left, right, third) }
                 for store in [left, right, third] {
                     #expect(try await values(store) == ["own": 2.databaseValue])
-                    #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                    #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
                 }
             }
         }
@@ -102,7 +102,7 @@ struct MetadataTests {
             try await left.removeAll()
             #expect(try await values(left).isEmpty)
             for store in [left, right, grown] {
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             }
         }
     }

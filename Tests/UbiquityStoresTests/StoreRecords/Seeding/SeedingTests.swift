@@ -44,7 +44,7 @@ struct SeedingTests {
     }
 
     func expectWhole(_ store: UbiquitousStore) async throws {
-        #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+        #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
         #expect(try await store.read { db in try db.tableExists("ubiquity_seed") || Adopter.isPending(db) } == false)
     }
 
@@ -343,7 +343,7 @@ struct RelatedSeedingTests {
                 #expect(try await store.rows("SELECT * FROM bird ORDER BY id") == [["a0", "Wren", "trill"], ["a2", "Tit", "NULL"]])
                 let sightings = try await store.rows("SELECT id, bird FROM sighting ORDER BY id")
                 #expect(sightings == [["as1", "a0"], ["as2", "a2"], ["bs1", "a0"], ["bs2", "a2"]])
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             }
         }
     }

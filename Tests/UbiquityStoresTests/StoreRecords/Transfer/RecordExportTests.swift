@@ -64,7 +64,7 @@ struct RecordExportTests {
             #expect(export.records == ["thing": RecordFormatTests.values.count, "pair %/": 4])
 
             let other = try await open(devices[1])
-            let inspection = try StoreInspection(other.file, readOnly: false)
+            let inspection = try InspectedStore(other.file, readOnly: false)
             let inputs = try RecordInput.inputs(of: path.string)
             let done = try inspection.importRecords(from: inputs)
             #expect(done.tables["thing"] == RecordImport.Count(inserted: RecordFormatTests.values.count))
@@ -116,7 +116,7 @@ struct RecordExportTests {
             try await store.write { db in for index in 0..<5000 { try db.execute(sql: "INSERT INTO thing (id) VALUES (?)", arguments: ["a\(index)"]) }
             }
             let path = devices[0].directory.appending("Out.jsonl")
-            let export = try StoreInspection(store.file, readOnly: true).export(to: path, format: .jsonLines) { part in
+            let export = try InspectedStore(store.file, readOnly: true).export(to: path, format: .jsonLines) { part in
                 // The first call comes when a fifth is written.
                 try? store.writeWithoutTransaction { db in
                     try db.execute(sql: "INSERT INTO thing (id) VALUES (?)", arguments: ["b\(part)"])

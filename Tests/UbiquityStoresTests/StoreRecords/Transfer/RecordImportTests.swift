@@ -34,7 +34,7 @@ struct RecordImportTests {
     ) async throws {
         try await withDevices(2) { devices, _ in
             let store = try await devices[0].open(schema)
-            let inspection = try StoreInspection(store.file, readOnly: false)
+            let inspection = try InspectedStore(store.file, readOnly: false)
             func importing(_ name: String, _ text: String) throws -> RecordImport {
                 let file = devices[0].directory.appending(name)
                 try Data(text.utf8).write(to: URL(filePath: file.string))
@@ -67,7 +67,7 @@ struct RecordImportTests {
             }
             #expect(try await store.status().knowledge != before)
             #expect(try await store.logs(of: store.status().peer).map(\.sequence) == [1, 2])
-            #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
         }
     }
 
@@ -196,7 +196,7 @@ struct RecordImportTests {
             }
             let file = devices[0].directory.appending("In.jsonl")
             try Data(text.utf8).write(to: URL(filePath: file.string))
-            let done = try StoreInspection(store.file, readOnly: false).importRecords(from: RecordInput.inputs(of: file.string))
+            let done = try InspectedStore(store.file, readOnly: false).importRecords(from: RecordInput.inputs(of: file.string))
             #expect(done.tables["wide"] == RecordImport.Count(inserted: 1024, updated: 1023, unchanged: 1))
             #expect(try await store.rows("SELECT sum(c0), sum(c9), count(c5) FROM wide") == [["512", "512", "512"]])
         }

@@ -59,7 +59,7 @@ struct StoreBackupTests {
                     ])
                 let status = try await store.status()
                 #expect(status.waiting.isEmpty && status.quarantined.isEmpty && status.unpublished == 0)
-                #expect(try StoreInspection(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+                #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
             }
         }
     }
@@ -127,11 +127,11 @@ struct StoreBackupTests {
             #expect(first < 0.5)
             #expect(try sqlite3(backup, "PRAGMA journal_mode; PRAGMA integrity_check; SELECT count(*) FROM person") == "delete\nok\n60\n")
             #expect(try names(in: devices[0].directory) == ["Backup.sqlite"])
-            #expect(try StoreInspection(backup, readOnly: true).check(container: nil).problems.isEmpty)
+            #expect(try InspectedStore(backup, readOnly: true).check(container: nil).problems.isEmpty)
             // Beside the app, as a tool does it, with a save between any two steps.
             let other = devices[0].directory.appending("Backup2.sqlite")
             let shown = Mutex<[Double]>([])
-            _ = try StoreInspection(store.file, readOnly: true).backup(to: other) { part in
+            _ = try InspectedStore(store.file, readOnly: true).backup(to: other) { part in
                 try? store.writeWithoutTransaction { db in
                     try db.execute(sql: "INSERT INTO person (id, age) VALUES (?, zeroblob(100000))", arguments: ["between \(part)"])
                 }
@@ -176,7 +176,7 @@ struct StoreBackupTests {
             try damaged.seek(toOffset: UInt64(try #require(Int(root.trimmingCharacters(in: .newlines))) - 1) * 4096)
             try damaged.write(contentsOf: Data(repeating: 0xFF, count: 4096))
             try damaged.close()
-            let error = #expect(throws: UbiquitousStoreError.self) { try StoreInspection(file, readOnly: true).backup(to: target) }
+            let error = #expect(throws: UbiquitousStoreError.self) { try InspectedStore(file, readOnly: true).backup(to: target) }
             #expect(error?.description.contains("the store is damaged") == true, "\(String(describing: error))")
             #expect(try names(in: directory).isEmpty)
         }

@@ -82,9 +82,9 @@ struct ErasureTests {
             try whole.dropLast().write(to: log)
             #expect(try await opened())
             try whole.write(to: log)
-            #expect(try StoreInspection(file, readOnly: false).setPaused(true))
+            #expect(try InspectedStore(file, readOnly: false).setPaused(true))
             #expect(try await opened())
-            #expect(try StoreInspection(file, readOnly: false).setPaused(false))
+            #expect(try InspectedStore(file, readOnly: false).setPaused(false))
             #expect(try await !opened())
         }
     }

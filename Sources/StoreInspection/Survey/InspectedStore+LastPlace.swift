@@ -3,7 +3,7 @@ internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the kind of store file that an app uses at a path, and its account; nil if that is not recorded.
     ///
     /// - Parameter path: the path that the app gave its store.

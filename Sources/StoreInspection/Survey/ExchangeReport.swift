@@ -4,7 +4,7 @@ package import StoreFormat
 /// The difference between a store file and its container in one epoch, from the files of one moment.
 ///
 /// Files that have not arrived and that no file here names cannot be known.
-package struct StoreExchange: Sendable, Codable, Equatable {
+package struct ExchangeReport: Sendable, Codable, Equatable {
     /// The logs of a peer that are in the container and have not been joined.
     package struct Waiting: Sendable, Codable, Equatable {
         package var peer: String
@@ -55,7 +55,7 @@ package struct StoreExchange: Sendable, Codable, Equatable {
     package static let limit = 100
 }
 
-extension StoreExchange.Waiting {
+extension ExchangeReport.Waiting {
     /// The waiting logs, as text.
     package var subject: String {
         logs > 0 ? "\(logs) \(logs == 1 ? "log" : "logs") of \(peer) from log \(sequence) on" : "what \(peer) has written"

@@ -47,7 +47,7 @@ extension StoreSummary {
     }
 }
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the state of the file.
     ///
     /// - Returns: the summary.

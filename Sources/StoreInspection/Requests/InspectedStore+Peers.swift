@@ -5,7 +5,7 @@ internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the other peers of a store's content, from their directories in the container.
     ///
     /// - Parameter container: the container's directory.

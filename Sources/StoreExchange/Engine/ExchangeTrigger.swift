@@ -6,25 +6,25 @@ internal import TreeWatching
 internal import UbiquityContainers
 
 /// Runs a store's exchange after a save here, a save by another process, or a change in the container.
-package final class StoreRunner: Sendable {
+package final class ExchangeTrigger: Sendable {
     private let wakes: AsyncStream<Void>.Continuation
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
-    private let engine: ExchangeRunner
+    private let runner: ExchangeRunner
 
-    /// Starts the runner.
+    /// Starts the trigger.
     ///
     /// - Parameters:
-    ///   - engine: the exchange to run.
+    ///   - runner: the exchange to run.
     ///   - container: the container to watch, or nil for none.
     ///   - storeDirectory: the directory of the store file.
     ///   - onExchange: called after each successful exchange.
     init(
-        engine: ExchangeRunner, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
+        runner: ExchangeRunner, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
     ) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakes = continuation
-        self.engine = engine
+        self.runner = runner
         var faults: [String] = []
         func watcher(_ directory: FilePath, _ options: TreeWatcher.Options = .init()) -> TreeWatcher? {
             do {
@@ -46,14 +46,14 @@ package final class StoreRunner: Sendable {
         let fault = faults.isEmpty ? nil : "changes are not noticed by themselves: \(faults.joined(separator: "; "))"
         var running = [
             Task {
-                await engine.setWatchFault(fault)
-                await Self.run(engine, stream, continuation, onExchange)
+                await runner.setWatchFault(fault)
+                await Self.run(runner, stream, continuation, onExchange)
             }
         ]
         if let content {
             running.append(
                 Task {
-                    for await batch in content.changes where await engine.note(batch) { continuation.yield() }
+                    for await batch in content.changes where await runner.note(batch) { continuation.yield() }
                 })
         }
         if let store {
@@ -76,7 +76,7 @@ package final class StoreRunner: Sendable {
 
     /// Exchanges at every wake, until the sequence of wakes ends.
     private static func run(
-        _ engine: ExchangeRunner, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
+        _ runner: ExchangeRunner, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
         _ onExchange: (@Sendable () async -> Void)?
     ) async {
         var pause = Duration.milliseconds(500)
@@ -84,8 +84,8 @@ package final class StoreRunner: Sendable {
         var answering: Task<Void, Never>?
         for await _ in stream {
             alarm?.cancel()
-            let isWell = await engine.exchangeInBackground()
-            if await !engine.isWiped {
+            let isWell = await runner.exchangeInBackground()
+            if await !runner.isWiped {
                 answering?.cancel()
                 answering = nil
             } else if answering == nil {
@@ -94,7 +94,7 @@ package final class StoreRunner: Sendable {
                     var pause = Duration.seconds(1)
                     while !Task.isCancelled {
                         do {
-                            if try await engine.answerWipe(asking: true) { wakes.yield() }
+                            if try await runner.answerWipe(asking: true) { wakes.yield() }
                             return
                         } catch {
                             guard (try? await Task.sleep(for: pause)) != nil else { return }
@@ -106,7 +106,7 @@ package final class StoreRunner: Sendable {
             if isWell { await onExchange?() }
             // Nothing reports that a full disk has space again or a busy file is free. The pauses between attempts
             // grow.
-            let next = isWell ? await engine.nextTime : .now + pause
+            let next = isWell ? await runner.nextTime : .now + pause
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
             alarm = next.map { time in
                 Task {
@@ -122,12 +122,12 @@ package final class StoreRunner: Sendable {
 
     package func cancel() {
         wakes.finish()
-        engine.context.stop.set()
+        runner.context.stop.set()
         for watcher in watchers { watcher.close() }
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Cancels the runner, and returns when nothing runs any more.
+    /// Cancels the trigger, and returns when nothing runs any more.
     func stop() async {
         cancel()
         for task in tasks.withLock({ $0 }) { await task.value }

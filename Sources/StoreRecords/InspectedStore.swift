@@ -7,7 +7,7 @@ package import SystemPackage
 ///
 /// It runs no migration, creates nothing, and exchanges nothing. Its writes are captured, and the app's next exchange
 /// publishes them.
-package struct StoreInspection: Sendable {
+package struct InspectedStore: Sendable {
     /// The SQLite file.
     package let file: FilePath
     private let queue: DatabaseQueue

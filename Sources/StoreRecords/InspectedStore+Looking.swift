@@ -5,7 +5,7 @@ internal import StoreFormat
 package import SystemPackage
 internal import UbiquityContainers
 
-extension StoreInspection {
+extension InspectedStore {
     /// Reads a store file, and leaves no new files beside it.
     ///
     /// A reader of SQLite creates `-wal` and `-shm` files if there are none (sqlite.org/wal.html#read_only_databases).
@@ -19,28 +19,28 @@ extension StoreInspection {
     /// - Returns: the body's result.
     /// - Throws: the body's errors, or `UbiquitousStoreError` if there is no store, more than one, or one of a newer
     ///   version.
-    package static func look<Result>(at path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
+    package static func look<Result>(at path: FilePath, _ body: (InspectedStore) throws -> Result) throws -> Result {
         try look(in: resolve(path), body)
     }
 
     /// Reads a store file at its own path.
-    private static func look<Result>(in path: FilePath, _ body: (StoreInspection) throws -> Result) throws -> Result {
+    private static func look<Result>(in path: FilePath, _ body: (InspectedStore) throws -> Result) throws -> Result {
         // SQLite keeps its files beside the target of a symbolic link.
         let file = PathFacts.resolved(path)
         for _ in 0..<5 {
             guard let traces = Traces(of: file) else { break }
             let result: Swift.Result<Result, any Error>
             switch traces.use {
-            case .rest: result = Swift.Result { try body(StoreInspection(path, at: file, readOnly: true, isImmutable: true)) }
+            case .rest: result = Swift.Result { try body(InspectedStore(path, at: file, readOnly: true, isImmutable: true)) }
             case .past:
                 result = Swift.Result {
-                    try withCopy(of: file) { copy in try body(StoreInspection(path, at: copy, readOnly: true, isImmutable: false)) }
+                    try withCopy(of: file) { copy in try body(InspectedStore(path, at: copy, readOnly: true, isImmutable: false)) }
                 }
-            case .present: return try body(StoreInspection(path, at: file, readOnly: true, isImmutable: false))
+            case .present: return try body(InspectedStore(path, at: file, readOnly: true, isImmutable: false))
             }
             if Traces(of: file) == traces { return try result.get() }
         }
-        return try body(StoreInspection(path, at: file, readOnly: true, isImmutable: false))
+        return try body(InspectedStore(path, at: file, readOnly: true, isImmutable: false))
     }
 
     /// Runs a body with a private copy of a store file and its write-ahead log, which is removed afterwards.

@@ -6,14 +6,14 @@ internal import StoreRecords
 package import SystemPackage
 internal import UbiquityContainers
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the difference between the store and its container.
     ///
     /// - Parameter container: the container's directory. The call blocks while it lists the logs of the content's
     ///   peers, and reads a receipt and at most one log's header of each peer.
     /// - Returns: the logs that are not joined, the awaited files, and the logs that are not published.
     /// - Throws: `Errno`, GRDB's errors, or `UbiquitousStoreError` if the store's own state is damaged.
-    package func exchange(with container: FilePath) throws -> StoreExchange {
+    package func exchange(with container: FilePath) throws -> ExchangeReport {
         try read { db in
             var reader = try ExchangeReader(container, db)
             return try reader.exchange()
@@ -47,9 +47,9 @@ private struct ExchangeReader {
         unusable = Dictionary(try QuarantinedLog.list(db).map { ("\($0.peer)/\($0.file)", $0) }) { $1 }
     }
 
-    mutating func exchange() throws -> StoreExchange {
+    mutating func exchange() throws -> ExchangeReport {
         let marks = try EpochMarks(of: layout, files: files)
-        var found = StoreExchange(knowledge: knowledge.listed, epoch: max(state.epoch, marks.present))
+        var found = ExchangeReport(knowledge: knowledge.listed, epoch: max(state.epoch, marks.present))
         (found.hindrance, found.isContentGone) = hindrance(marks)
         found.unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
         found.isNoted = try StoreSummary.isNoted(db)
@@ -59,7 +59,7 @@ private struct ExchangeReader {
         found.unjoinedBaselines = try readBaselines(peers)
         for peer in peers { if let waiting = try waiting(of: peer) { found.waiting.append(waiting) } }
         found.faults = faults.count
-        found.awaited = Array(awaited.sorted { ($0.peer, $0.sequence ?? .max) < ($1.peer, $1.sequence ?? .max) }.prefix(StoreExchange.limit))
+        found.awaited = Array(awaited.sorted { ($0.peer, $0.sequence ?? .max) < ($1.peer, $1.sequence ?? .max) }.prefix(ExchangeReport.limit))
         found.awaitedCount = awaited.count
         found.unread = found.waiting.reduce(0) { $0 + $1.logs }
         found.isImported = found.hindrance == nil && found.unread == 0 && found.unjoinedBaselines == 0 && found.faults == 0
@@ -144,7 +144,7 @@ private struct ExchangeReader {
     }
 
     /// Returns the waiting logs of a peer, and the files for which the first of them waits.
-    private mutating func waiting(of peer: PeerIdentifier) throws -> StoreExchange.Waiting? {
+    private mutating func waiting(of peer: PeerIdentifier) throws -> ExchangeReport.Waiting? {
         guard let names = unread[peer], let first = names.first else {
             return faults[peer].map {
                 .init(
@@ -152,7 +152,7 @@ private struct ExchangeReader {
             }
         }
         let header = LogHeader(inFileAt: layout.logs(of: peer, epoch: state.epoch).appending(first.description))
-        var waiting = StoreExchange.Waiting(
+        var waiting = ExchangeReport.Waiting(
             peer: peer.description, sequence: first.sequence, logs: names.count, since: header?.created,
             reason: "it is present and has not been read: check that the app runs")
         if let header {

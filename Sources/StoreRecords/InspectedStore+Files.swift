@@ -2,7 +2,7 @@ internal import Foundation
 package import SystemPackage
 internal import UbiquityContainers
 
-extension StoreInspection {
+extension InspectedStore {
     /// Returns the store files at a path: one for each account, local ones, and those that were moved aside.
     ///
     /// - Parameter path: the path that an app gave its store, where its former plain database may still exist; or a
