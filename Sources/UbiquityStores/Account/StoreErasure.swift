@@ -82,7 +82,7 @@ extension StoreFiles {
         await base?.stop()
         // A read may still be running: then the file is removed when the store is opened again.
         if let base, (try? base.pool.close()) == nil { return }
-        guard try await exists(.account(account)), try !hasFormer(account) else { return }
+        guard try await exists(.account(account)), try !former(of: account).exists else { return }
         let sealed = try await withoutObservers.open(.account(account))
         let (file, sealer) = (sealed.file.path, sealed.sealer)
         let isHeld = (try? await sealed.runner.isHeldByContent()) == true

@@ -29,9 +29,13 @@ extension StoreFiles {
         }
         var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
         // The file is moved aside later, when the content is known to hold everything that it does.
-        if context.options.rebuildsFromUbiquitousContent, let base = own, try !hasFormer(account), try await canBeMadeAnew(base) { own = nil }
+        if context.options.rebuildsFromUbiquitousContent, let base = own, try !former(of: account).exists,
+            try await former(of: account).canBeReplaced(base)
+        {
+            own = nil
+        }
         var gathered: Set<AccountName> = []
-        if let own, try await Self.isGathered(own), try !hasFormer(account) { gathered = [account] }
+        if let own, try await Self.isGathered(own), try !former(of: account).exists { gathered = [account] }
         var isSeparate = false
         if case .keepSeparate = context.options.joiningPolicy { isSeparate = true }
         if let local, !isSeparate, try await StoreJoin.isNeeded(from: local), try await StoreJoin.isFree(local, for: account) {
@@ -66,6 +70,15 @@ extension StoreFiles {
         let owner = try AccountName(peer.account)
         let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
         let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
+        try await blocking { try join.finish() }
+    }
+
+    /// Joins the saves that an earlier use of an account's fallback file has left.
+    func absorbFallback(of account: AccountName, into base: StoreBase) async throws {
+        guard try await exists(.fallback(account)) else { return }
+        let fallback = try await open(.fallback(account))
+        guard try await StoreJoin.isNeeded(from: fallback) else { return }
+        let join = StoreJoin(source: fallback, destination: base, conflictRetention: context.options.conflictRetention)
         try await blocking { try join.finish() }
     }
 }

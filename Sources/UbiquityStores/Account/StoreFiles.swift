@@ -25,6 +25,9 @@ struct StoreFiles: Sendable {
         return files
     }
 
+    /// Returns the file of an account that lies aside while a new one is made; it need not exist.
+    func former(of account: AccountName) -> FormerFile { FormerFile(files: self, account: account) }
+
     /// Opens or creates the file of a place, without access to a container.
     func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         switch place {

@@ -5,9 +5,9 @@ internal import UbiquityContainers
 
 /// Removes files that the store has left.
 extension StoreKeeper {
-    /// Removes the file of an account that is gone, if the app wants that.
-    func eraseIfGone(_ passage: StoreLife.Passage) {
-        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from, let base = origin?.base else { return }
+    /// Removes the file that the store has left, if its account is gone and the app wants that.
+    func eraseIfGone(_ passage: StoreLife.Passage, _ base: StoreBase) {
+        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from else { return }
         // If the account returns, its content must be read again.
         life.scatter(account)
         erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }

@@ -29,7 +29,7 @@ extension StoreKeeper {
     }
 
     private func noteWatching(_ error: (any Error)?) {
-        if let error, unwatched == nil { logger.error("\(files.path.lastComponent!.string): \(error)") }
+        if let error, unwatched == nil { logger.error("\(name): \(error)") }
         unwatched = error
     }
 
@@ -41,8 +41,8 @@ extension StoreKeeper {
         do {
             let account = try files.home.account
             await files.moments?(.looked)
-            if let account, account != rebuilding, !life.gathered.contains(account), try await files.isGathered(account),
-                try !files.hasFormer(account)
+            if let account, account != gathering.rebuilding, !life.gathered.contains(account), try await files.isGathered(account),
+                try !files.former(of: account).exists
             {
                 learn { $0.gather(account) }
             }
@@ -58,7 +58,7 @@ extension StoreKeeper {
     /// Notes an obstacle, and tries again later; a home that cannot be read sends no notification.
     private func note(_ error: any Error) {
         failure = error
-        logger.error("\(files.path.lastComponent!.string): \(error)")
+        logger.error("\(name): \(error)")
         retryLater()
     }
 

@@ -114,7 +114,7 @@ struct JournalModeTests {
             let store = try await devices[0].follow { $0.journalMode = .delete }
             try await store.settled()
             let files = await store.keeper!.files
-            let error = await #expect(throws: UbiquitousStoreError.self) { try await files.moveAside(AccountName("alice")) }
+            let error = await #expect(throws: UbiquitousStoreError.self) { try await files.former(of: AccountName("alice")).moveAside() }
             #expect(error?.code == .timedOut)
             #expect(FileManager.default.fileExists(atPath: store.file.string))
         }

@@ -7,29 +7,36 @@ internal import StoreRecords
 internal import SystemPackage
 internal import UbiquityContainers
 
-/// Rebuilds an account's file from the container: the former file lies aside until the new one holds everything that it
-/// does.
-extension StoreFiles {
-    /// Returns the directory in which an account's former file lies while a new one is made in its place.
-    private func former(_ account: AccountName) throws -> FilePath { try store(account).removingLastComponent().appending("former") }
+/// The file of an account that lies aside while a new one is made from the container in its place.
+///
+/// It lies aside until the new file holds everything that it does.
+struct FormerFile {
+    let files: StoreFiles
+    let account: AccountName
 
-    /// Returns the directory in which an account's file lies.
-    private func store(_ account: AccountName) throws -> FilePath {
-        StoreFile.path(for: path, peer: try home.peer(of: account, in: identifier), contentName: content).removingLastComponent()
+    private var context: StoreContext { files.context }
+
+    /// The directory in which the former file lies.
+    private var directory: FilePath { get throws { try store.removingLastComponent().appending("former") } }
+
+    /// The directory in which the account's present file lies.
+    private var store: FilePath {
+        get throws {
+            let peer = try files.home.peer(of: account, in: files.identifier)
+            return StoreFile.path(for: files.path, peer: peer, contentName: files.content).removingLastComponent()
+        }
     }
 
-    /// Returns whether an account has a former file that is not yet joined into the present one.
-    func hasFormer(_ account: AccountName) throws -> Bool {
-        FileManager.default.fileExists(atPath: try former(account).appending(path.lastComponent!).string)
-    }
+    /// Whether a former file exists that is not yet joined into the present one.
+    var exists: Bool { get throws { FileManager.default.fileExists(atPath: try directory.appending(files.path.lastComponent!).string) } }
 
-    /// Returns whether an account's file can be rebuilt.
+    /// Returns whether the account's file can be rebuilt.
     ///
     /// - Parameter base: the file, which is closed if it can.
     /// - Returns: false if the exchange is paused, or if the file is needed to put its content back into the container.
     /// - Throws: `UbiquitousStoreError` with `unsupported` if the file holds data that exists nowhere else, and with
     ///   `timedOut` if another process has it open.
-    func canBeMadeAnew(_ base: StoreBase) async throws -> Bool {
+    func canBeReplaced(_ base: StoreBase) async throws -> Bool {
         try await blocking {
             do {
                 let isLeft = try base.pool.read { db in
@@ -49,7 +56,7 @@ extension StoreFiles {
 
     private static func isLeftAlone(_ state: StoreState) -> Bool { state.paused || state.request == .finishRepublishing }
 
-    /// Moves an account's file aside, so that a new one is made, if the content holds everything that the file does.
+    /// Moves the account's file aside, so that a new one is made, if the content holds everything that the file does.
     ///
     /// Otherwise the new file would hold less. The move is one rename of the directory that contains the file and
     /// everything that belongs to it. No process may have the file open, because its writes would then go to the moved
@@ -57,11 +64,11 @@ extension StoreFiles {
     ///
     /// - Throws: `UbiquitousStoreError`, with `contentIncomplete` if the content is gone or holds less; or an error of
     ///   reading it. The file then stays in its place.
-    func moveAside(_ account: AccountName) async throws {
-        let (former, store) = (try former(account), try store(account))
+    func moveAside() async throws {
+        let (former, store) = (try directory, try store)
         // A move that was begun continues; after a removal there is no file to move.
-        guard try !hasFormer(account), try await exists(.account(account)) else { return }
-        let base = try await withoutObservers.open(.account(account))
+        guard try !exists, try await files.exists(.account(account)) else { return }
+        let base = try await files.withoutObservers.open(.account(account))
         do {
             defer { try? base.pool.close() }
             let state = try await base.pool.read { db in try StoreState.read(db) }
@@ -81,7 +88,7 @@ extension StoreFiles {
         try await blocking {
             try alone(with: base.file.path) {
                 try? FileManager.default.removeItem(atPath: former.string)
-                try rename(store, to: former)
+                try files.rename(store, to: former)
             }
         }
     }
@@ -127,20 +134,20 @@ extension StoreFiles {
             path: file)
     }
 
-    /// Joins the unpublished saves of an account's former file into the present one, and removes the former file.
+    /// Joins the unpublished saves of the former file into the present one, and removes the former file.
     ///
     /// It is set aside instead if the present file does not hold everything that it did.
-    func mergeMovedAside(of account: AccountName, into base: StoreBase) async throws {
-        let former = try former(account)
-        let file = former.appending(path.lastComponent!)
+    func mergeMovedAside(into base: StoreBase) async throws {
+        let former = try directory
+        let file = former.appending(files.path.lastComponent!)
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         func setAside(_ reason: String) async throws {
-            let aside = try await setDamagedAside(former).appending(path.lastComponent!)
+            let aside = try await files.setDamagedAside(former).appending(files.path.lastComponent!)
             context.logger.error("\(file): \(reason); it is now at \(aside)")
             context.notices.post(.didSetAside(aside))
         }
         do {
-            let source = try await open(at: file, account.description, .store, identity: base.runner.peer)
+            let source = try await files.open(at: file, account.description, .store, identity: base.runner.peer)
             // Content that was removed by then stays removed; the unpublished saves are set aside.
             let epoch = try await source.pool.read { db in try StoreState.read(db).epoch }
             guard try await base.pool.read({ db in try StoreState.read(db).epoch }) == epoch else {
