@@ -107,6 +107,13 @@ package actor ExchangeRunner {
         return isReason
     }
 
+    /// Whether the store file holds saves that have not been exchanged: sealed or captured ones, or those that another
+    /// process of this device has committed since the last exchange.
+    ///
+    /// An exchange changes the file too; its own changes are no reason for the next one. It is true if that cannot be
+    /// read.
+    var hasUnexchangedSaves: Bool { (try? keeper.hasUnexchangedSaves(since: content.dataVersion)) ?? true }
+
     // MARK: Exchanging
 
     /// Finds or creates this peer's place in the content, unless another process exchanges for this store.

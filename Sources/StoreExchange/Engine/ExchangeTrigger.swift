@@ -57,11 +57,13 @@ package final class ExchangeTrigger: Sendable {
                 })
         }
         if let store {
-            // A save by another process writes to the write-ahead log. Lock files in that directory change with every
-            // exchange.
+            // A save by another process writes to the write-ahead log, and so does each exchange itself. Lock files in that
+            // directory change with every exchange.
             running.append(
                 Task {
-                    for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) { continuation.yield() }
+                    for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) {
+                        if await runner.hasUnexchangedSaves { continuation.yield() }
+                    }
                 })
         }
         if let suspensions = container?.suspensions {

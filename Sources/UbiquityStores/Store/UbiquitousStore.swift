@@ -91,7 +91,7 @@ public final class UbiquitousStore: Sendable {
         let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         _ = try options.container(or: container.identifier.description)
         for file in options.writtenFiles(at: path) { try StorePlace.check(file, in: container) }
-        let context = StoreContext(options: options, schema: schema, now: now, files: container.files)
+        let context = StoreContext(options: options, schema: schema, now: now, files: container.files, logger: logger)
         let file = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
         let base = try await open(file, in: container, context, copying: copying)
         container.home.note(KnownStore(path: path, content: options.content, container: container.identifier))
