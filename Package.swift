@@ -157,8 +157,8 @@ let package = Package(
             ],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-torture", dependencies: ["CLinux", "FileCoordination", arguments, logging, system], path: "Tools/Torture",
-            swiftSettings: settings),
+            name: "ubiquity-torture", dependencies: ["CLinux", "FileCoordination", "UbiquityTesting", arguments, logging, system],
+            path: "Tools/Torture", swiftSettings: settings),
 
         .target(
             name: "FuzzDecoders",
@@ -167,7 +167,8 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(name: "ubiquity-fuzz", dependencies: ["FuzzDecoders"], path: "Tools/Fuzz/Program", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", arguments, system], path: "Tools/Soak", swiftSettings: settings),
+            name: "ubiquity-soak", dependencies: ["CLinux", "TreeWatching", "UbiquityTesting", arguments, system], path: "Tools/Soak",
+            swiftSettings: settings),
         .testTarget(
             name: "TreeWatchingTests",
             dependencies: [

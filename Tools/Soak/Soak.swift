@@ -5,6 +5,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 import TreeWatching
+import UbiquityTesting
 
 /// Runs random operations on a tree in four processes, and compares the watcher's knowledge with the real tree at every
 /// barrier.
@@ -145,11 +146,11 @@ private final class Replay: Sendable {
 /// One of the processes: some hundred random operations with names that the others use too.
 private struct SoakWorker {
     let root: String
-    var generator: SplitMix
+    var generator: SeededRandom
 
     init(root: String, seed: UInt64) {
         self.root = root
-        generator = SplitMix(state: seed)
+        generator = SeededRandom(seed: seed)
     }
 
     func run() {
@@ -187,17 +188,5 @@ private struct SoakWorker {
                 directory += "/" + name
             }
         }
-    }
-}
-
-/// A generator that a seed determines (SplitMix64).
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

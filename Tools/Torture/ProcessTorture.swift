@@ -3,6 +3,7 @@ import FileCoordination
 import Foundation
 import Glibc
 import SystemPackage
+import UbiquityTesting
 
 /// Rounds of several processes that access shared files, while they and their broker are killed and stopped.
 struct ProcessTorture {
@@ -10,7 +11,7 @@ struct ProcessTorture {
     let directory: FilePath
     /// The path of `ubiquityd`.
     let program: FilePath
-    private var random: SplitMix64
+    private var random: SeededRandom
 
     /// One process, from its start to its end.
     private struct Incarnation {
@@ -35,7 +36,7 @@ struct ProcessTorture {
         self.processes = processes
         self.directory = directory
         self.program = program
-        random = SplitMix64(seed: seed)
+        random = SeededRandom(seed: seed)
     }
 
     /// Runs one round.

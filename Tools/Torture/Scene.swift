@@ -2,6 +2,7 @@ import FileCoordination
 import Foundation
 import Synchronization
 import SystemPackage
+import UbiquityTesting
 
 /// A few directories whose files contain numbers, with changing presenters.
 ///
@@ -82,7 +83,7 @@ final class Scene: Sendable {
     // MARK: Presenters
 
     /// Adds a presenter, or removes or releases one.
-    func changePresenters(_ random: inout SplitMix64) {
+    func changePresenters(_ random: inout SeededRandom) {
         let url =
             Bool.random(using: &random)
             ? folder(Self.folders.randomElement(using: &random)!)
@@ -109,22 +110,7 @@ final class Scene: Sendable {
     }
 }
 
-/// The SplitMix64 generator: equal seeds give equal numbers everywhere.
-struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
-
+extension SeededRandom {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
@@ -134,7 +120,7 @@ final class ToyPresenter: FilePresenter {
 
     private struct State {
         var url: URL
-        var random: SplitMix64
+        var random: SeededRandom
         var isBusy = false
     }
     private let state: Mutex<State>
@@ -142,7 +128,7 @@ final class ToyPresenter: FilePresenter {
     private let isFolder: Bool
 
     init(_ url: URL, _ scene: Scene, seed: UInt64) {
-        state = Mutex(State(url: url, random: SplitMix64(seed: seed)))
+        state = Mutex(State(url: url, random: SeededRandom(seed: seed)))
         isFolder = Scene.folders.contains(url.lastPathComponent)
         self.scene = scene
     }

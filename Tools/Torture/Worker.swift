@@ -1,14 +1,15 @@
 import FileCoordination
 import Foundation
+import UbiquityTesting
 
 /// A task or thread that makes random accesses.
 struct Worker {
     private let scene: Scene
-    private var random: SplitMix64
+    private var random: SeededRandom
 
     init(_ scene: Scene, seed: UInt64, index: Int) {
         self.scene = scene
-        random = SplitMix64(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
+        random = SeededRandom(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
     }
 
     private mutating func anyFolder() -> String { Scene.folders.randomElement(using: &random)! }

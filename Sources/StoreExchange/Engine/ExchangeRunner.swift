@@ -72,8 +72,8 @@ package actor ExchangeRunner {
     }
 
     private var keeper: PlaceKeeper { PlaceKeeper(context: context) }
-    private var receipts: PeerReceipts { PeerReceipts(context, peer, machine.epoch) }
-    private var currency: CurrencyCheck { CurrencyCheck(context, peer, machine.epoch) }
+    private var receipts: PeerReceipts { PeerReceipts(scope: ExchangeScope(context, peer, machine.epoch)) }
+    private var currency: CurrencyCheck { CurrencyCheck(scope: ExchangeScope(context, peer, machine.epoch)) }
 
     // MARK: State
 
@@ -173,7 +173,7 @@ package actor ExchangeRunner {
         let began = ContinuousClock.now
         // The container must hold everything that has been sealed since, before the tables are read from it.
         try run(.task(publishesBefore: true), requiringPlace: true) {
-            try Rebuild(context, content.state).run(&machine.shelf, since: began)
+            try Rebuild(scope: ExchangeScope(context, content.state)).run(&machine.shelf, since: began)
             machine.forgetOwn()
         }
         try settle()
@@ -191,7 +191,7 @@ package actor ExchangeRunner {
             let next = try EpochEntry(context: context).end(content.state)
             removal = try EpochEntry(context: context).enter(next, &content)
             machine.begin(epoch: next)
-            try ReceiptWriter(context, content.state).publish(&machine.peers)
+            try ReceiptWriter(scope: ExchangeScope(context, content.state)).publish(&machine.peers)
             // The removal is complete when this returns. Any device's next exchange removes files that a crash leaves.
             removeEnded()
         }

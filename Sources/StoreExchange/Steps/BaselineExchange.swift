@@ -10,20 +10,10 @@ internal import UbiquityContainers
 struct BaselineExchange {
     typealias Usable = BaselineShelf.Usable
 
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
+    let scope: ExchangeScope
 
-    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
-
-    init(_ context: ExchangeContext, _ state: StoreState) { self.init(context, state.peer, state.epoch) }
-
-    private var file: StoreFile { context.file }
-    private var files: any FileLayer { context.files }
-    private var layout: ContentLayout { context.layout }
-
-    var reader: BaselineReader { BaselineReader(layout: layout, contentName: context.contentName, epoch: epoch) }
-    var joiner: BaselineJoiner { BaselineJoiner(shapes: file.shapes, sealer: context.sealer, migrations: file.migrations) }
+    var reader: BaselineReader { BaselineReader(layout: scope.layout, contentName: scope.context.contentName, epoch: scope.epoch) }
+    var joiner: BaselineJoiner { BaselineJoiner(shapes: scope.file.shapes, sealer: scope.context.sealer, migrations: scope.file.migrations) }
 
     // MARK: Reading
 
@@ -35,7 +25,7 @@ struct BaselineExchange {
         case nil: break
         }
         do {
-            let clock = try file.pool.read { db in try StoreState.read(db).clock }
+            let clock = try scope.file.pool.read { db in try StoreState.read(db).clock }
             // The clock is the latest of many stamps. A store that has seen none of them cannot know why they are just
             // behind the last valid one.
             let header = try reader.header(of: id, clock: max(clock, .latest))
@@ -45,10 +35,10 @@ struct BaselineExchange {
             try quarantine(id, fault, &shelf)
         } catch Errno.noSuchFileOrDirectory {
         } catch let error as Errno {
-            try context.quarantine([
+            try scope.context.quarantine([
                 QuarantinedLog(
                     peer: id.peer.description, file: id.name.description, kind: .unreadable, reason: "it cannot be read (\(error))", record: nil,
-                    since: context.now())
+                    since: scope.context.now())
             ])
         }
         return nil
@@ -69,21 +59,21 @@ struct BaselineExchange {
 
     private func quarantine(_ id: BaselineID, _ fault: LogFault, _ shelf: inout BaselineShelf) throws {
         shelf.fault(id)
-        try context.quarantine([QuarantinedLog(id.name.description, of: id.peer, fault, since: context.now())])
+        try scope.context.quarantine([QuarantinedLog(id.name.description, of: id.peer, fault, since: scope.context.now())])
     }
 
     /// Passes over a baseline that this store cannot hold, and lists it.
     func refuse(_ id: BaselineID, _ reason: String, _ shelf: inout BaselineShelf) throws {
         shelf.refused.insert(id)
-        try context.quarantine([
+        try scope.context.quarantine([
             QuarantinedLog(
-                peer: id.peer.description, file: id.name.description, kind: .refused, reason: reason, record: nil, since: context.now())
+                peer: id.peer.description, file: id.name.description, kind: .refused, reason: reason, record: nil, since: scope.context.now())
         ])
     }
 
     /// Returns the number of logs in a baseline that this store lacks; nil for none.
     private func news(in id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> (logs: Int64, isForked: Bool)? {
-        let (lacking, own, knowledge) = try file.pool.read { db in
+        let (lacking, own, knowledge) = try scope.file.pool.read { db in
             let state = try StoreState.read(db)
             let register = try LogRegister(own: state.peer, db)
             let lacking = try header.knowledge.entries.filter { try !register.contains($0.position, of: $0.peer) }
@@ -132,7 +122,7 @@ struct BaselineExchange {
             let obstacle = joiner.obstacle(to: header).map { BaselineShelf.Obstacle.schema(obstacle: $0, authors: header.schema) }
             found.append(BaselineShelf.News(id: id, lag: news.logs, obstacle: obstacle))
         }
-        let knowsOthers = try found.isEmpty || file.pool.read { db in try !StoreKnowledge.others(db).isEmpty }
+        let knowsOthers = try found.isEmpty || scope.file.pool.read { db in try !StoreKnowledge.others(db).isEmpty }
         return .baselines(found, isForked: false, knowsOthers: knowsOthers)
     }
 
@@ -140,8 +130,8 @@ struct BaselineExchange {
     func passOver(_ id: BaselineID, _ obstacle: BaselineShelf.Obstacle) {
         switch obstacle {
         case .fewLogs(let lag):
-            context.log.detail("passed over baseline \(id.name) of \(id.peer): \(lag) logs ahead, and the logs may come by themselves")
-        case .schema(let obstacle, _): context.log.detail("passed over baseline \(id.name) of \(id.peer): \(obstacle)")
+            scope.context.log.detail("passed over baseline \(id.name) of \(id.peer): \(lag) logs ahead, and the logs may come by themselves")
+        case .schema(let obstacle, _): scope.context.log.detail("passed over baseline \(id.name) of \(id.peer): \(obstacle)")
         }
     }
 
@@ -155,13 +145,13 @@ struct BaselineExchange {
     /// - Throws: `Errno`, or GRDB's errors.
     func join(_ id: BaselineID, lag: Int64, _ shelf: inout BaselineShelf) throws -> Bool {
         guard let header = try header(of: id, &shelf), try verify(id, header, &shelf) else { return false }
-        context.progress.update { $0.begin(logs: Int(clamping: lag)) }
+        scope.context.progress.update { $0.begin(logs: Int(clamping: lag)) }
         let began = ContinuousClock.now
         guard let outcome = try joined(id, header, &shelf) else { return false }
-        context.log.exchange("joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)")
+        scope.context.log.exchange("joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)")
         Waypoint.joinCommitted.pass()
-        context.progress.update { $0.finish(logs: Int(clamping: lag)) }
-        context.post(outcome)
+        scope.context.progress.update { $0.finish(logs: Int(clamping: lag)) }
+        scope.context.post(outcome)
         return true
     }
 
@@ -169,8 +159,8 @@ struct BaselineExchange {
     private func joined(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
         let reason: String
         do {
-            return try file.mendingDerived {
-                try file.importing(attaching: [layout.baseline(id, epoch: epoch)]) { db in try joiner.join(header, db) }
+            return try scope.file.mendingDerived {
+                try scope.file.importing(attaching: [scope.layout.baseline(id, epoch: scope.epoch)]) { db in try joiner.join(header, db) }
             }
         } catch {
             guard let refusal = ImportFault.refusal(error) else { throw error }
@@ -186,15 +176,15 @@ struct BaselineExchange {
     func measureLoose(_ inventory: ContentInventory, _ shelf: inout BaselineShelf) throws -> Int {
         let usable = try usable(inventory, &shelf).map(\.header.knowledge)
         var bytes = 0
-        for author in try files.names(in: layout.directory).compactMap({ PeerIdentifier($0) }) {
-            let directory = layout.logs(of: author, epoch: epoch)
+        for author in try scope.files.names(in: scope.layout.directory).compactMap({ PeerIdentifier($0) }) {
+            let directory = scope.layout.logs(of: author, epoch: scope.epoch)
             let names: [String]
-            do { names = try context.folders.names(in: directory) } catch is PeerFault { continue }
+            do { names = try scope.context.folders.names(in: directory) } catch is PeerFault { continue }
             let loose = names.compactMap { LogFileName($0) }
                 .filter { log in !usable.contains { $0.covers(log.sequence, of: author) } }
-            let unknown = Set(try file.pool.read { db in try LogRegister(own: peer, db).unknown(among: loose, of: author) })
+            let unknown = Set(try scope.file.pool.read { db in try LogRegister(own: scope.peer, db).unknown(among: loose, of: author) })
             for log in loose where !unknown.contains(log) {
-                bytes += (try? files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
+                bytes += (try? scope.files.size(of: directory.appending(log.description))).map { Int($0) } ?? 0
             }
         }
         return bytes
@@ -210,29 +200,29 @@ struct BaselineExchange {
     /// - Returns: the baseline; nil if a save came in between.
     /// - Throws: `Errno`, or GRDB's errors.
     func roll(_ inventory: inout ContentInventory) throws -> BaselineID? {
-        let sequence = BaselineShelf.next(of: peer, among: inventory.baselines)
+        let sequence = BaselineShelf.next(of: scope.peer, among: inventory.baselines)
         let began = ContinuousClock.now
-        let temporary = layout.temporary(of: peer, epoch: epoch)
-        try files.makeDirectory(temporary)
+        let temporary = scope.layout.temporary(of: scope.peer, epoch: scope.epoch)
+        try scope.files.makeDirectory(temporary)
         let draft = temporary.appending("baseline.\(UUID().uuidString)")
-        defer { try? files.remove(draft) }
+        defer { try? scope.files.remove(draft) }
         let writer = BaselineWriter(
-            store: file.path, shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now())
+            store: scope.file.path, shapes: scope.file.shapes, schemaVersion: scope.file.migrations.last ?? "", now: scope.context.now())
         guard try writer.write(to: draft, sequence: sequence) != nil else { return nil }
         Waypoint.rollWritten.pass()
-        try files.syncFile(draft)
-        let id = BaselineID(peer: peer, name: BaselineName(sequence: sequence, hash: try ContentHash(ofFile: draft)))
+        try scope.files.syncFile(draft)
+        let id = BaselineID(peer: scope.peer, name: BaselineName(sequence: sequence, hash: try ContentHash(ofFile: draft)))
         Waypoint.rollSynced.pass()
-        let directory = layout.baselines(of: peer, epoch: epoch)
-        try files.makeDirectory(directory)
-        try files.syncDirectory(directory.removingLastComponent())
-        try files.renameNew(draft, to: layout.baseline(id, epoch: epoch))
+        let directory = scope.layout.baselines(of: scope.peer, epoch: scope.epoch)
+        try scope.files.makeDirectory(directory)
+        try scope.files.syncDirectory(directory.removingLastComponent())
+        try scope.files.renameNew(draft, to: scope.layout.baseline(id, epoch: scope.epoch))
         Waypoint.rollRenamed.pass()
-        try files.syncDirectory(directory)
+        try scope.files.syncDirectory(directory)
         Waypoint.rollDirectorySynced.pass()
         inventory.baselines.insert(id)
-        context.log.detail("wrote \(id.name) in \(began.elapsed)")
-        context.post(.didRollBaseline(sequence))
+        scope.context.log.detail("wrote \(id.name) in \(began.elapsed)")
+        scope.context.post(.didRollBaseline(sequence))
         return id
     }
 }

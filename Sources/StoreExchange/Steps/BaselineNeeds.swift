@@ -7,23 +7,11 @@ internal import UbiquityContainers
 
 /// Finds logs that this store holds, others lack, and no file provides: a baseline of this store provides them.
 struct BaselineNeeds {
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
-
-    init(_ context: ExchangeContext, _ state: StoreState) {
-        self.context = context
-        (peer, epoch) = (state.peer, state.epoch)
-    }
-
-    private var file: StoreFile { context.file }
-    private var files: any FileLayer { context.files }
-    private var layout: ContentLayout { context.layout }
-    private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
+    let scope: ExchangeScope
 
     /// Returns the number of joined logs that are in no baseline of which this store holds everything.
     func countLoose(_ inventory: ContentInventory?, _ knowledge: Knowledge, _ shelf: inout BaselineShelf) throws -> Int64 {
-        BaselineShelf.loose(knowledge, besides: try inventory.map { try baselines.usable($0, &shelf) } ?? [])
+        BaselineShelf.loose(knowledge, besides: try inventory.map { try scope.baselines.usable($0, &shelf) } ?? [])
     }
 
     /// Returns whether a peer waits for a joined log that no file provides.
@@ -39,19 +27,19 @@ struct BaselineNeeds {
     /// - Throws: `Errno`, or GRDB's errors.
     func isAwaited(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
         guard let knowledge = peers.lastReceipt else { return false }
-        let usable = try baselines.usable(inventory, &shelf)
+        let usable = try scope.baselines.usable(inventory, &shelf)
         return try peers.listing.receipts.values.compactMap(\.receipt).contains { receipt in
             try receipt.needs(besides: knowledge).contains { need in
                 let isHere: Bool
                 if let position = need.position {
-                    isHere = try file.pool.read { db in try LogRegister(own: peer, db).contains(position, of: need.author) }
+                    isHere = try scope.file.pool.read { db in try LogRegister(own: scope.peer, db).contains(position, of: need.author) }
                 } else {
                     isHere = knowledge.covers(need.sequence, of: need.author)
                 }
                 guard isHere, need.isDamaged || !isInFile(need) else { return false }
                 return !usable.contains { id, header in
                     guard let position = need.position else { return header.knowledge.covers(need.sequence, of: need.author) }
-                    return (try? baselines.reader.lacking([(need.author, position)], id, header))?.isEmpty == true
+                    return (try? scope.baselines.reader.lacking([(need.author, position)], id, header))?.isEmpty == true
                 }
             }
         }
@@ -60,9 +48,10 @@ struct BaselineNeeds {
     /// Returns whether a needed file is here, and will therefore reach the peer.
     private func isInFile(_ need: Receipt.Need) -> Bool {
         if let value = need.value {
-            return (try? files.kind(of: layout.values(of: need.author, epoch: epoch).appending(value.description))) == .file
+            return (try? scope.files.kind(of: scope.layout.values(of: need.author, epoch: scope.epoch).appending(value.description))) == .file
         }
-        return ((try? files.namesIfThere(in: layout.logs(of: need.author, epoch: epoch))) ?? []).compactMap { LogFileName($0) }.contains {
+        let names = (try? scope.files.namesIfThere(in: scope.layout.logs(of: need.author, epoch: scope.epoch))) ?? []
+        return names.compactMap { LogFileName($0) }.contains {
             $0.sequence == need.sequence && (need.position.map(\.hash) ?? $0.hash) == $0.hash
         }
     }
@@ -82,7 +71,7 @@ struct BaselineNeeds {
     func areStranded(_ inventory: ContentInventory, _ peers: PeerDirectory, _ shelf: inout BaselineShelf) throws -> Bool {
         let stated = peers.active.values.compactMap { $0.receipt?.stated }
         guard let knowledge = peers.lastReceipt, !stated.isEmpty else { return false }
-        let unread = try file.pool.read { db in
+        let unread = try scope.file.pool.read { db in
             let peers = try StoreKnowledge.peers(db)
             return try knowledge.heads.keys.compactMap { author -> (author: PeerIdentifier, log: LogFileName)? in
                 let passed = stated.map { $0.passed(author) }.min()!
@@ -98,10 +87,10 @@ struct BaselineNeeds {
         }
         // A log that cannot be examined here may be nowhere.
         let missing = unread.filter { author, log in
-            (try? files.kind(of: layout.logs(of: author, epoch: epoch).appending(log.description))) != .file
+            (try? scope.files.kind(of: scope.layout.logs(of: author, epoch: scope.epoch).appending(log.description))) != .file
         }
         guard !missing.isEmpty else { return false }
-        let usable = try baselines.usable(inventory, &shelf)
+        let usable = try scope.baselines.usable(inventory, &shelf)
         return missing.contains { author, log in !usable.contains { $0.header.knowledge.covers(log.sequence, of: author) } }
     }
 }

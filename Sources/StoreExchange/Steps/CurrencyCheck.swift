@@ -6,14 +6,7 @@ internal import UbiquityContainers
 
 /// Determines whether a store holds everything in the container, from the container itself and not from a listing.
 struct CurrencyCheck {
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
-
-    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
-
-    private var file: StoreFile { context.file }
-    private var layout: ContentLayout { context.layout }
+    let scope: ExchangeScope
 
     /// Returns whether the store holds every log that a peer has written or states that it holds.
     ///
@@ -21,13 +14,14 @@ struct CurrencyCheck {
     /// - Returns: whether it does.
     /// - Throws: `UbiquitousStoreError` with `unsupported` if there is no such peer; `Errno`, or GRDB's errors.
     func isCaughtUp(to peer: PeerIdentifier?) throws -> Bool {
-        let listing = try PeerReceipts(context, self.peer, epoch).list()
+        let listing = try PeerReceipts(scope: scope).list()
         let receipts = listing.receipts
         if let peer, receipts[peer] == nil {
-            throw UbiquitousStoreError(.unsupported, "There is no peer \(peer) in \(layout.directory); `ubcontrol peers list` names those that are.")
+            throw UbiquitousStoreError(
+                .unsupported, "There is no peer \(peer) in \(scope.layout.directory); `ubcontrol peers list` names those that are.")
         }
         let asked = peer.map { [$0: receipts[$0]!] } ?? listing.active
-        return try file.pool.read { db in
+        return try scope.file.pool.read { db in
             let held = try HeldLogs(db)
             for (peer, receipt) in asked where try !holdsAll(peer, receipt, held) { return false }
             return true
@@ -44,8 +38,8 @@ struct CurrencyCheck {
     /// - Throws: `Errno`, or GRDB's errors.
     func hasGathered(_ waiting: [WaitingPeer]) throws -> Bool {
         if try isCaughtUp(to: nil) { return true }
-        let limit = context.now().addingTimeInterval(-60)
-        let unusable = try file.pool.read { db in try QuarantinedLog.list(db) }
+        let limit = scope.context.now().addingTimeInterval(-60)
+        let unusable = try scope.file.pool.read { db in try QuarantinedLog.list(db) }
             .filter { ![.damaged, .unreadable].contains($0.kind) || $0.since < limit }
         var stuck = Set(unusable.map(\.peer))
         for peer in waiting {
@@ -59,8 +53,8 @@ struct CurrencyCheck {
         }) {
             stuck.insert(more.peer)
         }
-        let receipts = try PeerReceipts(context, peer, epoch).list().active
-        return try file.pool.read { db in
+        let receipts = try PeerReceipts(scope: scope).list().active
+        return try scope.file.pool.read { db in
             let held = try HeldLogs(db)
             return try receipts.allSatisfy { peer, receipt in
                 let isRead = try (receipt.receipt?.stated.entries ?? []).allSatisfy { author, position in
@@ -98,9 +92,9 @@ struct CurrencyCheck {
     /// - Throws: GRDB's errors.
     func status(_ machine: ExchangeStateMachine, failure: String?) throws -> StoreStatus {
         // A container that cannot be read gives no facts. The last exchange has reported the reason.
-        let isReadable = machine.suspended == nil && context.container != nil
-        let others = isReadable ? (try? PeerReceipts(context, peer, epoch).list().active) ?? [:] : [:]
-        return try file.pool.read { db in
+        let isReadable = machine.suspended == nil && scope.context.container != nil
+        let others = isReadable ? (try? PeerReceipts(scope: scope).list().active) ?? [:] : [:]
+        return try scope.file.pool.read { db in
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
             return StoreStatus(
@@ -108,7 +102,7 @@ struct CurrencyCheck {
                 knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
                 syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: machine.peers.waiting,
                 quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db),
-                held: try RelatedTables.heldCount(file.shapes, db), failure: failure)
+                held: try RelatedTables.heldCount(scope.file.shapes, db), failure: failure)
         }
     }
 
@@ -121,7 +115,7 @@ struct CurrencyCheck {
         // A peer's logs come before the receipt that names them.
         let newest: LogFileName?
         do {
-            newest = try context.folders.names(in: layout.logs(of: peer, epoch: epoch)).lazy.compactMap { LogFileName($0) }.max()
+            newest = try scope.context.folders.names(in: scope.layout.logs(of: peer, epoch: scope.epoch)).lazy.compactMap { LogFileName($0) }.max()
         } catch is PeerFault {
             // This device cannot tell.
             return false

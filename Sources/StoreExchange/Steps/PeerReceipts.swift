@@ -7,14 +7,10 @@ package import UbiquityContainers
 
 /// Reads the receipts of the other peers of a content, and retires peers.
 struct PeerReceipts {
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
-
-    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
+    let scope: ExchangeScope
 
     /// Returns the newest receipt of each other peer.
-    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try context.layout.receipts(besides: peer, epoch: epoch, files: context.files) }
+    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try scope.layout.receipts(besides: scope.peer, epoch: scope.epoch, files: scope.files) }
 
     /// Returns the state of the other peers.
     ///
@@ -23,13 +19,13 @@ struct PeerReceipts {
     /// - Throws: `Errno`, or GRDB's errors.
     func list(findsSilent: Bool = false) throws -> PeerDirectory.Listing {
         let receipts = try receipts()
-        var listing = PeerDirectory.Listing(receipts: receipts, time: context.now())
-        try context.file.pool.read { db in
+        var listing = PeerDirectory.Listing(receipts: receipts, time: scope.context.now())
+        try scope.file.pool.read { db in
             listing.retired = try Retirements.all(db)
             guard findsSilent else { return }
             for (peer, newest) in listing.active {
                 // Only this store's own logs count: logs of others may have arrived just now, however old they are.
-                listing.silentSince[peer] = try StorePeer(peer, newest, nil, author: self.peer, db).silentSince(now: listing.time)
+                listing.silentSince[peer] = try StorePeer(peer, newest, nil, author: scope.peer, db).silentSince(now: listing.time)
             }
         }
         return listing
@@ -38,14 +34,14 @@ struct PeerReceipts {
     /// Returns the other peers of the content.
     func peers() throws -> [StorePeer] {
         let listing = try list()
-        return try context.file.pool.read { db in
+        return try scope.file.pool.read { db in
             try listing.receipts.sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, listing.retired[$0.key], db) }
         }
     }
 
     /// Retires peers up to their newest receipts; the next log states it.
     func retire(_ silent: [PeerIdentifier], _ peers: PeerDirectory) throws {
-        try context.file.pool.write { db in
+        try scope.file.pool.write { db in
             for peer in silent { try Retirements.retire(peer, Retirement(receipt: peers.listing.receipts[peer]?.number ?? 0), db) }
         }
     }
@@ -59,7 +55,7 @@ struct PeerReceipts {
     ///   - awaits: the files that this store waits for.
     /// - Throws: `UbiquitousStoreError` with `unsupported` if that is not possible; GRDB's errors.
     func retire(_ peer: PeerIdentifier, at sequence: Int64, _ state: StoreState, awaits: [AwaitedFile]) throws {
-        try context.file.pool.write { db in
+        try scope.file.pool.write { db in
             try Retirements.retire(peer, at: sequence, state, receipts: receipts(), awaits: awaits, db)
         }
     }

@@ -11,16 +11,7 @@ internal import UbiquityContainers
 /// A new store reads it step by step, a rebuild joins it in one transaction, and it decides whether a store file may be
 /// removed.
 struct ReadableContent {
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
-
-    init(_ context: ExchangeContext, _ peer: PeerIdentifier, _ epoch: Int64) { (self.context, self.peer, self.epoch) = (context, peer, epoch) }
-
-    private var file: StoreFile { context.file }
-    private var files: any FileLayer { context.files }
-    private var layout: ContentLayout { context.layout }
-    private var exchange: BaselineExchange { BaselineExchange(context, peer, epoch) }
+    let scope: ExchangeScope
 
     /// Returns the joinable baselines that together hold every log in any joinable baseline, the largest first.
     ///
@@ -35,11 +26,13 @@ struct ReadableContent {
     func baselines(_ content: ContentInventory, _ shelf: inout BaselineShelf) throws -> [BaselineShelf.Usable] {
         var candidates: [BaselineShelf.Usable] = []
         for id in content.baselines.subtracting(shelf.refused) {
-            if let header = try exchange.header(of: id, &shelf), exchange.joiner.obstacle(to: header) == nil { candidates.append((id, header)) }
+            if let header = try scope.baselines.header(of: id, &shelf), scope.baselines.joiner.obstacle(to: header) == nil {
+                candidates.append((id, header))
+            }
         }
         var chosen: [BaselineShelf.Usable] = []
         for one in candidates.sorted(by: { ($0.header.logs, $0.id) > ($1.header.logs, $1.id) })
-        where try !isHeld(one, by: chosen) && exchange.verify(one.id, one.header, &shelf) {
+        where try !isHeld(one, by: chosen) && scope.baselines.verify(one.id, one.header, &shelf) {
             chosen.append(one)
         }
         return chosen
@@ -51,12 +44,12 @@ struct ReadableContent {
         if others.contains(where: { $0.header.knowledge == candidate.header.knowledge && $0.header.logs == candidate.header.logs }) { return true }
         var rest: [(peer: PeerIdentifier, position: Knowledge.Position)] = []
         do {
-            try exchange.reader.forEachLog(of: candidate.id, candidate.header) { peer, log in rest.append((peer, log.position)) }
+            try scope.baselines.reader.forEachLog(of: candidate.id, candidate.header) { peer, log in rest.append((peer, log.position)) }
         } catch is LogFault {
             // A fault of the baseline is found when it is read to the end.
             return false
         }
-        for (id, header) in others where !rest.isEmpty { rest = try exchange.reader.lacking(rest, id, header) }
+        for (id, header) in others where !rest.isEmpty { rest = try scope.baselines.reader.lacking(rest, id, header) }
         return rest.isEmpty
     }
 
@@ -86,13 +79,13 @@ struct ReadableContent {
         guard state.attached, PlaceKeeper(context: context).attachment(state) == .attached,
             try EpochMarks(of: layout, files: files).present <= state.epoch
         else { return false }
-        let readable = ReadableContent(context, state.peer, state.epoch)
+        let readable = ReadableContent(scope: ExchangeScope(context, state))
         let content = try ContentInventory(listing: layout, epoch: state.epoch, register: register, files: files, isWhole: true)
         // Logs outside the baselines are in files, and so may be another log with the number of one that a baseline
         // holds. The logs before them are here too, because this store has read them.
         var loose = logs
         for (id, header) in try readable.baselines(content, &shelf) where !loose.isEmpty {
-            loose = try readable.exchange.reader.lacking(loose, id, header)
+            loose = try readable.scope.baselines.reader.lacking(loose, id, header)
         }
         let logReader = LogReader(layout: layout, contentName: context.contentName, epoch: state.epoch, shapes: file.shapes, files: files)
         return try loose.allSatisfy { log in

@@ -7,20 +7,10 @@ internal import UbiquityContainers
 
 /// Rebuilds a store's tables from the content, as a first import would.
 struct Rebuild {
-    let context: ExchangeContext
-    let peer: PeerIdentifier
-    let epoch: Int64
+    let scope: ExchangeScope
 
-    init(_ context: ExchangeContext, _ state: StoreState) {
-        self.context = context
-        (peer, epoch) = (state.peer, state.epoch)
-    }
-
-    private var file: StoreFile { context.file }
-    private var layout: ContentLayout { context.layout }
-    private var sealer: Sealer { context.sealer }
-    private var progress: Broadcast<ImportProgress> { context.progress }
-    private var baselines: BaselineExchange { BaselineExchange(context, peer, epoch) }
+    private var sealer: Sealer { scope.context.sealer }
+    private var progress: Broadcast<ImportProgress> { scope.context.progress }
 
     /// Rebuilds, after every sealed log is in the container.
     ///
@@ -37,28 +27,31 @@ struct Rebuild {
         defer { progress.update { $0.isImporting = false } }
         while try !rebuildFromReadable(&shelf) {}
         Waypoint.rebuildCommitted.pass()
-        context.log.transition("rebuilt from the content in \(began.elapsed)")
-        context.post(.didFill(Set(file.shapes.map(\.name))))
+        scope.context.log.transition("rebuilt from the content in \(began.elapsed)")
+        scope.context.post(.didFill(Set(scope.file.shapes.map(\.name))))
     }
 
     /// Builds the tables from all readable files; returns false if this store cannot hold one of the baselines.
     private func rebuildFromReadable(_ shelf: inout BaselineShelf) throws -> Bool {
-        var content = try file.pool.read { db in
-            try ContentInventory(listing: layout, epoch: epoch, register: LogRegister(own: peer, db), files: context.files, isWhole: true)
+        var content = try scope.file.pool.read { db in
+            try ContentInventory(
+                listing: scope.layout, epoch: scope.epoch, register: LogRegister(own: scope.peer, db), files: scope.files, isWhole: true)
         }
-        let readable = try ReadableContent(context, peer, epoch).baselines(content, &shelf)
-        let limit = try file.attachmentLimit()
+        let readable = try ReadableContent(scope: scope).baselines(content, &shelf)
+        let limit = try scope.file.attachmentLimit()
         guard readable.count <= limit else {
             throw UbiquitousStoreError(
                 .contentIncomplete,
                 "The content is held by \(readable.count) baselines that lack each other's logs, and SQLite reads \(limit) together: have a device that has read all write one (`rollBaseline()`), and try again. The store is as it was.",
-                path: layout.directory)
+                path: scope.layout.directory)
         }
         do {
-            try file.importing(attaching: readable.map { layout.baseline($0.id, epoch: epoch) }) { db in try rebuild(&content, from: readable, db) }
+            try scope.file.importing(attaching: readable.map { scope.layout.baseline($0.id, epoch: scope.epoch) }) { db in
+                try rebuild(&content, from: readable, db)
+            }
             return true
         } catch let unholdable as UnholdableBaseline {
-            try baselines.refuse(unholdable.id, unholdable.reason, &shelf)
+            try scope.baselines.refuse(unholdable.id, unholdable.reason, &shelf)
             return false
         }
     }
@@ -76,10 +69,10 @@ struct Rebuild {
         defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_before") }
         try keepLocalColumns(db)
         // The same-as facts stay: otherwise they would be found and published again.
-        try Capture.suspended(db) { try StoreTables.clearContent(file.shapes, keepingFacts: true, db) }
+        try Capture.suspended(db) { try StoreTables.clearContent(scope.file.shapes, keepingFacts: true, db) }
         Waypoint.rebuildEmptied.pass()
         for (place, baseline) in baselines.enumerated() {
-            var joiner = self.baselines.joiner
+            var joiner = scope.baselines.joiner
             joiner.place = place
             do {
                 _ = try joiner.join(baseline.header, isRebuilding: true, db)
@@ -88,7 +81,7 @@ struct Rebuild {
                 throw UnholdableBaseline(id: baseline.id, reason: reason)
             }
         }
-        let exchange = LogExchange(context, peer, epoch)
+        let exchange = LogExchange(scope: scope)
         let planner = exchange.planner
         let importer = exchange.importer(planner.reader)
         var isPassing = false
@@ -118,27 +111,27 @@ struct Rebuild {
             throw UbiquitousStoreError(
                 .contentIncomplete,
                 "The content lacks \(missing) \(missing == 1 ? "log" : "logs") that this store holds, or cannot use them: a rebuilt store would have less. The store is as it was; `ubwatch verify` lists what is wrong with the content.",
-                path: layout.directory)
+                path: scope.layout.directory)
         }
-        _ = try file.resolveBatch(by: sealer, batches: .max, db)
+        _ = try scope.file.resolveBatch(by: sealer, batches: .max, db)
         // The table of knowledge names other peers only.
         if let number = try StoreKnowledge.peers(db)[StoreState.read(db).peer] {
             try db.execute(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ?", arguments: [number.rawValue])
         }
         try putBackLocalColumns(db)
-        for shape in file.shapes { try db.notifyChanges(in: Table(shape.name)) }
+        for shape in scope.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.rebuildJoined.pass()
     }
 
     private func keepLocalColumns(_ db: Database) throws {
-        for shape in file.shapes where !shape.localColumns.isEmpty {
+        for shape in scope.file.shapes where !shape.localColumns.isEmpty {
             let columns = (shape.keyColumns + shape.localColumns).map(\.quotedIdentifier).joined(separator: ", ")
             try db.execute(sql: "CREATE TEMP TABLE ubiquity_local_\(shape.number) AS SELECT \(columns) FROM main.\(shape.name.quotedIdentifier)")
         }
     }
 
     private func putBackLocalColumns(_ db: Database) throws {
-        for shape in file.shapes where !shape.localColumns.isEmpty {
+        for shape in scope.file.shapes where !shape.localColumns.isEmpty {
             let (table, kept) = (shape.name.quotedIdentifier, "temp.ubiquity_local_\(shape.number)")
             let local = shape.localColumns.map(\.quotedIdentifier)
             let isSame = shape.keyColumns.map { "main.\(table).\($0.quotedIdentifier) = kept.\($0.quotedIdentifier)" }.joined(separator: " AND ")

@@ -20,6 +20,7 @@ struct StepPerformer {
     func perform(_ step: ExchangeStep, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine) throws -> ExchangeOutcome {
         let state = content.state
         let keeper = PlaceKeeper(context: context)
+        let scope = ExchangeScope(context, state)
         switch step {
         case .look: return .standing(try keeper.look(&content, machine))
         case .adopt: return .adopted(try keeper.adoptAll(giveWay))
@@ -38,15 +39,15 @@ struct StepPerformer {
         case .removeEnded: keeper.removeEnded(content, machine)
         case .giveWay: try giveWay()
         case .checkOutbox, .seal, .publish, .recheck, .list, .listFaulty, .plan, .joinLogs, .findHoles, .unite:
-            return try exchangeLogs(step, LogExchange(context, state), &content, &machine)
+            return try exchangeLogs(step, LogExchange(scope: scope), &content, &machine)
         case .publishReceipt:
             context.progress.update { $0.isImporting = false }
-            try ReceiptWriter(context, state).publish(&machine.peers)
+            try ReceiptWriter(scope: scope).publish(&machine.peers)
         case .surveyBaselines, .passOver, .joinBaseline, .countLoose, .measureLoose, .checkAwaited, .checkStranded, .roll, .trim:
-            return try exchangeBaselines(step, BaselineExchange(context, state), &content, &machine)
+            return try exchangeBaselines(step, BaselineExchange(scope: scope), &content, &machine)
         case .readReceipts:
-            return .receipts(try PeerReceipts(context, state.peer, state.epoch).list(findsSilent: machine.rules.silenceLimit != nil))
-        case .retire(let silent): try PeerReceipts(context, state.peer, state.epoch).retire(silent, machine.peers)
+            return .receipts(try PeerReceipts(scope: scope).list(findsSilent: machine.rules.silenceLimit != nil))
+        case .retire(let silent): try PeerReceipts(scope: scope).retire(silent, machine.peers)
         case .takeLease, .performTask, .wait, .fail: preconditionFailure("\(step) is the runner's own")
         }
         return .done
@@ -79,7 +80,7 @@ struct StepPerformer {
     private func exchangeBaselines(
         _ step: ExchangeStep, _ baselines: BaselineExchange, _ content: inout KnownContent, _ machine: inout ExchangeStateMachine
     ) throws -> ExchangeOutcome {
-        let needs = BaselineNeeds(context, content.state)
+        let needs = BaselineNeeds(scope: baselines.scope)
         switch step {
         case .surveyBaselines: return try baselines.survey(content.inventory, &machine.shelf)
         case .passOver(let id, let obstacle): baselines.passOver(id, obstacle)
@@ -91,7 +92,7 @@ struct StepPerformer {
         case .checkAwaited: return .awaited(try needs.isAwaited(content.inventory, machine.peers, &machine.shelf))
         case .checkStranded: return .stranded(try needs.areStranded(content.inventory, machine.peers, &machine.shelf))
         case .roll: return .rolled(try baselines.roll(&content.inventory))
-        default: try BaselineTrimmer(context, content.state).trim(&content.inventory, machine.peers, &machine.shelf)
+        default: try BaselineTrimmer(scope: baselines.scope).trim(&content.inventory, machine.peers, &machine.shelf)
         }
         return .done
     }

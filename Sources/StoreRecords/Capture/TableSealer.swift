@@ -10,38 +10,43 @@ struct TableSealer {
         var past: [CaptureFold.Past]
     }
 
-    let shape: TableShape
-    let stamp: Stamp
-    let db: Database
-    private let values: LargeValues
-    let clocks: ClockTable
-    let row: RawStatement
-    /// The table with its aside records, and its index.
+    private let shape: TableShape
+    private let stamp: Stamp
+    private let db: Database
+    private let clocks: ClockTable
+    private let row: RawStatement
+    /// The tables of the store, and the index of this one.
     ///
     /// Nil if no table relates to another.
-    let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
-    private(set) var rows = WireWriter()
-    private(set) var count = 0
-    /// The keys of rows that cannot hold the values of their records.
-    var hidden: Set<[RecordValue]> = []
-    /// The receiver of the changes, and the size in bytes at which it takes them.
-    ///
-    /// Nil if the changes stay here.
-    private var next: (size: Int, take: (Int, WireWriter) throws -> Void)?
+    private let related: (tables: RelatedTables, index: Int)?
+    /// The sealer of the records aside; nil if no table relates to another.
+    private var asides: AsideSealer?
+    private var changes: ChangeRows
 
     init(shape: TableShape, stamp: Stamp, values: LargeValues, related tables: RelatedTables?, _ db: Database) throws {
         self.shape = shape
-        related = try tables.map { tables in
-            let index = tables.shapes.firstIndex { $0.name == shape.name }!
-            return (tables, try tables[index], index)
-        }
+        related = tables.map { tables in (tables, tables.shapes.firstIndex { $0.name == shape.name }!) }
         self.stamp = stamp
         self.db = db
-        self.values = values
+        changes = ChangeRows(values)
         clocks = try ClockTable(shape: shape, db)
         let columns = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
         row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
+        asides = try related.map { tables, index in
+            AsideSealer(try tables[index], shape: shape, stamp: stamp, clocks: clocks, db)
+        }
     }
+
+    /// The table with its aside records.
+    ///
+    /// Nil if no table relates to another.
+    var table: RelatedTable? { asides?.table }
+
+    /// The changes that have not been passed on.
+    var rows: WireWriter { changes.rows }
+
+    /// The number of changes that have not been passed on.
+    var count: Int { changes.count }
 
     mutating func seal(_ captured: CaptureFold) throws {
         var fold = captured
@@ -69,6 +74,9 @@ struct TableSealer {
         for (key, former) in ended { try lost(key, after: former.clock.life) }
     }
 
+    /// Returns the records that a row shows, or none if the row shows exactly its own record's registers.
+    private func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try asides?.derivation(of: key) ?? [] }
+
     /// Calls a closure with a row as the current one, if the row exists.
     private mutating func visit(_ place: Place, _ body: (inout Self) throws -> Void) throws {
         place.bind(to: row)
@@ -79,7 +87,7 @@ struct TableSealer {
     /// Ends every record that a lost row showed.
     private mutating func lost(_ key: [RecordValue], after life: Int64) throws {
         let members = try derivation(of: key)
-        guard members.isEmpty else { return try endAll(members) }
+        guard members.isEmpty else { return try asides!.endAll(members, &changes) }
         try died(key, life: life + 1)
         try related?.tables.noteEnded(related!.index, RecordNode(key: key, life: life))
     }
@@ -117,7 +125,7 @@ struct TableSealer {
         let key = key
         if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(key, place, former) }
         // If the row that showed the record was removed and inserted again in this save, that is a separate insertion.
-        let hidden = try takeHidden(key) { ended.removeValue(forKey: $0) != nil }
+        let hidden = try asides?.takeHidden(key, &changes) { ended.removeValue(forKey: $0) != nil } ?? 0
         try begin(place, life: max(try clocks.revive(key), hidden) + 1)
     }
 
@@ -128,7 +136,7 @@ struct TableSealer {
         guard former.replaced || changed.isEmpty else {
             let members = try derivation(of: key)
             guard !members.isEmpty else { return try begin(place, life: former.clock.life + 2) }
-            try endAll(members)
+            try asides!.endAll(members, &changes)
             return try begin(place, life: try clocks.revive(key) + 1)
         }
         try write(changed, place, former.clock)
@@ -144,7 +152,8 @@ struct TableSealer {
         let key = key
         let members = try derivation(of: key)
         if let first = members.first(where: { $0.registers.key == key }) ?? members.first {
-            return try write(columns, changed: changed, to: first, of: members)
+            return try asides!.write(
+                columns, changed: changed, to: first, of: members, value: { [row, shape] in row.value(shape.keyColumns.count + $0) }, &changes)
         }
         try emit(life: clock.life, columns: columns)
         try related?.tables.noteWritten(related!.index, key, columns, value: value)
@@ -165,10 +174,10 @@ struct TableSealer {
     }
 
     /// The key of the current row.
-    var key: [RecordValue] { shape.keyColumns.indices.map { row.value($0) } }
+    private var key: [RecordValue] { shape.keyColumns.indices.map { row.value($0) } }
 
     /// Returns the value of a column of the current row.
-    func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
+    private func value(_ column: Int) -> RecordValue { row.value(shape.keyColumns.count + column) }
 
     private mutating func changed(_ place: Place, _ first: CaptureFold.Past, _ later: [CaptureFold.Past]) throws {
         let told = later.reduce(first.columns) { $0.union($1.columns) }
@@ -193,40 +202,18 @@ struct TableSealer {
     }
 
     /// Passes changes on, with their number, whenever they reach a size in bytes.
-    mutating func passOn(from size: Int, to take: @escaping (Int, WireWriter) throws -> Void) { next = (size, take) }
+    mutating func passOn(from size: Int, to take: @escaping (Int, WireWriter) throws -> Void) { changes.passOn(from: size, to: take) }
 
-    /// Counts a change that has been written.
-    private mutating func noteWritten() throws {
-        count += 1
-        guard let next, rows.bytes.count >= next.size else { return }
-        try next.take(count, rows)
-        (rows, count) = (WireWriter(), 0)
-    }
-
-    mutating func died(_ key: [RecordValue], life: Int64) throws {
+    private mutating func died(_ key: [RecordValue], life: Int64) throws {
         try clocks.bury(key, life: life)
-        rows.varint(UInt64(life))
-        for value in key { rows.recordValue(value) }
-        try noteWritten()
+        try changes.died(key, life: life)
     }
 
     /// Writes columns of a record as a change.
-    mutating func emit(_ registers: Registers, _ columns: ColumnSet) throws {
-        rows.varint(UInt64(registers.clock.life))
-        for value in registers.key { rows.recordValue(value) }
-        rows.varint(UInt64(columns.rawValue))
-        for column in columns.numbers { try values.write(registers.values[column], to: &rows) }
-        try noteWritten()
-    }
+    mutating func emit(_ registers: Registers, _ columns: ColumnSet) throws { try changes.emit(registers, columns) }
 
     /// Writes columns of the current row as a change.
-    private mutating func emit(life: Int64, columns: ColumnSet) throws {
-        rows.varint(UInt64(life))
-        for place in shape.keyColumns.indices { row.write(place, to: &rows) }
-        rows.varint(UInt64(columns.rawValue))
-        try columns.forEach { column throws(any Error) in try values.write(shape.keyColumns.count + column, of: row, to: &rows) }
-        try noteWritten()
-    }
+    private mutating func emit(life: Int64, columns: ColumnSet) throws { try changes.emit(row, shape, life: life, columns: columns) }
 }
 
 extension TableSealer {
@@ -288,7 +275,7 @@ extension TableSealer {
             try update.run()
         } catch let error as DatabaseError where error.fault.isContent && related != nil && db.isInsideTransaction {
             // For example, another row of this save has the value.
-            try hide(value, column, of: key, clock)
+            try asides!.hide(value, column, of: key, clock)
         }
         try Capture.set(.noting, db)
         place.bind(to: row)

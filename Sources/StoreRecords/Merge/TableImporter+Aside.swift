@@ -10,7 +10,7 @@ extension TableImporter {
         let local = try aside?.registers.clock ?? dead(change.key)
         func value(_ column: Int) -> RecordValue { aside!.registers.values[column] }
         let outcome = try outcome(of: change, stamp: stamp, local, value: value)
-        try noteConflicts(outcome, change, stamp, local, value)
+        try losing.note(outcome, change, stamp, local, value)
         switch outcome {
         case .superseded: break
         case .begins(let first):
@@ -22,7 +22,7 @@ extension TableImporter {
             try clocks.bury(change.key, life: life)
         case .merges(let winning, let clock):
             var merged = aside!
-            for column in winning.numbers { merged.registers.values[column] = self.value(of: column, in: change).detached }
+            for column in winning.numbers { merged.registers.values[column] = change.value(of: column).detached }
             merged.registers.clock = clock
             try table.put(merged)
             try table.markUnresolved(change.key)
@@ -72,7 +72,7 @@ extension TableImporter {
     func merged(_ change: LogBody.Change, _ winning: ColumnSet, _ clock: RecordClock) throws -> Registers {
         let row = try related!.table.row(change.key)!
         var registers = Registers(key: change.key.map(\.detached), clock: clock, values: row.values, local: row.local)
-        for column in winning.numbers { registers.values[column] = value(of: column, in: change).detached }
+        for column in winning.numbers { registers.values[column] = change.value(of: column).detached }
         try remove(row.place)
         return registers
     }

@@ -7,7 +7,7 @@ internal import StoreFormat
 /// `RecordJoin` decides the outcome of each change. This type applies it to the row and its clock.
 package final class TableImporter {
     let shape: TableShape
-    let conflicts: ConflictRecorder
+    let losing: LosingValues
     /// The number here of each column in the log's list.
     ///
     /// Nil for a dropped column.
@@ -48,7 +48,7 @@ package final class TableImporter {
             let index = tables.shapes.firstIndex { $0.name == shape.name }!
             return (tables, try tables[index], index)
         }
-        self.conflicts = conflicts
+        losing = LosingValues(shape: shape, recorder: conflicts)
         self.peers = peers
         self.db = db
         columns = mapping.columns
@@ -123,7 +123,7 @@ package final class TableImporter {
             local = try dead(change.key)
         }
         let outcome = try outcome(of: change, stamp: stamp, local) { try self.value(of: $0, at: place!) }
-        try noteConflicts(outcome, change, stamp, local) { try self.value(of: $0, at: place!) }
+        try losing.note(outcome, change, stamp, local) { try self.value(of: $0, at: place!) }
         switch outcome {
         case .superseded: return nil
         case .begins(let first):
@@ -175,22 +175,7 @@ package final class TableImporter {
             life: change.life, columns: change.columns, stamp: stamp, into: local, rules: shape.rules, peers: peers
         ) { column in
             // Only a living record is asked for its values.
-            shape.weighed(self.value(of: column, in: change), try value(column), of: column, stamp: stamp, against: local?.stamp(of: column))
-        }
-    }
-
-    func noteConflicts(
-        _ outcome: RecordJoin, _ change: LogBody.Change, _ stamp: Stamp, _ local: RecordClock?, _ value: @escaping (Int) throws -> RecordValue
-    ) throws {
-        guard let local else { return }
-        let isAlive = !local.life.isMultiple(of: 2)
-        switch outcome {
-        case .superseded where change.life < local.life: try noteTooLate(change, stamp: stamp)
-        case .superseded: if isAlive { try noteLosing(change.columns, of: change, stamp: stamp, to: local, value) }
-        case .begins, .ends: if isAlive { try noteEnded(change, stamp: stamp, clock: local, value) }
-        case .merges(let winning, _):
-            try noteOverwritten(winning, by: change, stamp: stamp, clock: local, value)
-            try noteLosing(change.columns.subtracting(winning), of: change, stamp: stamp, to: local, value)
+            shape.weighed(change.value(of: column), try value(column), of: column, stamp: stamp, against: local?.stamp(of: column))
         }
     }
 
@@ -237,16 +222,11 @@ package final class TableImporter {
 
     /// Returns the value of a column in a record that begins with a change.
     func beginning(_ column: Int, of change: LogBody.Change) -> RecordValue {
-        change.columns.contains(ColumnSet(column: column)) ? value(of: column, in: change) : initial[column]
+        change.columns.contains(ColumnSet(column: column)) ? change.value(of: column) : initial[column]
     }
 
     /// Returns whether an unstamped value of a column in the log's list counts for an existing record.
     func isSaid(_ value: RecordValue, ofListed column: Int) -> Bool { columns[column].map { shape.isSaid(value, of: $0) } ?? false }
-
-    func value(of column: Int, in change: LogBody.Change) -> RecordValue {
-        let below = change.columns.rawValue & ((1 << Int64(column)) - 1)
-        return change.columns.contains(ColumnSet(column: column)) ? change.values[below.nonzeroBitCount] : .null
-    }
 
     func value(of column: Int, at place: Place) throws -> RecordValue {
         let statement = try RawStatement(
@@ -279,7 +259,7 @@ package final class TableImporter {
         let statement = try updates[written] ?? prepareUpdate(of: written)
         var index = 1
         written.forEach {
-            statement.bind(index, value(of: $0, in: change))
+            statement.bind(index, change.value(of: $0))
             index += 1
         }
         place.bind(to: statement, from: index)

@@ -79,7 +79,7 @@ final class SeedTable {
 
     /// Returns whether a key is new: neither dead, nor that of a living record that is not shown under it.
     private func isNew(_ key: [RecordValue]) throws -> Bool {
-        try clocks.death(key) == 0 && !gone.contains(key) && log?.related?.table.aside(key) == nil
+        try clocks.death(key) == 0 && !gone.contains(key) && log?.table?.aside(key) == nil
     }
 
     /// Keeps a record aside whose row collides with another by a uniqueness rule, until the two are resolved as one.
@@ -87,7 +87,7 @@ final class SeedTable {
     /// References to it then mean the other row. A store that is not attached yet skips the record.
     private func park(_ row: SeedBatch.Row) throws -> Bool {
         let key = try key(of: row)
-        guard let table = log?.related?.table, try isNew(key) else { return false }
+        guard let table = log?.table, try isNew(key) else { return false }
         let values = shape.columns.enumerated().map { number, name in
             row.columns.firstIndex(of: name).map { row.values[$0] } ?? shape.defaults[number]
         }

@@ -4,6 +4,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 import Waiting
 
 /// Containers that are looked up by their declaration.

@@ -1,5 +1,6 @@
 import SystemPackage
 import UbiquityContainers
+import UbiquityTesting
 
 /// The kernel's files, with what is done to them told to a disk that may lose power.
 struct PowerLossFileLayer: KernelFileLayer {

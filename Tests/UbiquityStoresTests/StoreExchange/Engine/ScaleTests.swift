@@ -3,6 +3,7 @@ import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
+import UbiquityTesting
 
 @testable import StoreExchange
 @testable import StoreRecords

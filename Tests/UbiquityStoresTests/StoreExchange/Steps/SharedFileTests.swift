@@ -6,6 +6,7 @@ import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityStores
+import UbiquityTesting
 
 /// A store file that another process writes to.
 struct SharedFileTests {

@@ -1,12 +1,28 @@
 internal import GRDB
 internal import StoreFormat
 
-/// Saves of rows that show other records than the one with their key, or that record with other values.
-extension TableSealer {
+/// Seals saves of rows that show other records than the one with their key, or that record with other values.
+struct AsideSealer {
+    let table: RelatedTable
+    private let shape: TableShape
+    private let stamp: Stamp
+    private let clocks: ClockTable
+    private let db: Database
+    /// The keys of rows that cannot hold the values of their records.
+    private var hidden: Set<[RecordValue]> = []
+
+    init(_ table: RelatedTable, shape: TableShape, stamp: Stamp, clocks: ClockTable, _ db: Database) {
+        self.table = table
+        self.shape = shape
+        self.stamp = stamp
+        self.clocks = clocks
+        self.db = db
+    }
+
     /// Returns the records that a row shows.
     ///
     /// The list is empty if the row shows exactly its own record's registers.
-    func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try related?.table.asides(under: key).filter { $0.state == .shown } ?? [] }
+    func derivation(of key: [RecordValue]) throws -> [AsideRecord] { try table.asides(under: key).filter { $0.state == .shown } }
 
     /// Writes a save of a row to one of the records that the row shows.
     ///
@@ -18,9 +34,13 @@ extension TableSealer {
     ///     records, whatever the row shows.
     ///   - record: the record to write.
     ///   - members: all records that the row shows.
+    ///   - value: returns the value of a column of the row.
+    ///   - changes: receives the change.
     /// - Throws: GRDB's errors.
-    /// - Throws: GRDB's errors.
-    mutating func write(_ columns: ColumnSet, changed: ColumnSet, to record: AsideRecord, of members: [AsideRecord]) throws {
+    func write(
+        _ columns: ColumnSet, changed: ColumnSet, to record: AsideRecord, of members: [AsideRecord], value: (Int) -> RecordValue,
+        _ changes: inout ChangeRows
+    ) throws {
         var record = record
         var joined = record.registers
         if columns != changed, members.count > 1 {
@@ -31,18 +51,20 @@ extension TableSealer {
             record.registers.values[column] = changed.contains(ColumnSet(column: column)) ? value(column) : joined.values[column]
         }
         record.registers.clock.set(columns, to: stamp)
-        try related!.table.put(record)
-        try related!.table.markUnresolved(record.registers.key)
-        try emit(record.registers, columns)
+        try table.put(record)
+        try table.markUnresolved(record.registers.key)
+        try changes.emit(record.registers, columns)
     }
 
     /// Deletes every record that a deleted row showed.
-    mutating func endAll(_ members: [AsideRecord]) throws {
+    func endAll(_ members: [AsideRecord], _ changes: inout ChangeRows) throws {
         for member in members {
             let key = member.registers.key
-            try related!.table.removeAside(key)
-            try related!.table.markUnresolved(key)
-            try died(key, life: member.registers.clock.life + 1)
+            try table.removeAside(key)
+            try table.markUnresolved(key)
+            let life = member.registers.clock.life + 1
+            try clocks.bury(key, life: life)
+            try changes.died(key, life: life)
         }
     }
 
@@ -53,18 +75,19 @@ extension TableSealer {
     ///
     /// - Parameters:
     ///   - key: the inserted key.
+    ///   - changes: receives the changes of other records.
     ///   - wasRemoved: returns whether the save has removed the row with a key.
     /// - Returns: the end of the previous life, or 0 if there was none.
     /// - Throws: GRDB's errors.
-    mutating func takeHidden(_ key: [RecordValue], wasRemoved: ([RecordValue]) -> Bool) throws -> Int64 {
-        guard let related, let hidden = try related.table.aside(key) else { return 0 }
-        try related.table.removeAside(key)
-        try related.table.markUnresolved(key)
+    func takeHidden(_ key: [RecordValue], _ changes: inout ChangeRows, wasRemoved: ([RecordValue]) -> Bool) throws -> Int64 {
+        guard let hidden = try table.aside(key) else { return 0 }
+        try table.removeAside(key)
+        try table.markUnresolved(key)
         if hidden.state == .shown {
-            if let rest = try related.table.asides(under: hidden.shown).first(where: { $0.state == .shown }) {
-                try keep(of: hidden, in: rest)
+            if let rest = try table.asides(under: hidden.shown).first(where: { $0.state == .shown }) {
+                try keep(of: hidden, in: rest, &changes)
             } else if !wasRemoved(hidden.shown) {
-                try keepAlone(hidden)
+                try keepAlone(hidden, &changes)
             }
         }
         return hidden.registers.clock.life + 1
@@ -76,7 +99,7 @@ extension TableSealer {
     ///
     /// A row that shows other registers than its own is not changed, because those registers hold the value.
     mutating func hide(_ value: RecordValue, _ column: Int, of key: [RecordValue], _ clock: RecordClock) throws {
-        guard let related, let row = try related.table.row(key) else { return }
+        guard let row = try table.row(key) else { return }
         let before = try derivation(of: key)
         if before.isEmpty || hidden.contains(key) {
             var kept =
@@ -84,15 +107,15 @@ extension TableSealer {
                 ?? AsideRecord(
                     registers: Registers(key: key, clock: clock, values: row.values, local: row.local), shown: key, state: .shown)
             kept.registers.values[column] = value
-            try related.table.put(kept)
+            try table.put(kept)
             hidden.insert(key)
         }
-        try related.table.markUnresolved(key)
+        try table.markUnresolved(key)
     }
 
-    private mutating func keepAlone(_ hidden: AsideRecord) throws {
+    private func keepAlone(_ hidden: AsideRecord, _ changes: inout ChangeRows) throws {
         let key = hidden.shown
-        guard let related, let row = try related.table.row(key) else { return }
+        guard let row = try table.row(key) else { return }
         var columns: ColumnSet = []
         for column in shape.columns.indices where shape.isSaid(hidden.registers.values[column], of: column) {
             columns.insert(ColumnSet(column: column))
@@ -101,15 +124,15 @@ extension TableSealer {
         let clock = RecordClock(life: try clocks.revive(key) + 1, stamp: stamp, columns: columns)
         let kept = Registers(key: key, clock: clock, values: hidden.registers.values, local: row.local)
         // The row may show other values than those written.
-        try related.table.put(AsideRecord(registers: kept, shown: key, state: .shown))
-        try related.table.markUnresolved(key)
+        try table.put(AsideRecord(registers: kept, shown: key, state: .shown))
+        try table.markUnresolved(key)
         try clocks.set(clock, at: row.place)
-        try emit(kept, columns)
+        try changes.emit(kept, columns)
     }
 
-    private mutating func keep(of hidden: AsideRecord, in rest: AsideRecord) throws {
+    private func keep(of hidden: AsideRecord, in rest: AsideRecord, _ changes: inout ChangeRows) throws {
         var kept = rest
-        guard let table = related?.table, let row = try table.row(hidden.shown) else { return }
+        guard let row = try table.row(hidden.shown) else { return }
         var columns: ColumnSet = []
         for column in shape.columns.indices where hidden.registers.values[column] == row.values[column] {
             guard rest.registers.values[column] != row.values[column] else { continue }
@@ -121,6 +144,6 @@ extension TableSealer {
         kept.registers.clock.set(columns, to: stamp)
         try table.put(kept)
         try table.markUnresolved(kept.registers.key)
-        try emit(kept.registers, columns)
+        try changes.emit(kept.registers, columns)
     }
 }
