@@ -20,6 +20,9 @@ extension CoordinationClient {
             guard state.registry.entries[id] != nil else { return effects }
             state.registry.entries[id]?.location = location
             state.registry.entries[id]?.observed = observed
+            let before = state.path(of: id)
+            // A URL that only follows the item leads to the known path.
+            defer { if state.path(of: id) != before { state.registry.noteOtherItem(of: id) } }
             guard observed != entry.observed else { return state.effects(of: .relocatePresenter(id, location?.path)) }
             // A presenter without a URL gets no messages, so none are lost.
             state.apply(state.handle(.removePresenter(id)), &effects)

@@ -16,31 +16,42 @@ extension CoordinationClient {
 
     /// Starts, moves or ends the watch of a presenter's item to match the presenter's state.
     ///
-    /// - Parameters:
-    ///   - id: the presenter.
-    ///   - hasMoved: whether the item has moved; false if the presenter has another item.
-    func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
+    /// Several threads may do so at once, because a move is known to the thread that hears of it and to the presenter's
+    /// turn. The state, not the caller, therefore tells whether the item is the one that is watched already: a watch
+    /// that moves continues from what the presenter knows, so that it reports what happened on the way. A watch that
+    /// another thread has replaced meanwhile is dropped before it reports anything.
+    ///
+    /// - Parameter id: the presenter.
+    func rewatch(_ id: PresenterID) {
         guard watchesFiles else { return }
-        let path = state.withLock { $0.registry.entries[id]?.isWitness == true ? nil : $0.path(of: id) }
-        let (old, isSame) = watches.withLock { watches -> (PresenterWatch?, Bool) in
-            if watches[id]?.path == path { return (nil, true) }
-            return (watches.removeValue(forKey: id), false)
+        while true {
+            let item = state.withLock { $0.presentedItem(of: id) }
+            let old = watches.withLock { $0[id] }
+            if old?.presented == item { return }
+            let new = item.flatMap { newWatch(of: $0, for: id, after: old) }
+            let isReplaced = watches.withLock { watches in
+                guard watches[id] === old else { return false }
+                watches[id] = new
+                new?.begin()
+                return true
+            }
+            (isReplaced ? old : new)?.cancel()
+            // An item that cannot be watched is tried again when it moves.
+            if isReplaced, new == nil { return }
         }
-        defer { old?.cancel() }
-        guard !isSame, let path else { return }
+    }
+
+    private func newWatch(of item: PresentedItem, for id: PresenterID, after old: PresenterWatch?) -> PresenterWatch? {
         do {
-            let watch = try PresenterWatch(id, at: path, after: hasMoved ? old : nil, client: self)
-            watches.withLock { $0[id] = watch }
+            return try PresenterWatch(id, of: item, after: old?.presented.number == item.number ? old : nil, client: self)
         } catch {
-            warnOnce("Presenters do not hear of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+            warnOnce("Presenters do not hear of uncoordinated changes of \(item.path): \(error). Coordinated ones are not affected.")
+            return nil
         }
     }
 
     /// Whether any item is watched, so that the ends of writes matter.
     var isWatching: Bool { watchesFiles && watches.withLock { !$0.isEmpty } }
-
-    /// Runs the work that waits for the watching thread, outside the cooperative pool.
-    static let aside = TurnExecutor("file presenters' watches")
 
     /// Returns the watches that may report changes of these items.
     func watches(of items: some Sequence<FilePath>) -> [PresenterID: PresenterWatch] {
@@ -58,7 +69,7 @@ extension CoordinationClient {
     func settleAftermath(
         of id: ClaimID, _ items: [ClaimItem], _ stamps: [FilePath: ItemStamp], _ concerned: [PresenterID: PresenterWatch], write: UInt64
     ) {
-        Task.detached(executorPreference: Self.aside) { [self] in
+        Task.detached(executorPreference: aside) { [self] in
             for watch in concerned.values { await watch.settle() }
             state.withLock { $0.aftermath[id] = nil }
             for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.check() }
@@ -72,7 +83,7 @@ extension CoordinationClient {
         guard !concerned.isEmpty else { return state.withLock { $0.foreign.eventsHavePassed(delivery.id) } }
         let write = state.withLock { $0.noteWrite(of: paths) }
         let stamps = Dictionary(paths.map { ($0, ItemStamp($0)) }) { first, _ in first }
-        Task.detached(executorPreference: Self.aside) { [self] in
+        Task.detached(executorPreference: aside) { [self] in
             for watch in concerned.values { await watch.settle() }
             state.withLock { $0.foreign.eventsHavePassed(delivery.id) }
             for watch in concerned.values where paths.contains(watch.path) { watch.check() }
@@ -88,7 +99,7 @@ extension CoordinationClient {
         state.withLock { $0.foreign.endReturn(to: id) }
         guard let watch, !visit.isTold else { return }
         // No write took place, so changes in the meantime must be reported.
-        Task.detached(executorPreference: Self.aside) {
+        Task.detached(executorPreference: aside) {
             await watch.settle()
             watch.check()
         }
@@ -118,7 +129,20 @@ extension CoordinationClient {
     }
 }
 
+/// The item of a presenter, as a watch needs to know it.
+struct PresentedItem: Equatable, Sendable {
+    let path: FilePath
+    /// Stays when the item moves.
+    let number: UInt64
+}
+
 extension ClientState {
+    /// Returns the item to watch for a presenter; nil if there is none.
+    func presentedItem(of id: PresenterID) -> PresentedItem? {
+        guard let entry = registry.entries[id], !entry.isWitness, let path = path(of: id) else { return nil }
+        return PresentedItem(path: path, number: entry.item)
+    }
+
     /// Returns whether a change of a path belongs to a coordinated write that is in progress or whose file events may
     /// still arrive.
     func isCoordinated(_ path: FilePath) -> Bool {

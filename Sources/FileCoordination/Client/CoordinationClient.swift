@@ -32,6 +32,8 @@ package final class CoordinationClient: Sendable {
     let watches = Mutex<[PresenterID: PresenterWatch]>([:])
     let writes = WriteObservers()
     let hasWarned = Atomic(false)
+    /// Runs the work that waits for the watching thread, outside the cooperative pool.
+    let aside = TurnExecutor("file presenters' watches")
     private let packages = Mutex(FilePackages())
 
     /// Makes a client that coordinates only within this process.
@@ -193,9 +195,9 @@ package final class CoordinationClient: Sendable {
     func submit(_ event: ArbiterEvent) {
         perform(state.withLock { $0.effects(of: event) })
         switch event {
-        case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id, hasMoved: true) }
+        case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id) }
         // This runs elsewhere, because the event comes from the watching thread.
-        case .noticed(let id, .didMove): Task.detached(executorPreference: Self.aside) { self.rewatch(id, hasMoved: true) }
+        case .noticed(let id, .didMove): Task.detached(executorPreference: aside) { self.rewatch(id) }
         default: break
         }
     }
@@ -251,7 +253,7 @@ package final class CoordinationClient: Sendable {
             // The task is detached, because a presenter's turn is not nested in any accessor.
             Task.detached(executorPreference: executor) { await self.drain(presenter) }
         }
-        for id in effects.moved { rewatch(id, hasMoved: true) }
+        for id in effects.moved { rewatch(id) }
         for (presenter, visit) in effects.returned { takeBack(presenter, after: visit) }
         for (delivery, paths) in effects.changes { settleForeignAftermath(of: delivery, at: paths) }
     }
@@ -293,7 +295,7 @@ package final class CoordinationClient: Sendable {
         let effects = state.withLock { state -> ClientState.Effects in
             let id = state.registry.id(of: presenter, in: id)
             guard state.registry.entries[id] == nil else { return ClientState.Effects() }
-            state.registry.entries[id] = PresenterRegistry.Entry(presenter: presenter, location: location, observed: observed)
+            state.registry.add(PresenterRegistry.Entry(presenter: presenter, location: location, observed: observed), as: id)
             return state.effects(of: .addPresenter(id, location?.path, observedAttributes: observed))
         }
         perform(effects)

@@ -10,7 +10,7 @@ import TreeWatching
 /// added are reported then. A descriptor without rights, open(2) with O_PATH, tells where an item went that is no
 /// longer at its path. That is reported after the item has been away for a moment.
 final class PresenterWatch: Sendable {
-    let path: FilePath
+    let presented: PresentedItem
     private let presenter: PresenterID
     private weak let client: CoordinationClient?
     private let watcher: TreeWatcher
@@ -19,16 +19,19 @@ final class PresenterWatch: Sendable {
     private let item: Mutex<WatchedItem>
     private let versions: Mutex<WatchedVersions>
 
-    /// Begins to watch the item of a presenter.
+    var path: FilePath { presented.path }
+
+    /// Makes a watch of the item of a presenter, which reports nothing before ``begin()``.
     ///
     /// - Parameters:
     ///   - presenter: whose item.
-    ///   - path: where it is.
+    ///   - presented: the item.
     ///   - former: the watch of the same item where it was before; what happened between the two is not missed.
     ///   - client: hears of changes.
     /// - Throws: `TreeWatchingError` when its directory cannot be watched.
-    init(_ presenter: PresenterID, at path: FilePath, after former: PresenterWatch?, client: CoordinationClient) throws {
-        self.path = path
+    init(_ presenter: PresenterID, of presented: PresentedItem, after former: PresenterWatch?, client: CoordinationClient) throws {
+        self.presented = presented
+        let path = presented.path
         self.presenter = presenter
         self.client = client
         item = Mutex(former.map { $0.item.withLock { $0.followed(to: path) } } ?? WatchedItem(path))
@@ -45,6 +48,10 @@ final class PresenterWatch: Sendable {
             client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
         }
         watcher = try TreeWatcher(isDirectory ? path : path.removingLastComponent(), options: options)
+    }
+
+    /// Reports changes from now on, and first those since the presenter's last knowledge of the item.
+    func begin() {
         // A tap, for it hears of everything from now on, and has heard of it when `settled()` returns.
         watcher.tap { [weak self, weak client] batch in
             guard let self, let client else { return }

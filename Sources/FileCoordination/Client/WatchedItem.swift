@@ -27,7 +27,8 @@ struct WatchedItem: Sendable {
     private let path: FilePath
     private var hold: ItemHold?
     private var stamp: ItemStamp
-    /// Its state when it was found at another place; what happens from then on until it is watched there is a change.
+    /// Its state when it was found at another place, or before that if its content had changed too; what happens from
+    /// then on until it is watched there is a change.
     private var stampOfMove: ItemStamp?
     private var isMissed = false
     private var absences: UInt64 = 0
@@ -69,9 +70,11 @@ struct WatchedItem: Sendable {
         guard isMissed, absence == absences else { return nil }
         if takeIn() { return .didChange }
         isMissed = false
-        // The watch at the new place goes on from this, for the item may have moved once more by then.
+        // The watch at the new place goes on from this, for the item may have moved once more by then. If more than the
+        // place has changed, it goes on from what was known before, and reports a change.
         if let hold, let place = hold.path {
-            stampOfMove = hold.stamp
+            let present = hold.stamp
+            stampOfMove = present.isOnlyMoved(since: stamp) ? present : stamp
             return .didMove(place)
         }
         takeAbsence()
@@ -152,6 +155,19 @@ struct ItemStamp: Hashable, Sendable {
     var isAbsent: Bool { numbers.isEmpty }
     /// Whether there is a directory, which changes with what lies in it.
     let isDirectory: Bool
+
+    /// Returns whether nothing but a rename can have made this state out of an earlier one.
+    ///
+    /// A rename changes the time of the last status change only. The entries of a directory come and go, and are told,
+    /// without a look at the directory, so only a change of them at or after the rename counts.
+    func isOnlyMoved(since earlier: ItemStamp) -> Bool {
+        guard numbers.count == earlier.numbers.count, isDirectory == earlier.isDirectory else { return false }
+        if isAbsent { return true }
+        let (modified, changed) = (numbers[4], numbers[5])
+        guard isDirectory else { return numbers[..<5] == earlier.numbers[..<5] }
+        return numbers[..<2] == earlier.numbers[..<2] && numbers[3] == earlier.numbers[3]
+            && (modified == earlier.numbers[4] || modified < changed)
+    }
 
     private init(numbers: [Int64]) {
         self.numbers = numbers

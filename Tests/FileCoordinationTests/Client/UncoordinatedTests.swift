@@ -224,6 +224,53 @@ import Waiting
         }
     }
 
+    /// Holds up the work that waits for the watching thread.
+    private func holdAside(of client: CoordinationClient) -> DispatchSemaphore {
+        let gate = DispatchSemaphore(value: 0)
+        // A test that fails before it lets go holds up nothing for ever.
+        func hold() { _ = gate.wait(timeout: .now() + 600) }
+        Task.detached(executorPreference: client.aside) { hold() }
+        return gate
+    }
+
+    // the turn                      the task that hears of the move
+    // didMove n                     (held up)
+    //   n/b.txt appears
+    // ends, watches n
+    // didChange                     finds n watched
+    @Test("C-63: a file that appears in a moved directory before the presenter's turn ends is told as a change, whoever watches the new place first")
+    func fileBeforeWatch() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            try world.file("d/a.txt")
+            let directory = RecordingPresenter(world.url("d")) { message in
+                if message == "didMove n" { try world.file("n/b.txt") }
+            }
+            await watch([directory], in: world)
+            let gate = holdAside(of: world.client)
+            defer { gate.signal() }
+            try FileManager.default.moveItem(at: world.url("d"), to: world.url("n"))
+            #expect(await directory.told(2) == ["didMove n", "didChange"])
+        }
+    }
+
+    @Test("C-63: a presenter that takes another item is not told what becomes of its former one")
+    func anotherItem() async throws {
+        try await withWorld(watchesFiles: true) { world in
+            let (first, second) = (try world.file("d/a.txt"), try world.file("e/b.txt"))
+            let item = RecordingPresenter(first)
+            await watch([item], in: world)
+            item.presentedItemURL = second
+            try await world.coordinator(for: item).read(second) { _ in }
+            await watch([], in: world)
+            #expect(world.client.watches.withLock { $0.values.map(\.path) } == [FilePath(second.path)])
+            try FileManager.default.removeItem(at: first)
+            try Data("x".utf8).write(to: second)
+            #expect(await item.told(1) == ["didChange"])
+            try FileManager.default.removeItem(at: second)
+            #expect(await item.told(2) == ["didChange", "didDisappear"])
+        }
+    }
+
     @Test("C-33, C-63: a coordinated write is not told a second time, and to its own presenter not at all")
     func noEcho() async throws {
         try await withWorld(watchesFiles: true) { world in
