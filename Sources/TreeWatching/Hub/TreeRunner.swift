@@ -76,7 +76,6 @@ final class TreeRunner {
     /// Takes in one more watcher, for which more may have to be watched.
     func join(_ view: TreeView) {
         guard let top = top(of: view) else { return }
-        flush()
         // Patterns mean what they say from one root only.
         let kept = top.isEmpty ? exclude.filter(view.options.exclude.contains) : []
         let needsAttributes = view.options.attributes && !machine.attributes
@@ -85,6 +84,8 @@ final class TreeRunner {
         machine.widen(attributes: needsAttributes, reportsCloses: view.combines, exclude: kept.count < exclude.count ? kept : nil)
         exclude = kept
         perform()
+        // The watcher's part of the tree begins as it is now: neither what was pending nor what the wider tree has found is
+        // news to it. Its readers would hear of both after `ready`, at the latest when held changes are due.
         flush()
         enter(view, top: top)
         for error in machine.presentDiagnostics { view.report(error) }
