@@ -45,7 +45,7 @@ final class PresenterWatch: Sendable {
         options.sharing = .join
         if !isDirectory { options.exclude = ["*/"] }
         options.diagnostics = { [weak client] error in
-            client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+            client?.watches.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
         }
         watcher = try TreeWatcher(isDirectory ? path : path.removingLastComponent(), options: options)
     }

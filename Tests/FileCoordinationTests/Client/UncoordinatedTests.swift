@@ -13,7 +13,7 @@ import Waiting
     /// Adds presenters and returns once everything is watched.
     private func watch(_ presenters: [RecordingPresenter], in world: World) async {
         for presenter in presenters { world.client.add(presenter) }
-        for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+        for watch in world.client.watches.all { await watch.settle() }
     }
 
     @Test("C-63: a plain write of a file reaches its presenter and those of directories around it, as messages that ask nothing")
@@ -47,7 +47,7 @@ import Waiting
             let (witness, presenter) = (Witness(world.url("d")), RecordingPresenter(world.url("d")))
             world.client.add(witness)
             await watch([presenter], in: world)
-            #expect(world.client.watches.withLock { $0.count } == 1)
+            #expect(world.client.watches.all.count == 1)
             #expect(world.client.presenters.count == 1)
             try Data("new".utf8).write(to: url)
             try world.file("d/e/b.txt")
@@ -153,17 +153,17 @@ import Waiting
             try world.file("d/b.\(first).txt")
             #expect(await item.told(2).last == "gained \(second)")
             // The directory's watch is another one: what it has yet to tell must not come after what its author tells below.
-            for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+            for watch in world.client.watches.all { await watch.settle() }
             // Its author tells of it, in a write that the watch knows of.
             try await world.coordinator().write(late, options: .forDeleting) { url in
                 try FileManager.default.removeItem(at: url)
                 world.coordinator().item(at: world.url("d/a.txt"), didLose: FileVersionIdentifier(rawValue: second))
             }
             #expect(await item.told(3).last == "lost \(second)")
-            for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+            for watch in world.client.watches.all { await watch.settle() }
             try ConflictCopy.markResolved(FilePath(early.path))
             #expect(await item.told(4).last == "resolved \(first)")
-            for watch in world.client.watches.withLock({ Array($0.values) }) { await watch.settle() }
+            for watch in world.client.watches.all { await watch.settle() }
             try FileManager.default.removeItem(at: early)
             #expect(await item.told(5).last == "lost \(first)")
             await directory.told("subitem a.txt lost \(first)")
@@ -229,7 +229,7 @@ import Waiting
         let gate = DispatchSemaphore(value: 0)
         // A test that fails before it lets go holds up nothing for ever.
         func hold() { _ = gate.wait(timeout: .now() + 600) }
-        Task.detached(executorPreference: client.aside) { hold() }
+        Task.detached(executorPreference: client.watches.aside) { hold() }
         return gate
     }
 
@@ -262,7 +262,7 @@ import Waiting
             item.presentedItemURL = second
             try await world.coordinator(for: item).read(second) { _ in }
             await watch([], in: world)
-            #expect(world.client.watches.withLock { $0.values.map(\.path) } == [FilePath(second.path)])
+            #expect(world.client.watches.all.map(\.path) == [FilePath(second.path)])
             try FileManager.default.removeItem(at: first)
             try Data("x".utf8).write(to: second)
             #expect(await item.told(1) == ["didChange"])
