@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import SystemPackage
 import TreeWatching
@@ -16,6 +17,8 @@ final class PresenterWatch: Sendable {
     private let watcher: TreeWatcher
     private let isDirectory: Bool
     private let isCancelled = Atomic(false)
+    /// When everything was watched, in nanoseconds since 1970; 0 until then.
+    private let readyAt = Atomic<Int64>(0)
     private let item: Mutex<WatchedItem>
     private let versions: Mutex<WatchedVersions>
 
@@ -57,6 +60,8 @@ final class PresenterWatch: Sendable {
             guard let self, let client else { return }
             report(batch, to: client)
         }
+        guard let client, isDirectory, item.withLock({ $0.leftAt != nil }) else { return }
+        Task.detached(executorPreference: client.watches.aside) { [weak self] in await self?.checkEntries() }
     }
 
     func cancel() {
@@ -84,6 +89,7 @@ final class PresenterWatch: Sendable {
             switch change.kind {
             case .ready:
                 // Until now nobody watched.
+                readyAt.store(Self.now(), ordering: .relaxed)
                 isItemTouched = item.withLock { $0.isOutdated }
                 continue
             case .overflow, .rescanned: continue
@@ -134,6 +140,22 @@ final class PresenterWatch: Sendable {
         case .change: client.submit(.noticed(presenter, .didChange))
         case .absence(let absence): resolveLater(absence)
         }
+    }
+
+    /// Tells of a change in a directory after its move and before its new place was watched.
+    private func checkEntries() async {
+        await settle()
+        let (left, ready) = (item.withLock { $0.leftAt }, readyAt.load(ordering: .relaxed))
+        guard let client, let left, left <= ready, isToTell(client) else { return }
+        let isChanged = EntryTimes.hasChange(below: path, in: left...ready)
+        item.withLock { $0.takeEntries() }
+        if isChanged { client.submit(.noticed(presenter, .didChange)) }
+    }
+
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     private func resolveLater(_ absence: UInt64) {

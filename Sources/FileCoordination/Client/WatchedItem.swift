@@ -30,6 +30,9 @@ struct WatchedItem: Sendable {
     /// Its state when it was found at another place, or before that if its content had changed too; what happens from
     /// then on until it is watched there is a change.
     private var stampOfMove: ItemStamp?
+    /// When a directory was moved, in nanoseconds since 1970, while entries that have changed since, at any depth, are not
+    /// told yet: such a change need not show in the directory itself.
+    private(set) var leftAt: Int64?
     private var isMissed = false
     private var absences: UInt64 = 0
 
@@ -47,6 +50,7 @@ struct WatchedItem: Sendable {
         var item = WatchedItem(path)
         if let hold { item.hold = hold }
         if let stampOfMove { item.stamp = stampOfMove }
+        item.leftAt = leftAt
         return item
     }
 
@@ -75,6 +79,7 @@ struct WatchedItem: Sendable {
         if let hold, let place = hold.path {
             let present = hold.stamp
             stampOfMove = present.isOnlyMoved(since: stamp) ? present : stamp
+            if present.isDirectory, leftAt == nil { leftAt = present.changed }
             return .didMove(place)
         }
         takeAbsence()
@@ -98,9 +103,15 @@ struct WatchedItem: Sendable {
         return absences
     }
 
+    /// Records that the entries of a moved directory are known, unless it has moved once more.
+    mutating func takeEntries() {
+        if let hold, hold.stamp.isSameItem(as: ItemStamp(path)) { leftAt = nil }
+    }
+
     private mutating func takeIn() -> Bool {
         guard let present = ItemHold(path) else { return false }
         hold = present
+        leftAt = nil
         stamp = present.stamp
         isMissed = false
         return true
@@ -155,6 +166,11 @@ struct ItemStamp: Hashable, Sendable {
     var isAbsent: Bool { numbers.isEmpty }
     /// Whether there is a directory, which changes with what lies in it.
     let isDirectory: Bool
+
+    /// When its status last changed, in nanoseconds since 1970; a rename is such a change.
+    var changed: Int64? { isAbsent ? nil : numbers[5] }
+
+    func isSameItem(as other: ItemStamp) -> Bool { !isAbsent && numbers.prefix(2) == other.numbers.prefix(2) }
 
     /// Returns whether nothing but a rename can have made this state out of an earlier one.
     ///
