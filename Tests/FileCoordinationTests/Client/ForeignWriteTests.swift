@@ -102,7 +102,7 @@ import Waiting
             #expect(!log.contains { $0.hasPrefix("didMove") || $0 == "didDisappear" }, "\(log)")
             #expect(log.count { $0 == "didChange" } >= rounds + 1)
             #expect(duo.presenting.watches.all.map(\.path) == [FilePath(url.path)])
-            #expect(!duo.presenting.watches.all.contains(where: \.missesItem))
+            #expect(!duo.presenting.watches.all.contains { $0.missesItem })
         }
     }
 
@@ -125,7 +125,7 @@ import Waiting
             #expect(
                 log == ["accommodateSubitemDeletion new.txt", "subitemDidChange old.txt", "subitemDidAppear new.txt", "subitemDidAppear last.txt"])
             #expect(item.log.count == 3 && place.log.count == 4, "\(item.log), \(place.log)")
-            #expect(!duo.presenting.watches.all.contains(where: \.missesItem))
+            #expect(!duo.presenting.watches.all.contains { $0.missesItem })
         }
     }
 

@@ -260,16 +260,18 @@ import Waiting
         }
     }
 
-    @Test("C-63: a presenter that takes another item is not told what becomes of its former one")
+    @Test("C-63: a presenter that takes another item, which need not be there yet, is not told what becomes of its former one")
     func anotherItem() async throws {
         try await withWorld(watchesFiles: true) { world in
-            let (first, second) = (try world.file("d/a.txt"), try world.file("e/b.txt"))
+            let (first, second) = (try world.file("d/a.txt"), world.url("e/b.txt"))
+            try world.file("e/other.txt")
             let item = RecordingPresenter(first)
             await watch([item], in: world)
             item.presentedItemURL = second
-            try await world.coordinator(for: item).read(second) { _ in }
+            try await world.coordinator(for: item).read(first) { _ in }
             await watch([], in: world)
             #expect(world.client.watches.all.map(\.path) == [FilePath(second.path)])
+            #expect(!world.client.watches.all.contains { $0.missesItem }, "the former item is not what is missed")
             try FileManager.default.removeItem(at: first)
             try Data("x".utf8).write(to: second)
             #expect(await item.told(1) == ["didChange"])
