@@ -17,6 +17,11 @@ extension TreeWatcher {
         /// Whether several watchers of the process share the watch of a tree.
         ///
         /// They share one index and one scan. Each has its own options, readers and waits.
+        ///
+        /// Trees are told apart by the paths of their roots, without `.` and `..`, not by the directories there. Two
+        /// paths that lead to one directory through a symbolic link have a tree each: the link may lead elsewhere
+        /// later, or nowhere, which is a loss for the one path and not for the other. Each tree watches the directories
+        /// above its own path for that, also while its root is missing.
         package enum Sharing: Sendable {
             /// The tree is watched for this watcher alone.
             case alone

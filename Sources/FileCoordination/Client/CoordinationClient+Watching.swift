@@ -1,4 +1,3 @@
-import Logging
 import Synchronization
 import SystemPackage
 
@@ -14,111 +13,20 @@ extension CoordinationClient {
         state.withLock { $0.isCoordinated(path) || $0.isForeign(presenter) }
     }
 
-    /// Starts, moves or ends the watch of a presenter's item to match the presenter's state.
-    ///
-    /// - Parameters:
-    ///   - id: the presenter.
-    ///   - hasMoved: whether the item has moved; false if the presenter has another item.
-    func rewatch(_ id: PresenterID, hasMoved: Bool = false) {
-        guard watchesFiles else { return }
-        let path = state.withLock { $0.registry.entries[id]?.isWitness == true ? nil : $0.path(of: id) }
-        let (old, isSame) = watches.withLock { watches -> (PresenterWatch?, Bool) in
-            if watches[id]?.path == path { return (nil, true) }
-            return (watches.removeValue(forKey: id), false)
-        }
-        defer { old?.cancel() }
-        guard !isSame, let path else { return }
-        do {
-            let watch = try PresenterWatch(id, at: path, after: hasMoved ? old : nil, client: self)
-            watches.withLock { $0[id] = watch }
-        } catch {
-            warnOnce("Presenters do not hear of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
-        }
-    }
-
-    /// Whether any item is watched, so that the ends of writes matter.
-    var isWatching: Bool { watchesFiles && watches.withLock { !$0.isEmpty } }
-
-    /// Runs the work that waits for the watching thread, outside the cooperative pool.
-    static let aside = TurnExecutor("file presenters' watches")
-
-    /// Returns the watches that may report changes of these items.
-    func watches(of items: some Sequence<FilePath>) -> [PresenterID: PresenterWatch] {
-        watches.withLock { watches in watches.filter { watch in items.contains { watch.value.concerns($0) } } }
-    }
-
-    /// Waits for the file events of an ended write, then checks whether another program wrote afterwards.
-    ///
-    /// - Parameters:
-    ///   - id: the ended claim.
-    ///   - items: the items that it wrote.
-    ///   - stamps: the stamps of the items when its accessor returned.
-    ///   - concerned: the watches that may report the write.
-    ///   - write: the number of the write.
-    func settleAftermath(
-        of id: ClaimID, _ items: [ClaimItem], _ stamps: [FilePath: ItemStamp], _ concerned: [PresenterID: PresenterWatch], write: UInt64
-    ) {
-        Task.detached(executorPreference: Self.aside) { [self] in
-            for watch in concerned.values { await watch.settle() }
-            state.withLock { $0.aftermath[id] = nil }
-            for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.check() }
-            tellOfSubitems(concerned, changedSince: stamps, write: write)
-        }
-    }
-
-    /// Waits for the file events of another process's write that the presenter already knows.
-    func settleForeignAftermath(of delivery: Delivery, at paths: [FilePath]) {
-        let concerned = watches(of: paths)
-        guard !concerned.isEmpty else { return state.withLock { $0.foreign.eventsHavePassed(delivery.id) } }
-        let write = state.withLock { $0.noteWrite(of: paths) }
-        let stamps = Dictionary(paths.map { ($0, ItemStamp($0)) }) { first, _ in first }
-        Task.detached(executorPreference: Self.aside) { [self] in
-            for watch in concerned.values { await watch.settle() }
-            state.withLock { $0.foreign.eventsHavePassed(delivery.id) }
-            for watch in concerned.values where paths.contains(watch.path) { watch.check() }
-            tellOfSubitems(concerned, changedSince: stamps, write: write)
-        }
-    }
-
-    /// Checks an item that its presenter has back from writers of other processes.
-    func takeBack(_ id: PresenterID, after visit: ForeignWrites.Visit) {
-        let watch = watches.withLock { $0[id] }
-        if visit.isTold { watch?.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
-        // Until this point, a check of the item attributes changes to the writers and does not report them.
-        state.withLock { $0.foreign.endReturn(to: id) }
-        guard let watch, !visit.isTold else { return }
-        // No write took place, so changes in the meantime must be reported.
-        Task.detached(executorPreference: Self.aside) {
-            await watch.settle()
-            watch.check()
-        }
-    }
-
-    /// Tells the presenters of directories about changes of an item right after a coordinated write.
-    private func tellOfSubitems(_ concerned: [PresenterID: PresenterWatch], changedSince stamps: [FilePath: ItemStamp], write: UInt64) {
-        for (path, stamp) in stamps {
-            let now = ItemStamp(path)
-            // A directory changes with its contents, and each of them is reported separately.
-            guard now != stamp, !now.isDirectory, !stamp.isDirectory, isLatest(write, of: path) else { continue }
-            for (presenter, watch) in concerned where watch.covers(path) { submit(.noticed(presenter, .subitemDidChange(path))) }
-        }
-        state.withLock { $0.forgetWrite(write, of: stamps.keys) }
-    }
-
     /// Returns whether no later coordinated write of an item exists; if one does, that write's own check covers the
     /// item.
-    private func isLatest(_ write: UInt64, of path: FilePath) -> Bool {
+    func isLatest(_ write: UInt64, of path: FilePath) -> Bool {
         state.withLock { $0.latestWrites[path] == write && !$0.isCoordinated(path) }
-    }
-
-    /// Warns once that presenters miss changes or hear of them late.
-    func warnOnce(_ message: String) {
-        let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
-        if isFirst { logger.warning("\(message)") }
     }
 }
 
 extension ClientState {
+    /// Returns the item to watch for a presenter; nil if there is none.
+    func presentedItem(of id: PresenterID) -> PresentedItem? {
+        guard let entry = registry.entries[id], !entry.isWitness, let path = path(of: id) else { return nil }
+        return PresentedItem(path: path, number: entry.item)
+    }
+
     /// Returns whether a change of a path belongs to a coordinated write that is in progress or whose file events may
     /// still arrive.
     func isCoordinated(_ path: FilePath) -> Bool {

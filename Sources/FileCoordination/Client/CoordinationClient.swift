@@ -23,15 +23,12 @@ package final class CoordinationClient: Sendable {
 
     let id: ClientID
     /// The connection to the broker; nil for a client that coordinates only within this process.
-    private let link: BrokerLink?
+    let link: BrokerLink?
     let deadlines: Deadlines
     let logger: Logger
     let state: Mutex<ClientState>
-    /// Whether presenters hear of uncoordinated changes.
-    let watchesFiles: Bool
-    let watches = Mutex<[PresenterID: PresenterWatch]>([:])
+    let watches: PresenterWatches
     let writes = WriteObservers()
-    let hasWarned = Atomic(false)
     private let packages = Mutex(FilePackages())
 
     /// Makes a client that coordinates only within this process.
@@ -66,7 +63,7 @@ package final class CoordinationClient: Sendable {
     ) {
         self.id = id
         deadlines = Deadlines(clock: clock)
-        self.watchesFiles = watchesFiles
+        watches = PresenterWatches(isEnabled: watchesFiles, logger: logger)
         self.logger = logger
         self.link = link?(logger)
         state = Mutex(ClientState(client: id, isAlone: link == nil, watchesFiles: watchesFiles, trace: trace))
@@ -193,9 +190,9 @@ package final class CoordinationClient: Sendable {
     func submit(_ event: ArbiterEvent) {
         perform(state.withLock { $0.effects(of: event) })
         switch event {
-        case .moved: for id in watches.withLock({ Array($0.keys) }) { rewatch(id, hasMoved: true) }
+        case .moved: watches.followAll(of: self)
         // This runs elsewhere, because the event comes from the watching thread.
-        case .noticed(let id, .didMove): Task.detached(executorPreference: Self.aside) { self.rewatch(id, hasMoved: true) }
+        case .noticed(let id, .didMove): Task.detached(executorPreference: watches.aside) { self.watches.follow(id, of: self) }
         default: break
         }
     }
@@ -213,10 +210,10 @@ package final class CoordinationClient: Sendable {
     ///   - observations: the changes of the items by its accessor.
     ///   - written: the items that it wrote.
     func end(_ id: ClaimID, _ observations: [Observation], written: [FilePath]) {
-        guard !written.isEmpty, isWatching else { return submit(.end(id, observations)) }
+        guard !written.isEmpty, !watches.isEmpty else { return submit(.end(id, observations)) }
         let items = state.withLock { $0.items(of: id) }?.filter(\.access.writes) ?? []
         let places = Set(written + items.map(\.path))
-        let concerned = watches(of: places)
+        let concerned = watches.concerning(places)
         // This comes before the end, because later changes belong to other writers.
         for watch in concerned.values where items.contains(where: { $0.writes(watch.path) }) { watch.rebase(after: .own) }
         let stamps = Dictionary(places.map { ($0, ItemStamp($0)) }) { first, _ in first }
@@ -227,16 +224,13 @@ package final class CoordinationClient: Sendable {
             return (state.effects(of: .end(id, observations)), write)
         }
         perform(effects)
-        settleAftermath(of: id, items, stamps, concerned, write: write)
+        watches.settleAftermath(of: id, items, stamps, concerned, write: write, client: self)
     }
 
     /// Returns the innermost surrounding write claim that may report a move of a path.
     func claim(of purpose: Purpose, covering path: FilePath) -> ClaimID? {
         state.withLock { $0.heldWrite(of: purpose, covering: path) }
     }
-
-    /// Whether a presenter of this process has unhandled messages.
-    package var hasUnhandledMessages: Bool { state.withLock { $0.registry.entries.values.contains { $0.isDraining && $0.presenter != nil } } }
 
     /// Returns all claims and presenters.
     package func snapshot() -> CoordinationSnapshot {
@@ -249,11 +243,11 @@ package final class CoordinationClient: Sendable {
         for (resume, outcome) in effects.resumptions { resume(outcome) }
         for (presenter, executor) in effects.mailboxes {
             // The task is detached, because a presenter's turn is not nested in any accessor.
-            Task.detached(executorPreference: executor) { await self.drain(presenter) }
+            Task.detached(executorPreference: executor) { await PresenterTurns(id: presenter, client: self).take() }
         }
-        for id in effects.moved { rewatch(id, hasMoved: true) }
-        for (presenter, visit) in effects.returned { takeBack(presenter, after: visit) }
-        for (delivery, paths) in effects.changes { settleForeignAftermath(of: delivery, at: paths) }
+        for id in effects.moved { watches.follow(id, of: self) }
+        for (presenter, visit) in effects.returned { watches.takeBack(presenter, after: visit, client: self) }
+        for (delivery, paths) in effects.changes { watches.settleForeignAftermath(of: delivery, at: paths, client: self) }
     }
 
     /// Handles a frame of the broker.
@@ -271,54 +265,6 @@ package final class CoordinationClient: Sendable {
             return ClientState.Effects()
         }
         perform(effects)
-    }
-
-    // MARK: Presenters
-
-    /// Returns the identifier of a presenter, registered or not.
-    func id(of presenter: any FilePresenter) -> PresenterID {
-        state.withLock { $0.registry.id(of: presenter, in: id) }
-    }
-
-    var presenters: [any FilePresenter] {
-        state.withLock { state in
-            state.registry.entries.filter { !$0.value.isWitness }.sorted { $0.key.number < $1.key.number }.compactMap(\.value.presenter)
-        }
-    }
-
-    package func add(_ presenter: any FilePresenter) {
-        // Both calls run the presenter's own code, so they run outside the lock.
-        let location = presenter.presentedItemURL.flatMap { try? Location($0) }
-        let observed = Set(presenter.observedPresentedItemUbiquityAttributes.map(\.rawValue))
-        let effects = state.withLock { state -> ClientState.Effects in
-            let id = state.registry.id(of: presenter, in: id)
-            guard state.registry.entries[id] == nil else { return ClientState.Effects() }
-            state.registry.entries[id] = PresenterRegistry.Entry(presenter: presenter, location: location, observed: observed)
-            return state.effects(of: .addPresenter(id, location?.path, observedAttributes: observed))
-        }
-        perform(effects)
-        rewatch(self.id(of: presenter))
-        waitForBroker()
-    }
-
-    /// Returns when the broker has handled all earlier frames, or cannot be reached within two seconds.
-    func waitForBroker() {
-        guard let link else { return }
-        let arrival = DispatchSemaphore(value: 0)
-        state.withLock { $0.ping(.caller(arrival)) }
-        link.start(self)
-        link.flush(self)
-        _ = arrival.wait(timeout: .now() + 2)
-    }
-
-    package func remove(_ presenter: any FilePresenter) {
-        let (id, effects) = state.withLock { state -> (PresenterID?, ClientState.Effects) in
-            guard let id = state.registry.id(ofDeparting: presenter, in: self.id) else { return (nil, ClientState.Effects()) }
-            state.registry.remove(id)
-            return (id, state.effects(of: .removePresenter(id)))
-        }
-        perform(effects)
-        if let id { rewatch(id) }
     }
 }
 

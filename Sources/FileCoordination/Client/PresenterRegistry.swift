@@ -11,6 +11,8 @@ struct PresenterRegistry: Sendable {
         let isWitness: Bool
         /// The presenter's last URL; URLs in messages follow its spelling.
         var location: Location?
+        /// Identifies its item, wherever that is moved; a presenter that takes another item gets another number.
+        fileprivate(set) var item: UInt64 = 0
         /// The attributes that it observes.
         var observed: Set<String>
         /// Messages in the order of the arbiter's actions.
@@ -56,6 +58,7 @@ struct PresenterRegistry: Sendable {
     /// The numbers of live objects, registered or not; a new object at the address of a released one gets a new number.
     private var numbers: [ObjectIdentifier: (number: UInt64, object: Weak)] = [:]
     private var nextNumber: UInt64 = 0
+    private var nextItem: UInt64 = 0
 
     private struct Weak: Sendable {
         weak var object: (any FilePresenter)?
@@ -76,6 +79,18 @@ struct PresenterRegistry: Sendable {
     /// Returns the identifier of an object during its `deinit`, when weak references to it are already nil.
     func id(ofDeparting presenter: any FilePresenter, in client: ClientID) -> PresenterID? {
         numbers[ObjectIdentifier(presenter)].map { PresenterID(client, $0.number) }
+    }
+
+    /// Adds a presenter.
+    mutating func add(_ entry: Entry, as id: PresenterID) {
+        entries[id] = entry
+        noteOtherItem(of: id)
+    }
+
+    /// Records that a presenter presents another item than before, not the same item at another place.
+    mutating func noteOtherItem(of id: PresenterID) {
+        nextItem += 1
+        entries[id]?.item = nextItem
     }
 
     /// Removes a presenter.

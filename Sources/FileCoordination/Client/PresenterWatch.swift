@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import SystemPackage
 import TreeWatching
@@ -10,25 +11,30 @@ import TreeWatching
 /// added are reported then. A descriptor without rights, open(2) with O_PATH, tells where an item went that is no
 /// longer at its path. That is reported after the item has been away for a moment.
 final class PresenterWatch: Sendable {
-    let path: FilePath
+    let presented: PresentedItem
     private let presenter: PresenterID
     private weak let client: CoordinationClient?
     private let watcher: TreeWatcher
     private let isDirectory: Bool
     private let isCancelled = Atomic(false)
+    /// When everything was watched, in nanoseconds since 1970; 0 until then.
+    private let readyAt = Atomic<Int64>(0)
     private let item: Mutex<WatchedItem>
     private let versions: Mutex<WatchedVersions>
 
-    /// Begins to watch the item of a presenter.
+    var path: FilePath { presented.path }
+
+    /// Makes a watch of the item of a presenter, which reports nothing before ``begin()``.
     ///
     /// - Parameters:
     ///   - presenter: whose item.
-    ///   - path: where it is.
+    ///   - presented: the item.
     ///   - former: the watch of the same item where it was before; what happened between the two is not missed.
     ///   - client: hears of changes.
     /// - Throws: `TreeWatchingError` when its directory cannot be watched.
-    init(_ presenter: PresenterID, at path: FilePath, after former: PresenterWatch?, client: CoordinationClient) throws {
-        self.path = path
+    init(_ presenter: PresenterID, of presented: PresentedItem, after former: PresenterWatch?, client: CoordinationClient) throws {
+        self.presented = presented
+        let path = presented.path
         self.presenter = presenter
         self.client = client
         item = Mutex(former.map { $0.item.withLock { $0.followed(to: path) } } ?? WatchedItem(path))
@@ -42,14 +48,20 @@ final class PresenterWatch: Sendable {
         options.sharing = .join
         if !isDirectory { options.exclude = ["*/"] }
         options.diagnostics = { [weak client] error in
-            client?.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+            client?.watches.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
         }
         watcher = try TreeWatcher(isDirectory ? path : path.removingLastComponent(), options: options)
+    }
+
+    /// Reports changes from now on, and first those since the presenter's last knowledge of the item.
+    func begin() {
         // A tap, for it hears of everything from now on, and has heard of it when `settled()` returns.
         watcher.tap { [weak self, weak client] batch in
             guard let self, let client else { return }
             report(batch, to: client)
         }
+        guard let client, isDirectory, item.withLock({ $0.leftAt != nil }) else { return }
+        Task.detached(executorPreference: client.watches.aside) { [weak self] in await self?.checkEntries() }
     }
 
     func cancel() {
@@ -77,6 +89,7 @@ final class PresenterWatch: Sendable {
             switch change.kind {
             case .ready:
                 // Until now nobody watched.
+                readyAt.store(Self.now(), ordering: .relaxed)
                 isItemTouched = item.withLock { $0.isOutdated }
                 continue
             case .overflow, .rescanned: continue
@@ -127,6 +140,22 @@ final class PresenterWatch: Sendable {
         case .change: client.submit(.noticed(presenter, .didChange))
         case .absence(let absence): resolveLater(absence)
         }
+    }
+
+    /// Tells of a change in a directory after its move and before its new place was watched.
+    private func checkEntries() async {
+        await settle()
+        let (left, ready) = (item.withLock { $0.leftAt }, readyAt.load(ordering: .relaxed))
+        guard let client, let left, left <= ready, isToTell(client) else { return }
+        let isChanged = EntryTimes.hasChange(below: path, in: left...ready)
+        item.withLock { $0.takeEntries() }
+        if isChanged { client.submit(.noticed(presenter, .didChange)) }
+    }
+
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     private func resolveLater(_ absence: UInt64) {

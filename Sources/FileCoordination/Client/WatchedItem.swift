@@ -27,8 +27,12 @@ struct WatchedItem: Sendable {
     private let path: FilePath
     private var hold: ItemHold?
     private var stamp: ItemStamp
-    /// Its state when it was found at another place; what happens from then on until it is watched there is a change.
+    /// Its state when it was found at another place, or before that if its content had changed too; what happens from
+    /// then on until it is watched there is a change.
     private var stampOfMove: ItemStamp?
+    /// When a directory was moved, in nanoseconds since 1970, while entries that have changed since, at any depth, are not
+    /// told yet: such a change need not show in the directory itself.
+    private(set) var leftAt: Int64?
     private var isMissed = false
     private var absences: UInt64 = 0
 
@@ -46,6 +50,7 @@ struct WatchedItem: Sendable {
         var item = WatchedItem(path)
         if let hold { item.hold = hold }
         if let stampOfMove { item.stamp = stampOfMove }
+        item.leftAt = leftAt
         return item
     }
 
@@ -69,9 +74,12 @@ struct WatchedItem: Sendable {
         guard isMissed, absence == absences else { return nil }
         if takeIn() { return .didChange }
         isMissed = false
-        // The watch at the new place goes on from this, for the item may have moved once more by then.
+        // The watch at the new place goes on from this, for the item may have moved once more by then. If more than the
+        // place has changed, it goes on from what was known before, and reports a change.
         if let hold, let place = hold.path {
-            stampOfMove = hold.stamp
+            let present = hold.stamp
+            stampOfMove = present.isOnlyMoved(since: stamp) ? present : stamp
+            if present.isDirectory, leftAt == nil { leftAt = present.changed }
             return .didMove(place)
         }
         takeAbsence()
@@ -95,9 +103,15 @@ struct WatchedItem: Sendable {
         return absences
     }
 
+    /// Records that the entries of a moved directory are known, unless it has moved once more.
+    mutating func takeEntries() {
+        if let hold, hold.stamp.isSameItem(as: ItemStamp(path)) { leftAt = nil }
+    }
+
     private mutating func takeIn() -> Bool {
         guard let present = ItemHold(path) else { return false }
         hold = present
+        leftAt = nil
         stamp = present.stamp
         isMissed = false
         return true
@@ -152,6 +166,24 @@ struct ItemStamp: Hashable, Sendable {
     var isAbsent: Bool { numbers.isEmpty }
     /// Whether there is a directory, which changes with what lies in it.
     let isDirectory: Bool
+
+    /// When its status last changed, in nanoseconds since 1970; a rename is such a change.
+    var changed: Int64? { isAbsent ? nil : numbers[5] }
+
+    func isSameItem(as other: ItemStamp) -> Bool { !isAbsent && numbers.prefix(2) == other.numbers.prefix(2) }
+
+    /// Returns whether nothing but a rename can have made this state out of an earlier one.
+    ///
+    /// A rename changes the time of the last status change only. The entries of a directory come and go, and are told,
+    /// without a look at the directory, so only a change of them at or after the rename counts.
+    func isOnlyMoved(since earlier: ItemStamp) -> Bool {
+        guard numbers.count == earlier.numbers.count, isDirectory == earlier.isDirectory else { return false }
+        if isAbsent { return true }
+        let (modified, changed) = (numbers[4], numbers[5])
+        guard isDirectory else { return numbers[..<5] == earlier.numbers[..<5] }
+        return numbers[..<2] == earlier.numbers[..<2] && numbers[3] == earlier.numbers[3]
+            && (modified == earlier.numbers[4] || modified < changed)
+    }
 
     private init(numbers: [Int64]) {
         self.numbers = numbers

@@ -73,7 +73,7 @@ final class HubLoop {
 
     /// Begins to watch for a watcher: with others, where it shares a tree that is watched already, else on its own.
     func open(_ view: TreeView) {
-        // Earlier events are not for the new watcher.
+        // Earlier events are not for the new watcher, which would hear of them after `ready`.
         if view.options.sharing != .alone { pump() }
         if let failure {
             view.report(failure)

@@ -7,26 +7,22 @@ final class TreeRunner {
     private(set) var machine: TreeStateMachine
     private unowned let hub: HubLoop
     private let root: [UInt8]
-    /// Whether the root itself may be a symbolic link.
-    private let followsRoot: Bool
-    private let lookout: RootLookout
+    private var rootWatch: RootWatch
     private var mask: UInt32
     private var sweepInterval: Int64
     /// The patterns of excluded entries.
     private var exclude: [String]
     private let isShared: Bool
-    private var views: [TreeView] = []
+    private var views = TreeViews()
 
     private var listing = DirectoryListing()
     private var path: RootedPath
-    /// The root's identity when it was last watched.
-    private var rootIdentity: UInt64 = 0
 
     /// Events that wait for the second half of a move, and until when.
     private var held: [UInt8] = []
     private var patience = MovePatience()
     private var sweepAt: Int64?
-    private var housekeepAt: Int64?
+    private var upkeep = StampUpkeep()
     private var unflushedSince: Int64?
 
     /// A tree that is watched for a watcher, and others that may join it.
@@ -34,8 +30,7 @@ final class TreeRunner {
         let options = view.options
         self.hub = hub
         root = view.root
-        followsRoot = options.followsRoot
-        lookout = RootLookout(root: root, followsRoot: options.followsRoot)
+        rootWatch = RootWatch(root: root, followsRoot: options.followsRoot)
         path = RootedPath(root: root)
         exclude = options.exclude
         isShared = options.sharing == .open
@@ -51,12 +46,12 @@ final class TreeRunner {
 
     // MARK: Watchers
 
-    func view(_ identifier: UInt64) -> TreeView? { views.first { $0.identifier == identifier } }
+    func view(_ identifier: UInt64) -> TreeView? { views[identifier] }
 
     /// Whether a watcher can share the tree.
     func takesIn(_ view: TreeView) -> Bool {
         guard isShared, view.options.sharing != .alone else { return false }
-        if view.root == root { return view.options.followsRoot == followsRoot || view.options.sharing == .join }
+        if view.root == root { return view.options.followsRoot == rootWatch.followsRoot || view.options.sharing == .join }
         guard view.options.sharing == .join, rootLoss == nil, machine.wasReady, let top = top(of: view) else { return false }
         var node = TreeIndex.Node.root
         for name in top.split(separator: 0x2F) {
@@ -76,7 +71,6 @@ final class TreeRunner {
     /// Takes in one more watcher, for which more may have to be watched.
     func join(_ view: TreeView) {
         guard let top = top(of: view) else { return }
-        flush()
         // Patterns mean what they say from one root only.
         let kept = top.isEmpty ? exclude.filter(view.options.exclude.contains) : []
         let needsAttributes = view.options.attributes && !machine.attributes
@@ -85,6 +79,8 @@ final class TreeRunner {
         machine.widen(attributes: needsAttributes, reportsCloses: view.combines, exclude: kept.count < exclude.count ? kept : nil)
         exclude = kept
         perform()
+        // The watcher's part of the tree begins as it is now: neither what was pending nor what the wider tree has found is
+        // news to it. Its readers would hear of both after `ready`, at the latest when held changes are due.
         flush()
         enter(view, top: top)
         for error in machine.presentDiagnostics { view.report(error) }
@@ -93,21 +89,16 @@ final class TreeRunner {
     private func enter(_ view: TreeView, top: [UInt8]) {
         view.runner = self
         if isShared { view.show(ViewScope(top: top, exclude: view.options.exclude)) }
-        views.append(view)
-        noteScopes()
+        views.add(view)
+        machine.scopes = views.scopes
     }
 
     /// Ends a watcher; true where it was the last one.
     func leave(_ identifier: UInt64) -> Bool {
-        guard let position = views.firstIndex(where: { $0.identifier == identifier }) else { return false }
-        let view = views.remove(at: position)
-        noteScopes()
-        let root = TreeChangeBatch.filePath(view.root)
-        view.end(TreeWatchingError(.closed, "the watcher of \(root) was closed", path: root))
+        guard views.end(identifier) else { return false }
+        machine.scopes = views.scopes
         return views.isEmpty
     }
-
-    private func noteScopes() { machine.scopes = views.compactMap(\.scope).filter { !$0.isWhole } }
 
     func holds(_ watch: Int32) -> Bool { machine.index.node(watching: watch) != nil || machine.ancestorWatches.contains(watch) }
 
@@ -133,10 +124,7 @@ final class TreeRunner {
         machine.nextTick = hub.nextTick
         machine.loseRoot(.unwatchable)
         flush()
-        for view in views {
-            view.report(error)
-            view.end(error)
-        }
+        views.fail(error)
     }
 
     func receive(_ events: UnsafeRawBufferPointer, at time: Int64) {
@@ -156,7 +144,7 @@ final class TreeRunner {
         if !held.isEmpty { return false }
         let hasWork = machine.drained(since: since)
         if hasWork { perform() }
-        if !machine.dirtyFiles.isEmpty, housekeepAt == nil { housekeepAt = Clock.monotonic() + Self.housekeepingDelay }
+        if !machine.dirtyFiles.isEmpty { upkeep.plan() }
         return hasWork
     }
 
@@ -233,10 +221,7 @@ final class TreeRunner {
         listing.removeAll()
         do throws(Errno) {
             try hub.source.list(path.text, into: &listing) { hub.readAhead() }
-            // A link that has come since it was watched has been listed through.
-            if node == .root, !followsRoot, try hub.source.status(of: path.text, followingLinks: false).identity != rootIdentity {
-                throw .notDirectory
-            }
+            if node == .root { try rootWatch.checkListed(path.text, hub.source) }
             machine.listed(node, listing, mode: mode)
             machine.completed(node)
         } catch {
@@ -246,9 +231,7 @@ final class TreeRunner {
 
     private func addWatch(_ node: TreeIndex.Node) -> Result<Int32, Errno> {
         do throws(Errno) {
-            if node != .root { return .success(try hub.source.addWatch(path.text, mask: mask)) }
-            let mask = (mask | RawEvent.Mask.root.rawValue) & ~(followsRoot ? RawEvent.Mask.dontFollow.rawValue : 0)
-            rootIdentity = try hub.source.status(of: path.text, followingLinks: followsRoot).identity
+            if node == .root { return .success(try rootWatch.add(path.text, mask: mask, hub.source)) }
             return .success(try hub.source.addWatch(path.text, mask: mask))
         } catch {
             return .failure(error)
@@ -265,12 +248,17 @@ final class TreeRunner {
 
     private func removeStaleWatches() {
         if machine.staleWatches.isEmpty { return }
-        for watch in machine.staleWatches where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+        machine.staleWatches.forEach(removeUnused)
         machine.staleWatches.removeAll(keepingCapacity: true)
     }
 
+    /// Removes a watch that neither this tree nor another uses.
+    private func removeUnused(_ watch: Int32) {
+        if !holds(watch), !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+    }
+
     private func reportDiagnostics() {
-        for diagnostic in machine.diagnostics { for view in views { view.report(diagnostic) } }
+        for diagnostic in machine.diagnostics { views.report(diagnostic) }
         machine.diagnostics.removeAll()
         if machine.needsSweep { if sweepAt == nil { sweepAt = Clock.monotonic() + sweepInterval } } else { sweepAt = nil }
     }
@@ -288,35 +276,23 @@ final class TreeRunner {
 
     /// Looks whether the root is at its path, and watches the directories above it.
     private func checkRoot() {
-        var status = lookout.status(hub.source)
-        for round in 1... {
-            let isLost = status?.isDirectory != true
-            let old = machine.ancestorWatches
-            machine.ancestorWatches = []
-            for watch in old where !holds(watch) && !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
-            let isHeard = lookout.climb(hub.source, isLost: isLost, watches: &machine.ancestorWatches)
-            // A root that appeared between the look and the watch raised no event.
-            let again = lookout.status(hub.source)
-            let isSteady = again?.isDirectory == status?.isDirectory
-            status = again
-            // One that comes and goes all the time is looked for now and then.
-            let isOver = isSteady || again?.isDirectory == true || round == RootClimb.most
-            machine.isReturnHeard = isHeard && isLost && isSteady && lookout.isReturnHeard(hub.source)
-            if isOver { break }
-        }
-        let isSame = status?.identity == rootIdentity
+        let former = machine.ancestorWatches
+        machine.ancestorWatches = []
+        let finding = rootWatch.look(hub.source, former: former, remove: removeUnused)
+        machine.ancestorWatches = finding.ancestors
+        machine.isReturnHeard = finding.isReturnHeard
         var isAlive = false
-        if status?.isDirectory != true || !isSame, let watch = machine.index.watch(of: .root) {
+        if finding.status?.isDirectory != true || !finding.isSame, let watch = machine.index.watch(of: .root) {
             isAlive = hub.isWatched(watch, besides: self) || hub.source.removeWatch(watch)
         }
-        machine.rootChecked(status, isSame: isSame, isAlive: isAlive)
+        machine.rootChecked(finding.status, isSame: finding.isSame, isAlive: isAlive)
     }
 
     // MARK: Time
 
     /// The next instant at which ``expire(at:)`` has something to do.
     var deadline: Int64? {
-        ([patience.until, sweepAt, housekeepAt] + views.map(\.deadline)).compactMap { $0 }.min()
+        [patience.until, sweepAt, upkeep.due, views.deadline].compactMap { $0 }.min()
     }
 
     /// Does what is due; true where that may have left something to look at when the queue is drained.
@@ -340,31 +316,9 @@ final class TreeRunner {
             if machine.needsSweep { self.sweepAt = Clock.monotonic() + max(sweepInterval, took * 20) } else { self.sweepAt = nil }
             flush()
         }
-        if let housekeepAt, housekeepAt <= now {
-            self.housekeepAt = nil
-            takeStamps()
-        }
-        if views.contains(where: { view in view.deadline.map { $0 <= now } ?? false }) { flush() }
+        if let due = upkeep.due, due <= now { upkeep.step(&machine, &path, hub) }
+        if let deadline = views.deadline, deadline <= now { flush() }
         return hasActed
-    }
-
-    private static let housekeepingDelay: Int64 = 50_000_000
-
-    /// Notes what files that changed look like now, a few at a time, while there is nothing else to do.
-    private func takeStamps() {
-        var taken: [(TreeIndex.Node, FileStamp)] = []
-        while taken.count < 64, let node = machine.dirtyFiles.popLast() {
-            guard machine.index.isAlive(node), !machine.index.isDirectory(node), machine.index.isDirty(node) else { continue }
-            setPath(to: node)
-            if let status = try? hub.source.status(of: path.text, followingLinks: false), !status.isDirectory { taken.append((node, status.stamp)) }
-        }
-        // A stamp counts only if the events of what it shows are not still to come.
-        if !hub.hasUnreadEvents {
-            for (node, stamp) in taken { machine.index.setStamp(stamp, of: node) }
-        } else {
-            machine.dirtyFiles.append(contentsOf: taken.map(\.0))
-        }
-        if !machine.dirtyFiles.isEmpty { housekeepAt = Clock.monotonic() + (taken.count == 64 ? 0 : Self.housekeepingDelay) }
     }
 
     // MARK: Handing over
@@ -390,7 +344,7 @@ final class TreeRunner {
         reportDiagnostics()
         var nextTick = max(hub.nextTick, machine.nextTick)
         let batch = machine.changes.isEmpty ? nil : machine.changes.take()
-        for view in views { view.deliver(batch, nextTick: &nextTick, meetsBarriers: meetsBarriers) }
+        views.deliver(batch, nextTick: &nextTick, meetsBarriers: meetsBarriers)
         machine.nextTick = nextTick
         hub.nextTick = nextTick
     }
@@ -429,7 +383,7 @@ final class TreeRunner {
     func synchronise() { hub.source.synchronise() }
 
     /// Whether a caller waits until all changes are delivered.
-    var awaitsBarrier: Bool { views.contains(where: \.awaitsBarrier) }
+    var awaitsBarrier: Bool { views.awaitsBarrier }
 
     /// The tick of the last change.
     var lastTick: UInt64 { hub.nextTick - 1 }

@@ -33,7 +33,7 @@ import Waiting
 
         /// Returns once the watches have reported everything so far.
         func settle() async throws {
-            for watch in presenting.watches.withLock({ Array($0.values) }) { try await within("a watch to settle") { await watch.settle() } }
+            for watch in presenting.watches.all { try await within("a watch to settle") { await watch.settle() } }
         }
 
         var coordinator: FileCoordinator { FileCoordinator(client: writing) }
@@ -101,8 +101,8 @@ import Waiting
             let log = try await told(presenter, "reacquire", times: rounds + 1)
             #expect(!log.contains { $0.hasPrefix("didMove") || $0 == "didDisappear" }, "\(log)")
             #expect(log.count { $0 == "didChange" } >= rounds + 1)
-            #expect(duo.presenting.watches.withLock { $0.values.map(\.path) } == [FilePath(url.path)])
-            #expect(!duo.presenting.watches.withLock { $0.values.contains(where: \.missesItem) })
+            #expect(duo.presenting.watches.all.map(\.path) == [FilePath(url.path)])
+            #expect(!duo.presenting.watches.all.contains { $0.missesItem })
         }
     }
 
@@ -125,7 +125,7 @@ import Waiting
             #expect(
                 log == ["accommodateSubitemDeletion new.txt", "subitemDidChange old.txt", "subitemDidAppear new.txt", "subitemDidAppear last.txt"])
             #expect(item.log.count == 3 && place.log.count == 4, "\(item.log), \(place.log)")
-            #expect(!duo.presenting.watches.withLock { $0.values.contains(where: \.missesItem) })
+            #expect(!duo.presenting.watches.all.contains { $0.missesItem })
         }
     }
 

@@ -58,6 +58,39 @@ import Testing
         }
     }
 
+    @Test("C-63: a file that is written and moved before anybody looks is told as moved, and then as changed; one that is only moved is not")
+    func writtenAndMoved() throws {
+        try withFile { path, aside in
+            for isWritten in [false, true] {
+                var item = WatchedItem(path)
+                if isWritten { try write("longer than before", path) }
+                move(path, aside)
+                #expect(item.resolve(try absence(item.look())) == .didMove(aside))
+                #expect(item.followed(to: aside).isOutdated == isWritten)
+                move(aside, path)
+            }
+        }
+    }
+
+    @Test("C-63: a directory in which an entry appears between its move and its discovery is told as changed; earlier entries do not count")
+    func filledOnTheWay() throws {
+        try withFile { file, aside in
+            let path = file.removingLastComponent().appending("d")
+            mkdir(path.string, 0o755)
+            for isFilled in [false, true] {
+                var item = WatchedItem(path)
+                try write("", path.appending("told of \(isFilled)"))
+                // The clock of file times may not have gone on since.
+                try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path.string)
+                move(path, aside)
+                if isFilled { try write("", aside.appending("new")) }
+                #expect(item.resolve(try absence(item.look())) == .didMove(aside))
+                #expect(item.followed(to: aside).isOutdated == isFilled)
+                move(aside, path)
+            }
+        }
+    }
+
     @Test("C-39: an item that a writer of another process has moved away without a word is no more followed; one that it has deleted is gone")
     func afterForeignWrite() throws {
         try withFile { path, aside in

@@ -116,6 +116,110 @@ struct SharedTreeTests {
         #expect(recorder.all.filter { $0.kind == .created && $0.path.lastComponent == "after" }.count == 50)
     }
 
+    @Test("What was raised before a watcher joins a tree is not for it, although nobody has read it yet", arguments: [true, false])
+    func unread(joinsRoot: Bool) async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "d"])
+        let first = try TreeWatcher(stage.root, options: options(.open))
+        defer { first.close() }
+        _ = try await recording(first)
+        // Everything from here to the signal is one round of the hub's thread, which reads events after the last command.
+        let gate = await first.hold()
+        first.hub.post { _ in try? stage.perform(["write", "d/before"]) }
+        let late = try TreeWatcher(joinsRoot ? stage.root : stage.root.appending("d"), options: options(joinsRoot ? .open : .join))
+        defer { late.close() }
+        let recorder = ChangeRecorder()
+        late.tap { recorder.take($0) }
+        late.hub.post { _ in try? stage.perform(["write", "d/after"]) }
+        gate.signal()
+        try await late.settled()
+        #expect(await tree(of: late) == tree(of: first))
+        #expect(recorder.lines(below: stage.root) == ["created d/after", "modified d/after"])
+    }
+
+    @Test("What is watched for a watcher that joins, and was left out before, is not told to it as news; nor to those that leave it out")
+    func wider() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "left out"])
+        try stage.perform(["write", "left out/f"])
+        let first = try TreeWatcher(stage.root, options: options(.open) { $0.exclude = ["left out/"] })
+        defer { first.close() }
+        let recorder = try await recording(first)
+        // It holds changes back, so that what it was given before its reader came is still told to the reader.
+        let late = try TreeWatcher(
+            stage.root,
+            options: options(.open) {
+                $0.collapses = true
+                $0.settling = .init(quiet: .milliseconds(100), maximum: .milliseconds(500))
+            })
+        defer { late.close() }
+        let second = try await recording(late)
+        try stage.perform(["write", "g"])
+        for watcher in [first, late] { try await watcher.settled() }
+        #expect(try await late.knownPaths() == ["left out/", "left out/f", "g"])
+        #expect(second.lines(below: stage.root) == ["created g"])
+        #expect(recorder.lines(below: stage.root) == ["created g", "modified g"])
+    }
+
+    @Test("A reader that comes while changes wait to be handed over begins with the state after them")
+    func readerAfterPending() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let watcher = try TreeWatcher(stage.root, options: options(.open))
+        defer { watcher.close() }
+        let early = try await recording(watcher)
+        let late = ChangeRecorder()
+        await withCheckedContinuation { continuation in
+            watcher.hub.post { [identifier = watcher.identifier] loop in
+                if let runner = loop.runner(identifier) {
+                    // IN_CREATE of a file that the kernel has not raised: taken in, and not handed over.
+                    let name = Array("pending".utf8) + Array(repeating: UInt8(0), count: 9)
+                    var event = [UInt8](repeating: 0, count: RawEvent.headerSize) + name
+                    event.withUnsafeMutableBytes {
+                        $0.storeBytes(of: runner.machine.index.watch(of: .root) ?? 0, as: Int32.self)
+                        $0.storeBytes(of: RawEvent.Mask.create.rawValue, toByteOffset: 4, as: UInt32.self)
+                        $0.storeBytes(of: UInt32(name.count), toByteOffset: 12, as: UInt32.self)
+                    }
+                    event.withUnsafeBytes { runner.receive($0, at: 0) }
+                }
+                loop.view(identifier)?.add(TapReader { late.take($0) })
+                continuation.resume()
+            }
+        }
+        try stage.perform(["write", "last"])
+        try await watcher.settled()
+        #expect(early.lines(below: stage.root) == ["created pending", "created last", "modified last"])
+        #expect(late.lines(below: stage.root) == ["created last", "modified last"])
+        #expect(zip(late.all, late.all.dropFirst()).allSatisfy { $0.tick < $1.tick })
+    }
+
+    @Test("A watcher does not join a tree whose root is lost, of which it would never hear that it is back")
+    func lostBeforeJoining() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        try stage.perform(["mkdir", "c/d"])
+        let root = stage.root.appending("c"), directory = root.appending("d")
+        let first = try TreeWatcher(root, options: options(.open))
+        defer { first.close() }
+        _ = try await recording(first)
+        try stage.perform(["mv", "c", "aside"])
+        #expect(try await first.rootLoss() == .moved)
+        let part = try TreeWatcher(directory, options: options(.join) { $0.awaitsRoot = true })
+        defer { part.close() }
+        let recorder = try await recording(part)
+        #expect(recorder.lines(below: directory).first == "rootLost absent")
+        try stage.perform(["mv", "aside", "c"])
+        try await until("the root is back") {
+            try await part.settled()
+            return recorder.all.contains { $0.kind == .rootBack }
+        }
+        try stage.perform(["write", "c/d/f"])
+        try await part.settled()
+        #expect(recorder.lines(below: directory).contains("created f"))
+    }
+
     @Test("W-18: a watcher that is slow holds up none that shares its tree, and loses nothing; the order of a path is kept")
     func slow() async throws {
         let stage = try Stage()
