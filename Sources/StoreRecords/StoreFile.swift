@@ -62,7 +62,13 @@ package struct StoreFile {
         defer { withExtendedLifetime(lock) {} }
         do {
             // Checked first: a pool writes when it opens, and a refused file must stay untouched.
-            let standing = try FileStanding.of(path, schema, expected: newState)
+            let (standing, connection) = try FileStanding.of(path, schema, expected: newState)
+            // While a connection is open, SQLite recovers the write-ahead log only once. A migration, and a change of
+            // the journal, need the file alone.
+            var keepsConnection = false
+            if case .current = standing, journalMode == .wal { keepsConnection = true }
+            if !keepsConnection { try? connection?.close() }
+            defer { if keepsConnection { try? connection?.close() } }
             // A killed process may have left a draft, finished or not.
             SchemaMigration.removeDraft(of: path)
             switch standing {
@@ -97,9 +103,10 @@ package struct StoreFile {
             var readOnly = traced(configuration, path)
             readOnly.readonly = true
             func open(at location: String) throws -> StoreFile? {
-                guard FileManager.default.fileExists(atPath: path.string),
-                    try FileStanding.of(path, schema, expected: expected, readOnly, at: location).isOfThisVersion
-                else { return nil }
+                guard FileManager.default.fileExists(atPath: path.string) else { return nil }
+                let (standing, connection) = try FileStanding.of(path, schema, expected: expected, readOnly, at: location)
+                try? connection?.close()
+                guard standing.isOfThisVersion else { return nil }
                 let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
                 return try pool.read { db in
                     try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), isReadOnly: true, db).map {
@@ -158,7 +165,8 @@ package struct StoreFile {
     }
 
     private static func prepare(
-        _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState, _ standing: FileStanding
+        _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState,
+        _ standing: FileStanding
     ) throws -> StoreFile {
         if case .absent = standing {
             do {

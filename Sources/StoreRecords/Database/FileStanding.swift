@@ -28,10 +28,10 @@ enum FileStanding {
     ///   - path: the store file.
     ///   - schema: the app's migrator and synced tables.
     ///   - expected: the account, container, content and kind that the file must have.
-    /// - Returns: the standing.
+    /// - Returns: the standing, and the connection that has read it; none if there is no file.
     /// - Throws: `UbiquitousStoreError` if the file or the schema is refused; GRDB's errors.
-    static func of(_ path: FilePath, _ schema: SyncedSchema, expected: StoreState) throws -> FileStanding {
-        guard FileManager.default.fileExists(atPath: path.string) else { return .absent }
+    static func of(_ path: FilePath, _ schema: SyncedSchema, expected: StoreState) throws -> (FileStanding, DatabaseQueue?) {
+        guard FileManager.default.fileExists(atPath: path.string) else { return (.absent, nil) }
         do {
             var readOnly = StoreFile.configuration
             readOnly.readonly = true
@@ -45,10 +45,14 @@ enum FileStanding {
     /// Reads the standing of an existing file by a connection with the given configuration.
     static func of(
         _ path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ configuration: Configuration, at location: String? = nil
-    ) throws -> FileStanding {
+    ) throws -> (FileStanding, DatabaseQueue?) {
         let queue = try DatabaseQueue(path: location ?? path.string, configuration: configuration)
-        defer { try? queue.close() }
-        return try queue.read { db in try FileStanding(path, schema, expected: expected, db) }
+        do {
+            return (try queue.read { db in try FileStanding(path, schema, expected: expected, db) }, queue)
+        } catch {
+            try? queue.close()
+            throw error
+        }
     }
 
     /// Reads the standing of a file by a connection to it.

@@ -8,9 +8,11 @@ struct InstalledTables {
     let migrations: [String]
     /// Whether a table may have CHECKs.
     let hasChecks: Bool
-    /// SQLite's number of the schema, which every change of the schema increments
-    /// (sqlite.org/pragma.html#pragma_schema_version).
-    private let version: Int
+    /// The statements that define the schema.
+    ///
+    /// SQLite's number of the schema would not do: GRDB creates and drops a table to begin a write-ahead log, which
+    /// changes the number.
+    private let definition: String
 
     /// Reads the facts that belong to installed tables.
     ///
@@ -23,10 +25,17 @@ struct InstalledTables {
         self.shapes = shapes
         migrations = try schema.migrator.appliedMigrations(db)
         hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
-        version = try Self.version(db)
+        definition = try Self.definition(db)
     }
 
-    private static func version(_ db: Database) throws -> Int { try Int.fetchOne(db, sql: "PRAGMA main.schema_version")! }
+    private static func definition(_ db: Database) throws -> String {
+        try String.fetchOne(
+            db,
+            sql: """
+                SELECT group_concat(type || char(31) || name || char(31) || tbl_name || char(31) || coalesce(sql, ''), char(30))
+                FROM (SELECT type, name, tbl_name, sql FROM main.sqlite_master ORDER BY rowid)
+                """) ?? ""
+    }
 
     /// Returns whether another connection finds the schema from which these facts were read.
     ///
@@ -35,5 +44,5 @@ struct InstalledTables {
     /// - Parameter db: a connection to the file, opened under the `-open` lock under which the facts were read.
     /// - Returns: whether nothing has changed.
     /// - Throws: GRDB's errors.
-    func isValid(in db: Database) throws -> Bool { try Self.version(db) == version }
+    func isValid(in db: Database) throws -> Bool { try Self.definition(db) == definition }
 }

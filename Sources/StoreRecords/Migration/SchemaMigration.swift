@@ -29,7 +29,7 @@ struct SchemaMigration {
     /// - Throws: `UbiquitousStoreError` if the schema cannot sync, or GRDB's errors.
     static func currentShapes(of schema: SyncedSchema, _ db: Database) throws -> [TableShape]? {
         guard try schema.migrator.hasCompletedMigrations(db) else { return nil }
-        let known = try KnownTable.all(db)
+        let known = try KnownTable.all(db, withLocalColumns: false)
         let shapes = try SchemaInspector.shapes(of: schema, known: known, in: db)
         return KnownTable.matched(known, shapes).allSatisfy { table, shape in shape.map(table.isCurrent) ?? false } ? shapes : nil
     }

@@ -20,7 +20,7 @@ package struct SchemaInspector {
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     package static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
-        try shapes(of: schema, known: try KnownTable.all(db), in: db)
+        try shapes(of: schema, known: try KnownTable.all(db, withLocalColumns: false), in: db)
     }
 
     /// Returns the shapes of the declared tables, with the tables that the file knows.
