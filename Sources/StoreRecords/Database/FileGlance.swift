@@ -34,15 +34,41 @@ package struct FileGlance: Sendable {
         let queue = try DatabaseQueue(path: path.string, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read { db in
+            guard try FileStanding.isStore(path, schema, expected: expected, db) else { return nil }
+            if try isEmpty(schema, db) { return FileGlance(isGathered: try state(db).isGathered, isSettled: true) }
             guard case .current(let tables) = try FileStanding(path, schema, expected: expected, db) else { return nil }
             return try FileGlance(tables.shapes, db)
         }
     }
 
+    private init(isGathered: Bool, isSettled: Bool) { (self.isGathered, self.isSettled) = (isGathered, isSettled) }
+
     private init(_ shapes: [TableShape], _ db: Database) throws {
+        let state = try Self.state(db)
+        isGathered = state.isGathered
+        isSettled =
+            try !state.isGiven && Outbox.isEmpty(db) && !Adopter.isPending(db) && !RelatedTables.hasUnresolved(shapes, db)
+            && Self.areEmpty(shapes.map(\.captureTable), db)
+    }
+
+    private static func state(_ db: Database) throws -> (isGathered: Bool, isGiven: Bool) {
         let row = try Row.fetchOne(db, sql: "SELECT gathered, given IS NOT NULL FROM ubiquity_state")!
-        isGathered = row[0]
-        isSettled = try !row[1] && Outbox.isEmpty(db) && !Adopter.isPending(db) && !RelatedTables.hasUnresolved(shapes, db)
-            && shapes.allSatisfy { try Bool.fetchOne(db, sql: "SELECT NOT EXISTS (SELECT 1 FROM \($0.captureTable))")! }
+        return (row[0], row[1])
+    }
+
+    /// Returns whether a file of this schema version holds no record at all.
+    ///
+    /// A file that has been joined holds none. Without records, it does not matter how its tables are installed.
+    private static func isEmpty(_ schema: SyncedSchema, _ db: Database) throws -> Bool {
+        guard try !state(db).isGiven, try schema.migrator.hasCompletedMigrations(db) else { return false }
+        let known = try KnownTable.all(db, withLocalColumns: false)
+        guard Set(known.map(\.name)) == Set(schema.tables.map(\.name) + [StoreMetadata.table]) else { return false }
+        var tables = ["ubiquity_outbox", "ubiquity_adoption"]
+        for table in known { tables += [table.name.quotedIdentifier, "ubiquity_capture_\(table.number)", "ubiquity_unresolved_\(table.number)"] }
+        return try areEmpty(tables, db)
+    }
+
+    private static func areEmpty(_ tables: [String], _ db: Database) throws -> Bool {
+        try tables.allSatisfy { try Bool.fetchOne(db, sql: "SELECT NOT EXISTS (SELECT 1 FROM main.\($0))")! }
     }
 }

@@ -57,10 +57,22 @@ enum FileStanding {
 
     /// Reads the standing of a file by a connection to it.
     init(_ path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ db: Database) throws {
-        guard try db.tableExists("ubiquity_state") else {
+        guard try Self.isStore(path, schema, expected: expected, db) else {
             self = .absent
             return
         }
+        guard let shapes = try SchemaMigration.currentShapes(of: schema, db) else {
+            self = .outdated
+            return
+        }
+        self = try StoreInstaller.installed(shapes, db).map { .current(try InstalledTables($0, schema, db)) } ?? .uninstalled
+    }
+
+    /// Returns whether there is a store in a file.
+    ///
+    /// - Throws: `UbiquitousStoreError` if the store is refused; GRDB's errors.
+    static func isStore(_ path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ db: Database) throws -> Bool {
+        guard try db.tableExists("ubiquity_state") else { return false }
         let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
         guard format <= StoreTables.format else {
             throw UbiquitousStoreError(
@@ -83,10 +95,6 @@ enum FileStanding {
                 "\(path) has been through migrations that this version of the app does not have (\(newer.joined(separator: ", "))); update the app. The file is untouched.",
                 path: path)
         }
-        guard let shapes = try SchemaMigration.currentShapes(of: schema, db) else {
-            self = .outdated
-            return
-        }
-        self = try StoreInstaller.installed(shapes, db).map { .current(try InstalledTables($0, schema, db)) } ?? .uninstalled
+        return true
     }
 }
