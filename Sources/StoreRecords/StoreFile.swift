@@ -62,20 +62,26 @@ package struct StoreFile {
         defer { withExtendedLifetime(lock) {} }
         do {
             // Checked first: a pool writes when it opens, and a refused file must stay untouched.
-            let standing = try standing(of: path, schema, expected: newState)
+            let (standing, connection) = try FileStanding.of(path, schema, expected: newState)
+            // While a connection is open, SQLite recovers the write-ahead log only once. A migration, and a change of
+            // the journal, need the file alone.
+            var keepsConnection = false
+            if case .current = standing, journalMode == .wal { keepsConnection = true }
+            if !keepsConnection { try? connection?.close() }
+            defer { if keepsConnection { try? connection?.close() } }
             // A killed process may have left a draft, finished or not.
             SchemaMigration.removeDraft(of: path)
             switch standing {
             case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
-            case .current: break
+            case .uninstalled, .current: break
             }
             let durability = DurabilityGuard(journalMode, attached: attached)
             var configuration = traced(configuration, path, durability)
             durability.install(in: &configuration, isTraced: StatementLog.isOn)
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
-            let file = try prepare(path, pool, durability, schema: schema, newState: standing == .absent ? newState : nil)
+            let file = try prepare(path, pool, durability, schema: schema, newState: newState, standing)
             Waypoint.openPrepared.pass()
             return file
         } catch let error as DatabaseError {
@@ -97,13 +103,14 @@ package struct StoreFile {
             var readOnly = traced(configuration, path)
             readOnly.readonly = true
             func open(at location: String) throws -> StoreFile? {
-                guard FileManager.default.fileExists(atPath: path.string),
-                    case .current = try standing(of: path, schema, expected: expected, readOnly, at: location)
-                else { return nil }
+                guard FileManager.default.fileExists(atPath: path.string) else { return nil }
+                let (standing, connection) = try FileStanding.of(path, schema, expected: expected, readOnly, at: location)
+                try? connection?.close()
+                guard standing.isOfThisVersion else { return nil }
                 let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
                 return try pool.read { db in
                     try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), isReadOnly: true, db).map {
-                        try StoreFile(path, pool, $0, schema, db)
+                        try StoreFile(path, pool, InstalledTables($0, schema, db))
                     }
                 }
             }
@@ -143,7 +150,7 @@ package struct StoreFile {
         try files.syncDirectory(parent)
     }
 
-    private static var configuration: Configuration {
+    static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "Ubiquity"
         // Other processes of this device share the file; an import's transaction holds it for the longest time.
@@ -158,9 +165,10 @@ package struct StoreFile {
     }
 
     private static func prepare(
-        _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState?
+        _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState,
+        _ standing: FileStanding
     ) throws -> StoreFile {
-        if newState != nil {
+        if case .absent = standing {
             do {
                 try schema.migrator.migrate(pool)
             } catch let error as DatabaseError where DuplicateRows.isCause(of: error) {
@@ -169,88 +177,30 @@ package struct StoreFile {
             Waypoint.openMigrated.pass()
         } else {
             // A writer waits for another process's import, so a store that has not changed is only read.
-            let found = try pool.read { db in
-                try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map {
-                    try StoreFile(path, pool, $0, schema, db, durability)
-                }
+            let found = try pool.read { db -> InstalledTables? in
+                if case .current(let tables) = standing, try tables.isValid(in: db) { return tables }
+                return try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try InstalledTables($0, schema, db) }
             }
-            if let found { return found }
+            if let found { return StoreFile(path, pool, found, durability) }
         }
         return try pool.write { db in
             let shapes = try SchemaInspector.shapes(of: schema, in: db)
-            if let newState {
+            if case .absent = standing {
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
             }
             try db.execute(sql: StoreMetadata.statement)
-            return try StoreFile(path, pool, StoreInstaller.install(shapes, db), schema, db, durability)
+            return try StoreFile(path, pool, InstalledTables(StoreInstaller.install(shapes, db), schema, db), durability)
         }
     }
 
-    private init(
-        _ path: FilePath, _ pool: any DatabaseWriter, _ shapes: [TableShape], _ schema: SyncedSchema, _ db: Database,
-        _ durability: DurabilityGuard? = nil
-    ) throws {
+    private init(_ path: FilePath, _ pool: any DatabaseWriter, _ tables: InstalledTables, _ durability: DurabilityGuard? = nil) {
         self.path = path
         self.pool = pool
         self.durability = durability
-        self.shapes = shapes
-        migrations = try schema.migrator.appliedMigrations(db)
-        hasChecks = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%check%')")!
-    }
-
-    /// The state of a store file compared with the app's schema.
-    private enum Standing {
-        /// There is no file, or no store in it yet.
-        case absent
-        /// It has content of another schema version.
-        case outdated
-        case current
-    }
-
-    private static func standing(of path: FilePath, _ schema: SyncedSchema, expected: StoreState) throws -> Standing {
-        guard FileManager.default.fileExists(atPath: path.string) else { return .absent }
-        do {
-            var readOnly = configuration
-            readOnly.readonly = true
-            return try standing(of: path, schema, expected: expected, readOnly)
-        } catch let error as DatabaseError where error.fault.isAccess {
-            // A transaction was cut off when the file was created: only a connection that can write can undo it.
-            return try standing(of: path, schema, expected: expected, configuration)
-        }
-    }
-
-    private static func standing(
-        of path: FilePath, _ schema: SyncedSchema, expected: StoreState, _ configuration: Configuration, at location: String? = nil
-    ) throws -> Standing {
-        let queue = try DatabaseQueue(path: location ?? path.string, configuration: configuration)
-        defer { try? queue.close() }
-        return try queue.read { db in
-            guard try db.tableExists("ubiquity_state") else { return .absent }
-            let format = try Int.fetchOne(db, sql: "SELECT format FROM ubiquity_state") ?? 0
-            guard format <= StoreTables.format else {
-                throw UbiquitousStoreError(
-                    .newerFormat, "\(path) was written by a newer version (format \(format)); update this program. The file is untouched.", path: path
-                )
-            }
-            let state = try StoreState.read(db)
-            for (found, wanted, what) in [
-                (state.account, expected.account, "account"), (state.container, expected.container, "container"),
-                (state.content, expected.content, "content"), (state.place.rawValue, expected.place.rawValue, "place"),
-            ] where found != wanted {
-                throw UbiquitousStoreError(
-                    .foreignStore, "\(path) belongs to the \(what) “\(found)”, not “\(wanted)”; put it back where it came from.", path: path)
-            }
-            guard try !schema.migrator.hasBeenSuperseded(db) else {
-                let known = Set(schema.migrator.migrations)
-                let newer = try schema.migrator.appliedIdentifiers(db).filter { !known.contains($0) }.sorted()
-                throw UbiquitousStoreError(
-                    .newerSchema,
-                    "\(path) has been through migrations that this version of the app does not have (\(newer.joined(separator: ", "))); update the app. The file is untouched.",
-                    path: path)
-            }
-            return try SchemaMigration.isNeeded(by: schema, db) ? .outdated : .current
-        }
+        shapes = tables.shapes
+        migrations = tables.migrations
+        hasChecks = tables.hasChecks
     }
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {

@@ -40,8 +40,9 @@ package struct LastPlace {
         }
     }
 
-    /// Notes the file in use and its container.
+    /// Notes the file in use and its container, unless the note already says so.
     package func note(_ place: StoreTransition.Place, in container: ContainerIdentifier) {
+        if note == Note(place: place, container: container) { return }
         let line: String
         switch place {
         case .local: line = "local"

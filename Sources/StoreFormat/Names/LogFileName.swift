@@ -26,6 +26,12 @@ package struct LogFileName: Hashable, Comparable, Sendable, CustomStringConverti
         self.init(position)
     }
 
+    /// Reads a file name; other modules call this directly, and the generic one by its witnesses.
+    package init?(_ name: String) {
+        guard let position = Knowledge.Position(fileName: name, suffix: Self.suffix) else { return nil }
+        self.init(position)
+    }
+
     /// Reads the bytes of a file name, which may be any bytes.
     package init?(bytes: UnsafeRawBufferPointer) {
         guard let position = Knowledge.Position(fileBytes: bytes, suffix: Self.suffix) else { return nil }

@@ -24,18 +24,37 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         self.init(exactly: bytes)
     }
 
+    /// Creates a hash from 32 bytes in memory, as a column of a database returns them.
+    ///
+    /// Returns nil for another count.
+    package init?(bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 32 else { return nil }
+        var words = Words()
+        withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: bytes) }
+        self.words = words
+    }
+
     /// Reads 64 hexadecimal digits in lower case.
     ///
     /// Returns nil for anything else.
-    public init?(hexadecimal text: some StringProtocol) { self.init(hexadecimal: text.utf8) }
+    public init?(hexadecimal text: some StringProtocol) {
+        var text = String(text)
+        guard let hash = text.withUTF8({ Self(hexadecimal: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = hash
+    }
 
-    init?(hexadecimal digits: some Collection<UInt8>) {
+    /// Reads 64 hexadecimal digits in lower case.
+    ///
+    /// It is not generic: a listing of a hundred thousand logs took most of its time in the witnesses of a collection.
+    init?(hexadecimal digits: UnsafeRawBufferPointer) {
         guard digits.count == Self.digits else { return nil }
         var words = Words()
         let isWhole = withUnsafeMutableBytes(of: &words) { bytes in
-            for (place, digit) in digits.enumerated() {
-                guard let value = Self.value(digit) else { return false }
-                bytes[place / 2] = bytes[place / 2] << 4 | value
+            var place = 0
+            while place < Self.digits {
+                guard let high = Self.value(digits[place]), let low = Self.value(digits[place + 1]) else { return false }
+                bytes[place / 2] = high << 4 | low
+                place += 2
             }
             return true
         }

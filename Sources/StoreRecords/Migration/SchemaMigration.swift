@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import Glibc
 internal import StoreFormat
 internal import SystemPackage
 
@@ -23,13 +24,14 @@ struct SchemaMigration {
     /// The maximum time to wait for other connections to the file.
     var patience = Duration.seconds(10)
 
-    /// Returns whether the file has another version than a schema.
+    /// Returns the synced tables, or nil if the file has another version than a schema.
     ///
     /// - Throws: `UbiquitousStoreError` if the schema cannot sync, or GRDB's errors.
-    static func isNeeded(by schema: SyncedSchema, _ db: Database) throws -> Bool {
-        guard try schema.migrator.hasCompletedMigrations(db) else { return true }
-        let shapes = try SchemaInspector.shapes(of: schema, in: db)
-        return KnownTable.matched(try KnownTable.all(db), shapes).contains { table, shape in shape.map { !table.isCurrent($0) } ?? true }
+    static func currentShapes(of schema: SyncedSchema, _ db: Database) throws -> [TableShape]? {
+        guard try schema.migrator.hasCompletedMigrations(db) else { return nil }
+        let known = try KnownTable.all(db, withLocalColumns: false)
+        let shapes = try SchemaInspector.shapes(of: schema, known: known, in: db)
+        return KnownTable.matched(known, shapes).allSatisfy { table, shape in shape.map(table.isCurrent) ?? false } ? shapes : nil
     }
 
     /// Migrates the store.
@@ -184,10 +186,11 @@ struct SchemaMigration {
 }
 
 extension SchemaMigration {
-    private static func draft(of path: FilePath) -> FilePath { FilePath(path.string + "-migration") }
+    /// Returns the path of the copy on which a file's migrations run.
+    static func draft(of path: FilePath) -> FilePath { FilePath(path.string + "-migration") }
 
     /// Removes a copy that a killed process has left.
     static func removeDraft(of path: FilePath) {
-        for suffix in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: draft(of: path).string + suffix) }
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(draft(of: path).string + suffix) }
     }
 }

@@ -11,11 +11,16 @@ package struct KnownTable {
     var localColumns: [String]
 
     /// Returns all known tables; none if the file is not a store yet.
-    package static func all(_ db: Database) throws -> [KnownTable] {
+    package static func all(_ db: Database) throws -> [KnownTable] { try all(db, withLocalColumns: true) }
+
+    /// Returns all known tables; the excluded columns, which only a migration needs, cost a statement for each table.
+    static func all(_ db: Database, withLocalColumns: Bool) throws -> [KnownTable] {
         guard try db.tableExists("ubiquity_table") else { return [] }
         return try Row.fetchAll(db, sql: "SELECT number, name, key, columns FROM ubiquity_table ORDER BY number").map { row in
             let (keyColumns, columns) = (lines(row["key"]), lines(row["columns"]))
-            let all = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [row["name"] as String])
+            let all =
+                withLocalColumns
+                ? try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [row["name"] as String]) : []
             return KnownTable(
                 number: row["number"], name: row["name"], keyColumns: keyColumns, columns: columns,
                 localColumns: all.filter { !keyColumns.contains($0) && !columns.contains($0) })

@@ -14,14 +14,18 @@ struct RelationInspector {
 
     /// Reads the foreign keys into the shapes, and marks the parent tables.
     mutating func relate(_ shapes: inout [TableShape]) throws {
-        let names = try String.fetchAll(
+        // One statement for all tables: most tables have no foreign key.
+        let all = try Row.fetchAll(
             db,
             sql: """
-                SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'
+                SELECT child.rowid AS number, child.name AS child, key.*
+                FROM sqlite_master AS child JOIN pragma_foreign_key_list(child.name) AS key
+                WHERE child.type = 'table' AND child.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND child.name NOT LIKE 'ubiquity\\_%' ESCAPE '\\'
+                ORDER BY child.rowid, key.id, key.seq
                 """)
-        for name in names {
+        for (_, rows) in Dictionary(grouping: all, by: { $0["number"] as Int }).sorted(by: { $0.key < $1.key }) {
+            let name: String = rows[0]["child"]
             let child = shapes.firstIndex { $0.name.lowercased() == name.lowercased() }
-            let rows = try Row.fetchAll(db, sql: "SELECT * FROM pragma_foreign_key_list(?) ORDER BY id, seq", arguments: [name])
             for (_, parts) in Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted(by: { $0.key < $1.key }) {
                 let parentName: String = parts[0]["table"]
                 let parent = shapes.firstIndex { $0.name.lowercased() == parentName.lowercased() }

@@ -10,9 +10,9 @@ package struct SchemaInspector {
     /// The tables at the last opening; their columns keep their numbers.
     let known: [KnownTable]
 
-    init(_ db: Database) throws {
+    private init(_ db: Database, _ known: [KnownTable]) {
         self.db = db
-        known = try KnownTable.all(db)
+        self.known = known
     }
 
     /// Returns the shapes of the declared tables, numbered from 1 in their order, and that of the metadata in every
@@ -20,7 +20,12 @@ package struct SchemaInspector {
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     package static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
-        var inspector = try SchemaInspector(db)
+        try shapes(of: schema, known: try KnownTable.all(db, withLocalColumns: false), in: db)
+    }
+
+    /// Returns the shapes of the declared tables, with the tables that the file knows.
+    static func shapes(of schema: SyncedSchema, known: [KnownTable], in db: Database) throws -> [TableShape] {
+        var inspector = SchemaInspector(db, known)
         var shapes: [TableShape] = []
         for (index, table) in schema.tables.enumerated() {
             if schema.tables[..<index].contains(where: { $0.name == table.name }) {

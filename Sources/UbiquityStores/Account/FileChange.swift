@@ -47,7 +47,8 @@ final class FileChange {
         if case .account(let account) = passage.to { try await files.former(of: account).mergeMovedAside(into: new) }
         // An unreadable file has no clock to adopt.
         if passage.to == .local { try? await new.takeClock(of: old) }
-        guard passage.joins else { return }
+        // Saves from now on are joined with the change of the file.
+        guard passage.joins, try await StoreJoin.isNeeded(from: old) else { return }
         let join = try self.join(passage, from: old, to: new, files)
         try await blocking {
             try join.give()

@@ -13,7 +13,8 @@ extension StoreFiles {
     /// If earlier saves are still moving from one file to another, the store begins with the first file, and continues.
     func begin() async throws -> (StoreBase, StoreLife) {
         let account = try home.account
-        let local = try await exists(.local) ? open(.local) : nil
+        // While nobody is signed in, the local file is used in any case.
+        let local = account == nil ? try await open(.local) : try await openUnlessSettled(.local)
         if let local {
             do {
                 try await finishGiven(in: local, but: account)
@@ -22,12 +23,11 @@ extension StoreFiles {
                 context.logger.error("\(local.file.path): \(error)")
             }
         }
-        guard let account else {
-            let life = StoreLife(account: nil, gathered: [])
-            if let local { return (local, life) }
-            return (try await open(.local), life)
-        }
+        guard let account else { return (local!, StoreLife(account: nil, gathered: [])) }
+        // The fallback file is looked at while the account's file opens; a fault is found when it is opened.
+        async let fallbackGlance = try? glance(at: .fallback(account))
         var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
+        let fallbackIsSettled = await fallbackGlance?.isSettled == true
         // The file is moved aside later, when the content is known to hold everything that it does.
         if context.options.rebuildsFromUbiquitousContent, let base = own, try !former(of: account).exists,
             try await former(of: account).canBeReplaced(base)
@@ -42,7 +42,7 @@ extension StoreFiles {
             return (local, StoreLife(at: .local, account: account, gathered: gathered))
         }
         guard let own, !gathered.isEmpty else { return (try await open(.fallback(account)), StoreLife(account: account, gathered: [])) }
-        if try await exists(.fallback(account)) {
+        if !fallbackIsSettled, try await exists(.fallback(account)) {
             let fallback = try await open(.fallback(account))
             if try await StoreJoin.isNeeded(from: fallback) {
                 return (fallback, StoreLife(at: .fallback(account), account: account, gathered: gathered))
@@ -75,9 +75,7 @@ extension StoreFiles {
 
     /// Joins the saves that an earlier use of an account's fallback file has left.
     func absorbFallback(of account: AccountName, into base: StoreBase) async throws {
-        guard try await exists(.fallback(account)) else { return }
-        let fallback = try await open(.fallback(account))
-        guard try await StoreJoin.isNeeded(from: fallback) else { return }
+        guard let fallback = try await openUnlessSettled(.fallback(account)), try await StoreJoin.isNeeded(from: fallback) else { return }
         let join = StoreJoin(source: fallback, destination: base, conflictRetention: context.options.conflictRetention)
         try await blocking { try join.finish() }
     }

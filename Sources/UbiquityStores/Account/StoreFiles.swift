@@ -32,12 +32,15 @@ struct StoreFiles: Sendable {
     func open(_ place: StoreTransition.Place) async throws -> StoreBase {
         switch place {
         case .local:
-            let peer = try await blocking {
-                let peer = try localPeer()
-                try bringAlong(StoreFile.path(for: path, peer: peer, contentName: content))
-                return peer
+            let peer = try await blocking { try localPeer() }
+            let identity = PeerIdentifier(account: peer.account, uuid: UUID())
+            do {
+                return try await open(peer, "", .local, identity: identity)
+            } catch let error as UbiquitousStoreError where error.code == .foreignStore {
+                // The app may name another container than at the last opening.
+                try await blocking { try bringAlong(StoreFile.path(for: path, peer: peer, contentName: content)) }
+                return try await open(peer, "", .local, identity: identity)
             }
-            return try await open(peer, "", .local, identity: PeerIdentifier(account: peer.account, uuid: UUID()))
         case .fallback(let account):
             let peer = try await blocking { try home.peer(of: account, in: identifier) }
             return try await open(peer, account.description, .fallback, identity: PeerIdentifier(account: account.description, uuid: UUID()))
@@ -59,13 +62,35 @@ struct StoreFiles: Sendable {
     func open(
         at file: FilePath, _ account: String, _ place: StoreFilePlace, in container: UbiquityContainer? = nil, identity: PeerIdentifier
     ) async throws -> StoreBase {
-        let newState = StoreState(
-            account: account, container: identifier.description, content: context.options.content, peer: identity, epoch: 1, sequence: 0,
-            predecessor: nil,
-            clock: .least, attached: place != .store, receipt: 0, place: place)
+        let newState = newState(account, place, identity: identity)
         // The account's own file receives that content by joining the file that began with it.
         let plain = place != .store ? try await blocking { isFirst ? context.options.existingDatabase : nil } : nil
         return try await StoreBase.open(file, newState: newState, in: container, plain: plain, context)
+    }
+
+    private func newState(_ account: String, _ place: StoreFilePlace, identity: PeerIdentifier) -> StoreState {
+        StoreState(
+            account: account, container: identifier.description, content: context.options.content, peer: identity, epoch: 1, sequence: 0,
+            predecessor: nil, clock: .least, attached: place != .store, receipt: 0, place: place)
+    }
+
+    /// Looks at the file of a place, without opening it as a store does.
+    ///
+    /// - Returns: what it shows; nil if there is no file, or if only opening it tells.
+    func glance(at place: StoreTransition.Place) async throws -> FileGlance? {
+        try await blocking {
+            guard let peer = try peer(of: place, in: identifier) else { return nil }
+            let kind = place.fileKind
+            return FileGlance.of(
+                StoreFile.path(for: path, peer: peer, contentName: content, place: kind), schema: context.schema,
+                expected: newState(place.account?.description ?? "", kind, identity: peer))
+        }
+    }
+
+    /// Opens the file of a place, if it exists and may hold something that another file lacks.
+    func openUnlessSettled(_ place: StoreTransition.Place) async throws -> StoreBase? {
+        guard try await exists(place), try await glance(at: place)?.isSettled != true else { return nil }
+        return try await open(place)
     }
 
     // MARK: Out of the way
@@ -102,10 +127,12 @@ struct StoreFiles: Sendable {
 
     /// Returns the path of a place's file in the container with an identifier; nil if the path is not decided yet.
     func file(of place: StoreTransition.Place, in identifier: ContainerIdentifier) throws -> FilePath? {
-        let peer = try place.account.map { try home.knownPeer(of: $0, in: identifier) } ?? localPeers().first
-        var kind = StoreFilePlace.store
-        if case .fallback = place { kind = .fallback }
-        return peer.map { StoreFile.path(for: path, peer: $0, contentName: content, place: kind) }
+        try peer(of: place, in: identifier).map { StoreFile.path(for: path, peer: $0, contentName: content, place: place.fileKind) }
+    }
+
+    /// Returns the peer under which a place's file lies; nil if it is not chosen yet.
+    private func peer(of place: StoreTransition.Place, in identifier: ContainerIdentifier) throws -> PeerIdentifier? {
+        try place.account.map { try home.knownPeer(of: $0, in: identifier) } ?? localPeers().first
     }
 
     /// Returns whether the file of a place exists.
@@ -137,6 +164,7 @@ struct StoreFiles: Sendable {
 
     /// Returns whether an account's content has been read once, as far as it was known then.
     func isGathered(_ account: AccountName) async throws -> Bool {
+        if let glance = try await glance(at: .account(account)) { return glance.isGathered }
         guard try await exists(.account(account)) else { return false }
         return try await Self.isGathered(open(.account(account)))
     }
@@ -185,5 +213,16 @@ struct StoreFiles: Sendable {
     private func isAccounts(_ peer: PeerIdentifier) -> Bool {
         guard let account = try? AccountName(Self.local) else { return false }
         return (try? home.knownPeer(of: account, in: identifier)) == peer
+    }
+}
+
+extension StoreTransition.Place {
+    /// The kind of the place's file.
+    fileprivate var fileKind: StoreFilePlace {
+        switch self {
+        case .local: .local
+        case .fallback: .fallback
+        case .account: .store
+        }
     }
 }

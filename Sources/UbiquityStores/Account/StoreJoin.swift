@@ -31,9 +31,11 @@ struct StoreJoin {
 
     /// Returns whether a file holds saves to join, or rows to adopt first.
     static func isNeeded(from source: StoreBase) async throws -> Bool {
-        try await source.pool.read { db in
-            try !Outbox.isEmpty(db) || source.sealer.hasNotes(db) || Adopter.isPending(db) || given(db) != nil
-        }
+        try await source.pool.read { db in try isNeeded(from: source, db) }
+    }
+
+    private static func isNeeded(from source: StoreBase, _ db: Database) throws -> Bool {
+        try !Outbox.isEmpty(db) || source.sealer.hasNotes(db) || Adopter.isPending(db) || given(db) != nil
     }
 
     /// Returns the peer that a file has been given to; nil if there is none.
@@ -111,6 +113,7 @@ struct StoreJoin {
     /// - Throws: an error of joining, before the body is called; or GRDB's errors after it, and the source is emptied
     ///   another time.
     func finish(_ body: () -> Void = {}) throws {
+        if try endWithoutRecords(body) { return Waypoint.lifeDone.pass() }
         var isEmptied = false
         repeat {
             try advance()
@@ -125,6 +128,24 @@ struct StoreJoin {
         }
         if !isEmptied { source.pool.writeWithoutTransaction { _ in body() } }
         Waypoint.lifeDone.pass()
+    }
+
+    /// Calls the body while nobody saves to the source, if the source holds nothing that could be joined or removed.
+    ///
+    /// - Returns: whether the body has been called.
+    private func endWithoutRecords(_ body: () -> Void) throws -> Bool {
+        guard try source.pool.read(hasNoRecords) else { return false }
+        return try source.pool.write { origin in
+            guard try hasNoRecords(origin) else { return false }
+            body()
+            return true
+        }
+    }
+
+    private func hasNoRecords(_ origin: Database) throws -> Bool {
+        guard try !Self.isNeeded(from: source, origin), try !RelatedTables.hasUnresolved(source.file.shapes, origin) else { return false }
+        let tables = source.file.shapes.map(\.name.quotedIdentifier) + ["ubiquity_conflict", "ubiquity_rebirth", "ubiquity_value"]
+        return try tables.allSatisfy { try Bool.fetchOne(origin, sql: "SELECT NOT EXISTS (SELECT 1 FROM main.\($0))")! }
     }
 
     /// Joins the last logs, and empties the source, in the source's transaction.

@@ -23,6 +23,7 @@ final class SQLiteMeter: Sendable {
     private struct State {
         var runs: [Run] = []
         var rows: [UInt: Int] = [:]
+        var connections: [FilePath] = []
     }
 
     private let directory: FilePath
@@ -47,17 +48,20 @@ final class SQLiteMeter: Sendable {
 
     /// The runs that have ended, in the order in which they did.
     var runs: [Run] { state.withLock { $0.runs } }
+    /// The database file of each connection that was opened.
+    var connections: [FilePath] { state.withLock { $0.connections } }
     /// How many instructions all runs executed.
     var steps: Int { runs.reduce(0) { $0 + $1.steps } }
 
     /// Forgets what was counted.
-    func reset() { state.withLock { $0.runs = [] } }
+    func reset() { state.withLock { ($0.runs, $0.connections) = ([], []) } }
 
     // MARK: What SQLite calls
 
     private static let isInstalled: Bool = {
         let entry: @convention(c) (OpaquePointer?, UnsafeMutablePointer<UnsafePointer<CChar>?>?, OpaquePointer?) -> CInt = { db, _, _ in
-            guard let meter = SQLiteMeter.meter(of: db) else { return SQLITE_OK }
+            guard let meter = SQLiteMeter.meter(of: db), let file = file(of: db) else { return SQLITE_OK }
+            meter.state.withLock { $0.connections.append(file) }
             return sqlite3_trace_v2(
                 db, CUnsignedInt(SQLITE_TRACE_STMT | SQLITE_TRACE_ROW | SQLITE_TRACE_PROFILE),
                 { event, meter, statement, text in
