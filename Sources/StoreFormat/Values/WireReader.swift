@@ -52,6 +52,11 @@ package struct WireReader {
     }
 
     package mutating func varint() throws(Fault) -> UInt64 {
+        // Most numbers have one byte.
+        if position < bytes.endIndex, bytes[position] < 0x80 {
+            defer { position += 1 }
+            return UInt64(bytes[position])
+        }
         do {
             return try Varint(decoding: bytes, at: &position).value
         } catch {
