@@ -128,17 +128,24 @@ final class AccountGathering {
     /// Notes that an account's content has been read, if it has.
     func check(_ account: AccountName, _ base: StoreBase, by keeper: isolated StoreKeeper) async throws {
         guard keeper.life.gathering == account else { return }
-        guard try await base.runner.hasGathered() else {
-            // A damaged file counts as read after a while, and no event reports that time.
-            rechecking?.cancel()
-            rechecking = Task { [weak base] in
-                if (try? await Task.sleep(for: .seconds(61))) != nil { base?.trigger?.wake() }
-            }
-            return
+        do {
+            guard try await base.runner.hasGathered() else { return checkLater(base) }
+            try await StoreFiles.noteGathered(base)
+        } catch {
+            // The file may be busy, or a directory on the way.
+            checkLater(base)
+            throw error
         }
-        try await StoreFiles.noteGathered(base)
         keeper.logger.info("\(account): \(keeper.name): the content of other devices has been read")
         keeper.learn { $0.gather(account) }
+    }
+
+    /// Checks again after a while: a damaged file counts as read then, and no event reports that time.
+    private func checkLater(_ base: StoreBase) {
+        rechecking?.cancel()
+        rechecking = Task { [weak base] in
+            if (try? await Task.sleep(for: .seconds(61))) != nil { base?.trigger?.wake() }
+        }
     }
 
     /// Ends all tasks, without waiting for them: one may wait for a file system that does not respond.

@@ -58,8 +58,8 @@ final class FileChange {
 
     /// Returns the join of a passage.
     ///
-    /// While the account is signed in, all saves in the local file are given to it, however often another process
-    /// empties that file.
+    /// While the account is signed in, the saves in the local file are given to it before they are joined, however often
+    /// another process empties that file.
     private func join(_ passage: StoreLife.Passage, from old: StoreBase, to new: StoreBase, _ files: StoreFiles) throws -> StoreJoin {
         let recipient = passage.from == .local ? try files.home.peer(of: passage.to.account!, in: files.identifier) : nil
         return StoreJoin(

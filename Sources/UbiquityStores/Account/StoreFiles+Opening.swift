@@ -24,10 +24,7 @@ extension StoreFiles {
             }
         }
         guard let account else { return (local!, StoreLife(account: nil, gathered: [])) }
-        // The fallback file is looked at while the account's file opens; a fault is found when it is opened.
-        async let fallbackGlance = try? glance(at: .fallback(account))
         var own = try await exists(.account(account)) ? openUnlessDamaged(account) : nil
-        let fallbackIsSettled = await fallbackGlance?.isSettled == true
         // The file is moved aside later, when the content is known to hold everything that it does.
         if context.options.rebuildsFromUbiquitousContent, let base = own, try !former(of: account).exists,
             try await former(of: account).canBeReplaced(base)
@@ -42,11 +39,9 @@ extension StoreFiles {
             return (local, StoreLife(at: .local, account: account, gathered: gathered))
         }
         guard let own, !gathered.isEmpty else { return (try await open(.fallback(account)), StoreLife(account: account, gathered: [])) }
-        if !fallbackIsSettled, try await exists(.fallback(account)) {
-            let fallback = try await open(.fallback(account))
-            if try await StoreJoin.isNeeded(from: fallback) {
-                return (fallback, StoreLife(at: .fallback(account), account: account, gathered: gathered))
-            }
+        // It is looked at last: until the account's file counts as gathered, another process may save to it.
+        if let fallback = try await openUnlessSettled(.fallback(account)), try await StoreJoin.isNeeded(from: fallback) {
+            return (fallback, StoreLife(at: .fallback(account), account: account, gathered: gathered))
         }
         return (own, StoreLife(account: account, gathered: gathered))
     }

@@ -1,10 +1,14 @@
 import Foundation
 import GRDB
+import StoreInspection
 import SystemPackage
 import Testing
 import UbiquityContainers
 import UbiquityTesting
+import Waiting
 
+@testable import StoreExchange
+@testable import StoreRecords
 @testable import UbiquityStores
 
 /// What is a reason to exchange, counted.
@@ -41,6 +45,26 @@ struct ExchangeReasonTests {
             #expect(written > 0 && written <= saves * 3 / 2, "\(written) exchanges of the writer")
             #expect(read > 0 && read <= saves * 3 / 2, "\(read) exchanges of the reader")
             for store in stores { try await store.close() }
+        }
+    }
+
+    @Test("what another process asks for is carried out, though other work looks at the store file before the next exchange")
+    func askedBetween() async throws {
+        try await withDevices(2) { devices, _ in
+            let (writer, store) = (try await devices[0].open(), try await devices[1].open(automatically: true))
+            try await settle(writer, store)
+            for round in 0..<10 {
+                let other = try InspectedStore(store.file, readOnly: false)
+                #expect(try other.setPaused(true))
+                try await until("the store is paused") { await store.runner.machine.isPaused }
+                try await writer.insert("k\(round)")
+                try await writer.settled()
+                #expect(try other.setPaused(false))
+                // It reads the store's state, before the event of the other process's commit has come or after it.
+                _ = try? await store.isCaughtUp()
+                try await until("what was saved during the pause is imported") { try await store.keys().count == round + 1 }
+            }
+            for store in [writer, store] { try await store.close() }
         }
     }
 }
