@@ -1,4 +1,3 @@
-internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 internal import TreeWatching
@@ -28,16 +27,7 @@ struct KnownContent {
     /// - Returns: whether a change is a reason to exchange.
     mutating func note(_ batch: TreeChangeBatch, _ context: ExchangeContext, _ machine: inout ExchangeStateMachine) -> Bool {
         let marks = context.container.map { PathPrefix($0.markDirectory) }
-        let before = arrivals.count
-        let isReason = batch.reduce(false) { isReason, change in note(change, in: context.layout, marks: marks, &machine) || isReason }
-        guard arrivals.count > before else { return isReason }
-        // The store itself has published most of them, here or in another process of this device. If the register cannot
-        // be read now, the exchange compares them.
-        let own = state.peer
-        let arrived = Array(arrivals[before...])
-        let unknown = try? context.file.pool.read { db in try LogRegister(own: own, db).unknown(among: arrived, of: own) }
-        arrivals[before...] = (unknown ?? arrived)[...]
-        return isReason || arrivals.count > before
+        return batch.reduce(false) { isReason, change in note(change, in: context.layout, marks: marks, &machine) || isReason }
     }
 
     private mutating func note(_ change: TreeChange, in layout: ContentLayout, marks: PathPrefix?, _ machine: inout ExchangeStateMachine) -> Bool {
@@ -55,8 +45,6 @@ struct KnownContent {
             guard machine.isListed else { return true }
             if let source { enter(source, isThere: false, &machine) }
             enter(place, isThere: change.kind != .removed, &machine)
-            // A log in this store's own directory is a reason only if this store has not published it.
-            if case .log(state.peer, epoch: machine.epoch, _) = place, change.kind != .removed, source?.isReason != true, !isOfMarks { return false }
             // The watcher reports the entries of a new directory, but the rename of a whole tree as one change.
             if change.kind == .moved, change.isDirectory { machine.forgetListing() }
             return true

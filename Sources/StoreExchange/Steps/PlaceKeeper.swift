@@ -62,15 +62,6 @@ struct PlaceKeeper {
             isAttached: state.attached, epoch: state.epoch)
     }
 
-    /// Returns whether the store file holds saves that wait for an exchange, or that another process has committed since
-    /// the data version of an earlier look.
-    func hasUnexchangedSaves(since dataVersion: Int64?) throws -> Bool {
-        try context.file.pool.writeWithoutTransaction { db in
-            if try Int64.fetchOne(db, sql: "PRAGMA data_version") != dataVersion { return true }
-            return try !Outbox.isEmpty(db) || context.sealer.hasNotes(db)
-        }
-    }
-
     /// Returns the present epoch of the marks; nil if this peer is not attached.
     ///
     /// It is read before this peer's own directory, which any peer may remove after its epoch has ended.
