@@ -42,7 +42,7 @@ final class Resolver {
     /// The notice about the rows that the transaction has changed.
     var notice: ImportNotice { writer.notice }
 
-    /// The same-as facts that were found, for a log.
+    /// The facts that two records are one, found here and to be written into a log.
     var facts: [(table: Int, fact: SameAs)] { equalRecords.facts }
 
     /// The columns that elections have set, for a log.
