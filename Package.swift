@@ -14,10 +14,9 @@ let settings: [SwiftSetting] =
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
@@ -48,7 +47,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -62,15 +60,16 @@ let package = Package(
     targets: [
         // The layers, lowest first; a target imports only targets above it. `Tools/check-imports` enforces it.
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // How a number is written in the broker's protocol and in logs.
         .target(name: "ByteCoding", swiftSettings: settings),
-        .target(name: "TreeWatching", dependencies: ["CLinux", collections, system, logging], swiftSettings: settings),
+        .target(name: "TreeWatching", dependencies: ["CLinux", deque, system, logging], swiftSettings: settings),
         .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
         // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
-        .target(name: "StoreFormat", dependencies: ["ByteCoding", "UbiquityContainers", crypto, system], swiftSettings: settings),
+        .target(name: "StoreFormat", dependencies: ["ByteCoding", "COpenSSL", "UbiquityContainers", system], swiftSettings: settings),
         .target(
             name: "StoreRecords", dependencies: ["CLinux", "UbiquityContainers", "StoreFormat", grdb, sqlite, system], swiftSettings: settings),
         .target(

@@ -1,4 +1,3 @@
-internal import Crypto
 internal import Glibc
 package import SystemPackage
 
@@ -66,7 +65,11 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     static let digits = 64
 
     /// Computes the hash of bytes.
-    public init(of data: [UInt8]) { self.init(exactly: Array(SHA256.hash(data: data))) }
+    public init(of data: [UInt8]) {
+        let hash = ContentHasher()
+        hash.update(data)
+        self = hash.value
+    }
 
     /// Computes the hash of a regular file, in pieces.
     ///
@@ -76,7 +79,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         let descriptor = open(file.string, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }
-        var hash = SHA256()
+        let hash = ContentHasher()
         let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
         defer { piece.deallocate() }
         while true {
@@ -84,9 +87,9 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Errno(rawValue: errno) }
             if count == 0 { break }
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: piece[..<count]))
+            hash.update(UnsafeRawBufferPointer(rebasing: piece[..<count]))
         }
-        self.init(exactly: Array(hash.finalize()))
+        self = hash.value
     }
 
     fileprivate init(exactly bytes: some Collection<UInt8>) {
@@ -122,17 +125,4 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         default: nil
         }
     }
-}
-
-/// Makes the hash of bytes that come one after the other.
-package struct ContentHasher {
-    private var hash = SHA256()
-
-    package init() {}
-
-    /// Takes in the next bytes.
-    package mutating func update(_ bytes: [UInt8]) { hash.update(data: bytes) }
-
-    /// The hash of all bytes so far.
-    package var value: ContentHash { ContentHash(exactly: Array(hash.finalize())) }
 }

@@ -7,11 +7,7 @@ struct CopiedTable {
     /// The digest of rows: their number, and a hash of their types and bytes.
     struct Digest: Equatable {
         var rows = 0
-        var hash = ContentHasher()
-
-        static func == (left: Digest, right: Digest) -> Bool {
-            left.rows == right.rows && left.hash.value == right.hash.value
-        }
+        var hash = ContentHasher().value
     }
 
     let name: String
@@ -63,7 +59,12 @@ struct CopiedTable {
     /// Steps through rows and computes their digest.
     struct Cursor {
         let statement: RawStatement
-        private(set) var digest = Digest()
+        /// The number of rows that have been read.
+        private(set) var count = 0
+        private let hasher = ContentHasher()
+
+        /// The digest of the rows that have been read.
+        var digest: Digest { Digest(rows: count, hash: hasher.value) }
 
         init(statement: RawStatement) { self.statement = statement }
 
@@ -71,8 +72,8 @@ struct CopiedTable {
             guard try statement.step() else { return false }
             var row = WireWriter(reserving: 256)
             for column in 0..<statement.columnCount { statement.write(column, to: &row) }
-            digest.hash.update(row.bytes)
-            digest.rows += 1
+            hasher.update(row.bytes)
+            count += 1
             return true
         }
 

@@ -135,7 +135,7 @@ struct DatabaseCopy {
         var there = try table.digest(db)
         var rows = try table.cursor(source)
         defer { rows.close() }
-        while rows.digest.rows < there.rows, try rows.next() {}
+        while rows.count < there.rows, try rows.next() {}
         if rows.digest != there {
             try db.execute(sql: "DELETE FROM main.\(table.name.quotedIdentifier)")
             rows.close()
