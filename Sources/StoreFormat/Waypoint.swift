@@ -50,6 +50,8 @@ package enum Waypoint: String {
     case rollSynced = "roll.synced"
     case rollRenamed = "roll.renamed"
     case rollDirectorySynced = "roll.directory-synced"
+    case joinCopied = "join.copied"
+    case joinReplacing = "join.replacing"
     case joinTable = "join.table"
     case joinApplied = "join.applied"
     case joinCommitted = "join.committed"

@@ -71,6 +71,7 @@ package struct StoreFile {
             defer { if keepsConnection { try? connection?.close() } }
             // A killed process may have left a draft, finished or not.
             SchemaMigration.removeDraft(of: path)
+            BaselineDraft.remove(of: path)
             switch standing {
             case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()

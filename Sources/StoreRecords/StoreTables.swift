@@ -44,15 +44,26 @@ extension StoreTables {
     /// - Throws: GRDB's errors.
     package static func clearContent(_ shapes: [TableShape], keepingFacts: Bool, _ db: Database) throws {
         for shape in shapes {
-            let tables =
-                [
-                    shape.name.quotedIdentifier, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable, shape.unresolvedTable,
-                ] + (shape.exclusives.isEmpty ? [] : [shape.movedTable])
             try CaptureTriggers(shape).suspended(db) {
-                for table in tables + (keepingFacts ? [] : [shape.sameTable]) { try db.execute(sql: "DELETE FROM main.\(table)") }
+                for table in records(of: shape, withFacts: !keepingFacts) { try db.execute(sql: "DELETE FROM main.\(table.quotedIdentifier)") }
             }
         }
-        let others = ["knowledge", "log", "hole", "seen", "broken", "quarantine"] + (keepingFacts ? [] : ["retired"])
-        for table in others { try db.execute(sql: "DELETE FROM ubiquity_\(table)") }
+        for table in knowledge(withFacts: !keepingFacts) { try db.execute(sql: "DELETE FROM \(table)") }
+    }
+
+    /// Returns the tables whose rows ``clearContent(_:keepingFacts:_:)`` deletes.
+    package static func content(_ shapes: [TableShape], keepingFacts: Bool) -> [String] {
+        shapes.flatMap { records(of: $0, withFacts: !keepingFacts) } + knowledge(withFacts: !keepingFacts)
+    }
+
+    /// Returns the names of the tables that hold the records of a synced table.
+    private static func records(of shape: TableShape, withFacts: Bool) -> [String] {
+        [shape.name, shape.clockTable, shape.deadTable, shape.captureTable, shape.asideTable, shape.unresolvedTable]
+            + (shape.exclusives.isEmpty ? [] : [shape.movedTable]) + (withFacts ? [shape.sameTable] : [])
+    }
+
+    /// Returns the names of the tables that tell which logs the records come from, and what is wrong with others.
+    private static func knowledge(withFacts: Bool) -> [String] {
+        ["knowledge", "log", "hole", "seen", "broken", "quarantine"].map { "ubiquity_\($0)" } + (withFacts ? ["ubiquity_retired"] : [])
     }
 }

@@ -1,9 +1,7 @@
-internal import Dispatch
 internal import Foundation
 internal import GRDB
 package import StoreFormat
 internal import StoreRecords
-internal import Synchronization
 internal import SystemPackage
 package import UbiquityContainers
 
@@ -51,27 +49,20 @@ package struct BaselineReader {
     ///   - header: its header.
     /// - Throws: `LogFault`, or `Errno`.
     package func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
-        // Both parts read the whole file and take about as long. For a damaged file, the error of the first part says
-        // more.
-        let found = Mutex<[Int: any Error]>([:])
-        DispatchQueue.concurrentPerform(iterations: 2) { part in
-            do {
-                if part == 0 { try verifyBytes(id) } else { try open(id) { db in try verifyRecords(header, db) } }
-            } catch {
-                found.withLock { $0[part] = error }
-            }
-        }
-        let faults = found.withLock { $0 }
-        if let fault = faults[0] ?? faults[1] { throw fault }
+        // Both parts read the whole file and take about as long.
+        let check = check(id, header)
+        try check.finish(ContentHash(ofFile: layout.baseline(id, epoch: epoch)))
     }
 
-    /// Checks that the file has the hash in its name and is an intact database.
-    private func verifyBytes(_ id: BaselineID) throws {
-        guard try ContentHash(ofFile: layout.baseline(id, epoch: epoch)) == id.name.hash else {
-            throw LogFault.damaged("its bytes do not have the hash in its name")
+    /// Begins to check a whole baseline, while the caller reads its bytes.
+    func check(_ id: BaselineID, _ header: BaselineHeader) -> BaselineCheck {
+        BaselineCheck(expecting: id.name.hash) {
+            try open(id) { db in
+                let faults = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
+                guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
+                try verifyRecords(header, db)
+            }
         }
-        let faults = try open(id) { db in try String.fetchAll(db, sql: "PRAGMA quick_check(1)") }
-        guard faults == ["ok"] else { throw LogFault.damaged("SQLite finds it damaged: \(faults.first ?? "")") }
     }
 
     private func verifyRecords(_ header: BaselineHeader, _ db: Database) throws {
@@ -191,13 +182,24 @@ package struct BaselineReader {
         guard try Int.fetchOne(db, sql: "PRAGMA application_id") == BaselineSchema.applicationID else { throw LogFault.damaged("it is no baseline") }
         let format = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         guard format <= BaselineSchema.format else { throw LogFault.newer("it has format \(format)") }
-        let found = try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master").map { "\($0["sql"] ?? "")" }
+        // The indexes of keys and constraints have no statement.
+        let found = try String.fetchAll(
+            db,
+            sql: """
+                SELECT coalesce(sql, '') FROM sqlite_master
+                WHERE sql IS NOT NULL OR type <> 'index' OR name NOT LIKE 'sqlite\\_autoindex\\_record\\_%' ESCAPE '\\'
+                """)
         guard Set(found).isSuperset(of: BaselineSchema.common) else { throw LogFault.damaged("it has other tables than a baseline") }
         let tables = try Row.fetchAll(db, sql: "SELECT number, name, keys, columns FROM synced_table ORDER BY number").map { row in
             guard let number = Int64.fromDatabaseValue(row["number"]), let name = String.fromDatabaseValue(row["name"]),
                 let keys = Self.list(row["keys"]), let columns = Self.list(row["columns"]), !keys.isEmpty, columns.count <= ColumnSet.capacity
             else { throw LogFault.damaged("it describes an impossible table") }
-            return BaselineHeader.Table(number: number, table: LogBody.Table(name: name, keyColumns: keys, columns: columns))
+            let table = LogBody.Table(name: name, keyColumns: keys, columns: columns)
+            guard format > BaselineSchema.joinedFormat else { return BaselineHeader.Table(number: number, table: table) }
+            guard let form = RecordForm(among: found, number, keys: keys.count, values: columns.count) else {
+                throw LogFault.damaged("it has other tables than a baseline")
+            }
+            return BaselineHeader.Table(number: number, table: table, form: form)
         }
         guard Set(tables.map(\.table.name)).count == tables.count else { throw LogFault.damaged("it describes a table twice") }
         guard found.sorted() == BaselineSchema.statements(tables).sorted() else { throw LogFault.damaged("it has other tables than a baseline") }

@@ -61,7 +61,10 @@ package struct BaselineWriter {
         guard state.attached, state.successor == nil, !hasNotes, try Outbox.isEmpty(db), try !Adopter.isPending(db),
             try !RelatedTables.hasUnresolved(shapes, db)
         else { return nil }
-        let tables = shapes.map { BaselineHeader.Table(number: $0.number, table: $0.logTable) }
+        let tables = try shapes.map { shape in
+            let form = try RecordForm.find(shape, in: "store", db)?.form
+            return BaselineHeader.Table(number: shape.number, table: shape.logTable, form: form ?? .plain(shape))
+        }
         for statement in BaselineSchema.statements(tables) { try db.execute(sql: statement) }
         let knowledge = try StoreKnowledge.all(state, db)
         var peers = try StoreKnowledge.peers(db)
@@ -88,7 +91,7 @@ package struct BaselineWriter {
             try db.execute(
                 sql: "INSERT INTO main.synced_table VALUES (?,?,?,?)",
                 arguments: [table.number, shape.name, try Self.list(shape.keyColumns), try Self.list(shape.columns)])
-            try write(shape, db)
+            try write(shape, in: table.form!, db)
         }
         try db.execute(
             sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
@@ -100,27 +103,57 @@ package struct BaselineWriter {
 
     private static func list(_ names: [String]) throws -> String { String(decoding: try JSONEncoder().encode(names), as: UTF8.self) }
 
-    private func write(_ shape: TableShape, _ db: Database) throws {
-        let table = "store.\(shape.name.quotedIdentifier)"
-        let clock = "store.\(shape.clockTable)"
-        let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
-        let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
-        // The app's columns may have these names too.
-        let columns = own + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + shape.columns.map { "t.\($0.quotedIdentifier)" }
-        // A row is computed if it shows other records, or shows its own record with other values.
-        let isShown = shape.keyColumns.indices.map { "a.s\($0) = \(own[$0])" }.joined(separator: " AND ")
-        let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\(shape.asideTable))")!
-        let condition = hasAsides ? "WHERE NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL)" : ""
+    private func write(_ shape: TableShape, in form: RecordForm, _ db: Database) throws {
+        let number = shape.number
+        if try !copy(shape, in: form, db) { try writeShown(shape, in: form, db) }
         let keys = shape.ownKeyColumns
         let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let (a, b) = (RelationTables(shape: shape).list("a"), RelationTables(shape: shape).list("b"))
         try db.execute(
             sql: """
-                INSERT INTO main.record_\(shape.number) SELECT \(columns.joined(separator: ", "))
-                FROM \(table) t CROSS JOIN \(clock) c ON \(place) \(condition) ORDER BY \(own.joined(separator: ", "));
-                INSERT INTO main.other_\(shape.number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) ORDER BY \(keys);
-                INSERT INTO main.dead_\(shape.number) SELECT \(keys), life FROM store.\(shape.deadTable) ORDER BY \(keys);
-                INSERT INTO main.same_\(shape.number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE (\(a), la) < (\(b), lb);
+                INSERT INTO main.other_\(number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) ORDER BY \(keys);
+                INSERT INTO main.dead_\(number) SELECT * FROM store.\(shape.deadTable);
+                INSERT INTO main.same_\(number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE (\(a), la) < (\(b), lb);
+                """)
+    }
+
+    /// Copies the rows and the clocks as they are stored; returns false if not every row is its record's.
+    ///
+    /// SQLite copies all rows of a table into an empty one of the same form without reading their values
+    /// (sqlite.org/src/doc/trunk/src/insert.c, the transfer optimization).
+    private func copy(_ shape: TableShape, in form: RecordForm, _ db: Database) throws -> Bool {
+        let (record, clock) = ("main.\(RecordForm.table(shape.number))", "main.clock_\(shape.number)")
+        guard form != .plain(shape), try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM store.\(shape.asideTable))")! else { return false }
+        try db.execute(
+            sql: """
+                INSERT INTO \(record) SELECT * FROM store.\(shape.name.quotedIdentifier);
+                INSERT INTO \(clock) SELECT * FROM store.\(shape.clockTable);
+                """)
+        // A row that was inserted while a trigger was missing has no clock, and is nobody's record yet.
+        let isWhole = try Bool.fetchOne(db, sql: "SELECT (SELECT count(*) FROM \(record)) = (SELECT count(*) FROM \(clock))")!
+        if !isWhole { try db.execute(sql: "DELETE FROM \(record); DELETE FROM \(clock)") }
+        return isWhole
+    }
+
+    /// Writes the rows that show their own record with its own values.
+    private func writeShown(_ shape: TableShape, in form: RecordForm, _ db: Database) throws {
+        let (record, clock) = (RecordForm.table(shape.number), "store.\(shape.clockTable)")
+        let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
+        let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
+        let columns = own + shape.columns.map { "t.\($0.quotedIdentifier)" }
+        let names = shape.keyColumns.indices.map { "k\($0)" } + shape.columns.indices.map { "v\($0)" }
+        let hasOwnRowid = shape.hasRowid && !shape.isRowidKey
+        let order = shape.hasRowid ? ["t.rowid"] : own
+        // A row is computed if it shows other records, or shows its own record with other values.
+        let isShown = shape.keyColumns.indices.map { "a.s\($0) = \(own[$0])" }.joined(separator: " AND ")
+        let isWritten = shape.hasRowid ? "r.rowid = c.rid" : shape.keyColumns.indices.map { "r.k\($0) = c.k\($0)" }.joined(separator: " AND ")
+        try db.execute(
+            sql: """
+                INSERT INTO main.\(record) (\(((hasOwnRowid ? ["rowid"] : []) + names).joined(separator: ", ")))
+                SELECT \(((hasOwnRowid ? ["t.rowid"] : []) + columns).joined(separator: ", "))
+                FROM store.\(shape.name.quotedIdentifier) t CROSS JOIN \(clock) c ON \(place)
+                WHERE NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL) ORDER BY \(order.joined(separator: ", "));
+                INSERT INTO main.clock_\(shape.number) SELECT * FROM \(clock) c WHERE EXISTS (SELECT 1 FROM main.\(record) r WHERE \(isWritten));
                 """)
     }
 }

@@ -144,7 +144,7 @@ struct BaselineExchange {
     /// - Returns: whether it has been joined, so that other logs may now be ready.
     /// - Throws: `Errno`, or GRDB's errors.
     func join(_ id: BaselineID, lag: Int64, _ shelf: inout BaselineShelf) throws -> Bool {
-        guard let header = try header(of: id, &shelf), try verify(id, header, &shelf) else { return false }
+        guard let header = try header(of: id, &shelf) else { return false }
         scope.context.progress.update { $0.begin(logs: Int(clamping: lag)) }
         let began = ContinuousClock.now
         guard let outcome = try joined(id, header, &shelf) else { return false }
@@ -155,19 +155,74 @@ struct BaselineExchange {
         return true
     }
 
-    /// Joins a baseline; returns nil if this store cannot hold its content, which has no other effect.
+    /// Joins a baseline; returns nil if the baseline is damaged or this store cannot hold its content, which has no other
+    /// effect.
     private func joined(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
-        let reason: String
         do {
+            if let outcome = try copied(id, header, &shelf) { return outcome }
+            guard try verify(id, header, &shelf) else { return nil }
             return try scope.file.mendingDerived {
                 try scope.file.importing(attaching: [scope.layout.baseline(id, epoch: scope.epoch)]) { db in try joiner.join(header, db) }
             }
+        } catch let unsound as UnsoundBaseline {
+            try quarantine(id, unsound.fault, &shelf)
         } catch {
-            guard let refusal = ImportFault.refusal(error) else { throw error }
-            reason = refusal
+            guard let reason = ImportFault.refusal(error) else { throw error }
+            try refuse(id, reason, &shelf)
         }
-        try refuse(id, reason, &shelf)
         return nil
+    }
+
+    /// Joins a baseline by copying its pages, if this store has no records yet; returns nil if that is not possible.
+    private func copied(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
+        let content = StoreTables.content(scope.file.shapes, keepingFacts: false).filter { $0 != QuarantinedLog.table }
+        guard try scope.file.pool.read({ db in try isEmpty(content, in: "main", db) }) else { return nil }
+        return try copying(id, header, &shelf) { draft, verify in
+            try draft.importing(replacing: content, if: { try isEmpty(content, in: $0, $1) }, verify: verify) { db in
+                var joiner = joiner
+                joiner.isCopied = true
+                return try joiner.join(header, db)
+            }
+        }
+    }
+
+    /// Returns whether a store holds no records, and no changes of its own.
+    private func isEmpty(_ content: [String], in schema: String, _ db: Database) throws -> Bool {
+        try (content + ["ubiquity_outbox", "ubiquity_adoption"]).allSatisfy {
+            try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(schema).\($0.quotedIdentifier))")!
+        }
+    }
+
+    /// A baseline that was found to be unsound while its pages were copied.
+    struct UnsoundBaseline: Error { var fault: LogFault }
+
+    /// Makes a draft of this store from the pages of a baseline, while the baseline is verified.
+    ///
+    /// - Parameters:
+    ///   - id: the baseline.
+    ///   - header: its header.
+    ///   - shelf: the known baselines.
+    ///   - body: imports with the draft; receives the function that verifies the baseline.
+    /// - Returns: the result of the body; nil if this store cannot use the pages.
+    /// - Throws: ``UnsoundBaseline``, or the error of the body.
+    func copying<Result>(
+        _ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf,
+        _ body: (BaselineDraft, _ verify: (ContentHash) throws -> Void) throws -> Result?
+    ) throws -> Result? {
+        guard let draft = try BaselineDraft(scope.layout.baseline(id, epoch: scope.epoch), header, for: scope.file) else { return nil }
+        let check = shelf.verified.contains(id) ? nil : reader.check(id, header)
+        do {
+            let result = try body(draft) { hash in try check?.finish(hash) }
+            if result != nil { shelf.verified.insert(id) }
+            return result
+        } catch {
+            // Whatever else has failed, an unsound baseline is the cause.
+            if let fault = check?.fault { throw UnsoundBaseline(fault: fault) }
+            guard let error = error as? DatabaseError, error.fault.isContent || error.fault.isDamage else { throw error }
+            // The app's schema has something that only its own connections know.
+            scope.context.log.detail("cannot use the pages of baseline \(id.name): \(error)")
+            return nil
+        }
     }
 
     // MARK: Rolling

@@ -7,10 +7,13 @@ package struct BaselineHeader: Sendable {
     package struct Table: Sendable {
         package var number: Int64
         package var table: LogBody.Table
+        /// The form of the table of records; nil in format 1, where a record and its clock are in one row.
+        package var form: RecordForm?
 
-        package init(number: Int64, table: LogBody.Table) {
+        package init(number: Int64, table: LogBody.Table, form: RecordForm? = nil) {
             self.number = number
             self.table = table
+            self.form = form
         }
     }
 

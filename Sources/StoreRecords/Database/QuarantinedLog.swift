@@ -6,6 +6,8 @@ package import UbiquityContainers
 
 /// A log, baseline or directory of another peer that could not be used, with the reason.
 public struct QuarantinedLog: Sendable, Hashable, Codable {
+    package static let table = "ubiquity_quarantine"
+
     /// The kind of fault.
     public enum Kind: String, Sendable, Codable {
         /// The bytes of the file do not match its name, or cannot be valid.

@@ -16,6 +16,8 @@ package struct BaselineJoiner {
     package let migrations: [String]
     /// The position of the baseline among the attached baselines.
     package var place = 0
+    /// Whether the tables already hold the records of the baseline and their clocks.
+    package var isCopied = false
 
     package init(shapes: [TableShape], sealer: Sealer, migrations: [String], place: Int = 0) {
         self.shapes = shapes
@@ -66,12 +68,12 @@ package struct BaselineJoiner {
             guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { return nil }
             return (table, mapping)
         }
-        transaction.outcome.wholeTables = try fill(mapped, header, numbers, db)
+        transaction.outcome.wholeTables = isCopied ? try completeCopied(mapped, header, db) : try fill(mapped, header, numbers, db)
         for (table, mapping) in mapped {
             if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
                 importer.lives = LifeLimit(header.knowledge)
-                try join(table, by: importer, numbers, author: peers[header.peer]!, clock: header.clock, &transaction.outcome.notice, db)
+                try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome.notice, db)
             }
             if let related = transaction.related { try enterFacts(of: table, related, mapping.shape, db) }
             Waypoint.joinTable.pass()
@@ -122,9 +124,10 @@ package struct BaselineJoiner {
         _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ numbers: PeerNumbers, _ db: Database
     ) throws -> Set<String> {
         guard header.schema == migrations.last ?? "" else { return [] }
+        let source = BaselineTables(header, in: schema)
         func isFilled(_ table: BaselineHeader.Table, _ shape: TableShape) throws -> Bool {
-            guard try table.table == shape.logTable && Self.isEmpty(shape, db) else { return false }
-            return try fill(shape, from: table.number, numbers, db)
+            guard try table.table == shape.logTable && source.namesRows(of: shape, table) && Self.isEmpty(shape, db) else { return false }
+            return try fill(shape, from: table, source, numbers, db)
         }
         var filled: Set<String> = []
         for (table, mapping) in tables where try !mapping.shape.isRelated && isFilled(table, mapping.shape) { filled.insert(mapping.shape.name) }
@@ -134,13 +137,51 @@ package struct BaselineJoiner {
             for (_, mapping) in related[..<index] { try CaptureTriggers(mapping.shape).suspended(db) { try Self.empty(mapping.shape, db) } }
             return filled
         }
-        // Writers show no row without its parent, and no duplicate rows. But any peer may be the writer, also one whose
-        // schema lacks the rule.
-        for (_, mapping) in related {
-            try RelationTables(shape: mapping.shape).markOrphans(db)
-            try RelationTables(shape: mapping.shape).markDuplicates(db)
-        }
+        try markUnrelated(related.map(\.mapping.shape), db)
         return filled.union(related.map(\.mapping.shape.name))
+    }
+
+    /// Enters the records aside of tables that already hold the baseline's rows, and returns the tables' names.
+    private func completeCopied(
+        _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ db: Database
+    ) throws -> Set<String> {
+        let source = BaselineTables(header, in: schema)
+        for (table, mapping) in tables { try enterAsides(of: table, mapping.shape, source, clock: "life, time, peer, columns, others", db) }
+        try markUnrelated(tables.map(\.mapping.shape).filter(\.isRelated), db)
+        return Set(tables.map(\.mapping.shape.name))
+    }
+
+    /// Marks rows without their parents, and duplicate rows.
+    ///
+    /// Writers show none. But any peer may be the writer, also one whose schema lacks the rule.
+    private func markUnrelated(_ shapes: [TableShape], _ db: Database) throws {
+        for shape in shapes {
+            try RelationTables(shape: shape).markOrphans(db)
+            try RelationTables(shape: shape).markDuplicates(db)
+        }
+    }
+
+    /// Enters the records that the writer held aside, and marks them.
+    private func enterAsides(
+        of table: BaselineHeader.Table, _ shape: TableShape, _ source: BaselineTables, clock: String, _ db: Database
+    ) throws {
+        let keys = shape.ownKeyColumns
+        let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
+        let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
+        let defaults = shape.localColumns.map { _ in ", ?" }.joined()
+        let relations = RelationTables(shape: shape)
+        let aside = try RawStatement(
+            """
+            INSERT OR FAIL INTO main.\(shape.asideTable) (\(keys), life, time, peer, columns, others\(values)\(local), \(relations.list("s")), held)
+            SELECT \(keys), \(clock)\(values)\(defaults), \(keys), '' FROM \(source.others(table))
+            """, db)
+        for (index, value) in shape.localDefaults.enumerated() { aside.bind(index + 1, value) }
+        try aside.run()
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
+                INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(relations.list("a")) FROM main.\(shape.sameTable);
+                """)
     }
 
     /// Fills an empty table.
@@ -149,16 +190,14 @@ package struct BaselineJoiner {
     ///
     /// It uses no savepoint, because a savepoint would keep a copy of each page used before the transaction. It deletes
     /// the rows instead, which is enough because the table was empty.
-    private func fill(_ shape: TableShape, from number: Int64, _ numbers: PeerNumbers, _ db: Database) throws -> Bool {
-        let source = schema
+    private func fill(
+        _ shape: TableShape, from table: BaselineHeader.Table, _ source: BaselineTables, _ numbers: PeerNumbers, _ db: Database
+    ) throws -> Bool {
         let keys = shape.ownKeyColumns
-        let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
         // The rows keep their rowids from the baseline, so that the clocks can be copied without reading the rows.
-        let rowid = shape.hasRowid && !shape.isRowidKey ? "rowid, " : ""
-        let place = shape.hasRowid ? (shape.isRowidKey ? "k0" : "rowid") : keys
-        let local = shape.localColumns.indices.map { ", x\($0)" }.joined()
-        let defaults = shape.localColumns.map { _ in ", ?" }.joined()
+        let hasOwnRowid = shape.hasRowid && !shape.isRowidKey
+        let place = source.place(table, shape)
         let onConflict = try TableImporter.onConflict(shape.name, db)
         return try numbers.withFunctions(db) { peer, others in
             let clock = "life, time, \(peer("peer")), columns, \(others("others"))"
@@ -166,18 +205,12 @@ package struct BaselineJoiner {
                 do {
                     try db.execute(
                         sql: """
-                            INSERT\(onConflict) INTO main.\(shape.name.quotedIdentifier) (\(rowid)\(names))
-                            SELECT \(rowid)\(keys)\(values) FROM \(source).record_\(number) ORDER BY rowid;
-                            INSERT OR FAIL INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source).record_\(number) ORDER BY rowid;
-                            INSERT OR FAIL INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source).dead_\(number) ORDER BY rowid;
+                            INSERT\(onConflict) INTO main.\(shape.name.quotedIdentifier) (\(hasOwnRowid ? "rowid, " : "")\(names))
+                            SELECT \(source.rows(table, withRowid: hasOwnRowid));
+                            INSERT OR FAIL INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source.clocks(table)) ORDER BY \(place);
+                            INSERT OR FAIL INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source.dead(table)) ORDER BY \(keys);
                             """)
-                    let aside = try RawStatement(
-                        """
-                        INSERT OR FAIL INTO main.\(shape.asideTable) (\(keys), life, time, peer, columns, others\(values)\(local), \(RelationTables(shape: shape).list("s")), held)
-                        SELECT \(keys), \(clock)\(values)\(defaults), \(keys), '' FROM \(source).other_\(number)
-                        """, db)
-                    for (index, value) in shape.localDefaults.enumerated() { aside.bind(index + 1, value) }
-                    try aside.run()
+                    try enterAsides(of: table, shape, source, clock: clock, db)
                     guard try shape.hasRowid || Self.hasClocks(shape, db) else {
                         try Self.empty(shape, db)
                         return false
@@ -188,11 +221,6 @@ package struct BaselineJoiner {
                     try Self.empty(shape, db)
                     return false
                 }
-                try db.execute(
-                    sql: """
-                        INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(keys) FROM main.\(shape.asideTable);
-                        INSERT OR IGNORE INTO main.\(shape.unresolvedTable) SELECT \(RelationTables(shape: shape).list("a")) FROM main.\(shape.sameTable);
-                        """)
                 return true
             }
         }
@@ -223,7 +251,7 @@ package struct BaselineJoiner {
     // MARK: Record by record
 
     private func join(
-        _ table: BaselineHeader.Table, by importer: TableImporter, _ numbers: PeerNumbers, author: PeerNumber, clock: HybridTime,
+        _ table: BaselineHeader.Table, by importer: TableImporter, _ header: BaselineHeader, _ numbers: PeerNumbers, author: PeerNumber,
         _ notice: inout ImportNotice, _ db: Database
     ) throws {
         func note(_ kind: ImportNotice.Kind?, _ key: [RecordValue]) {
@@ -232,13 +260,15 @@ package struct BaselineJoiner {
             importer.removedRows = []
             if let kind { notice.add(kind, ObjectID(table: name, key: key)) }
         }
+        let source = BaselineTables(header, in: schema)
         let keys = table.table.keyColumns.count
+        let importedKeys = table.table.keyColumns.indices.map { "k\($0)" }
+        let importedValues = table.table.columns.indices.map { "v\($0)" }
         var change = LogBody.Change()
         try numbers.withFunctions(db) { peer, others in
-            for source in ["record", "other"] {
-                let rows = try RawStatement(
-                    "SELECT * FROM \(schema).\(source)_\(table.number) r \(try news(of: importer, peer: peer, others: others, db)) ORDER BY rowid",
-                    db)
+            let columns = (importedKeys + ["life", "time", "peer", "columns", "others"] + importedValues).map { "r.\($0)" }.joined(separator: ", ")
+            for records in [source.records(table), source.others(table)] {
+                let rows = try RawStatement("SELECT \(columns) FROM \(records) r \(try news(of: importer, peer: peer, others: others, db))", db)
                 defer { rows.reset() }
                 while try rows.step() {
                     var clock = try ClockTable.clock(rows, from: keys)
@@ -267,12 +297,12 @@ package struct BaselineJoiner {
                 }
             }
         }
-        let dead = try RawStatement("SELECT * FROM \(schema).dead_\(table.number) ORDER BY rowid", db)
+        let dead = try RawStatement("SELECT \((importedKeys + ["life"]).joined(separator: ", ")) FROM \(source.dead(table))", db)
         defer { dead.reset() }
         while try dead.step() {
             let key = (0..<keys).map { dead.value($0).detached }
             (change.life, change.key, change.columns, change.values) = (dead.integer(keys), key, [], [])
-            note(try importer.join(&change, stamp: Stamp(clock, author)), key)
+            note(try importer.join(&change, stamp: Stamp(header.clock, author)), key)
         }
     }
 

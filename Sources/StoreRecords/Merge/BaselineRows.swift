@@ -32,22 +32,53 @@ package struct BaselineRows {
                 guard isSound(rows) else { throw LogFault.damaged("a record of “\(table.table.name)” is malformed") }
             }
         }
-        for name in ["record", "other"] {
+        let joined = table.form == nil ? ["record", "other"] : ["other"]
+        for name in joined {
             try each("\(list("k")), life, time, peer, columns, others FROM \(name)") { row in
                 isNode(row, at: 0, keys, isAlive: true) && isClock(row, at: keys + 1, columns)
             }
         }
+        if let form = table.form { try verify(table, form, db) }
         try each("\(list("k")), life FROM dead") { row in isNode(row, at: 0, keys, isAlive: false) }
         try each("\(list("a")), la, \(list("b")), lb FROM same") { row in
             isNode(row, at: 0, keys, isAlive: true) && isNode(row, at: keys + 1, keys, isAlive: true)
         }
     }
 
+    /// Checks that each record of a table has a key and a valid clock, and each clock a record.
+    private func verify(_ table: BaselineHeader.Table, _ form: RecordForm, _ db: Database) throws {
+        let (record, clock) = (RecordForm.table(table.number), "clock_\(table.number)")
+        func check(_ isSound: Bool) throws {
+            guard isSound else { throw LogFault.damaged("a record of “\(table.table.name)” is malformed") }
+        }
+        try check(Bool.fetchOne(db, sql: "SELECT (SELECT count(*) FROM \(record)) = (SELECT count(*) FROM \(clock))")!)
+        // `quick_check` has seen that other columns hold no NULL. Each key is asked for by itself, because an index finds
+        // the NULLs of one column at once.
+        for column in form.columns where column.name.hasPrefix("k") && !column.isNotNull && column.type != .rowid && form.hasRowid {
+            try check(!Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(record) WHERE \(column.name) IS NULL)")!)
+        }
+        let columns = ColumnSet(first: table.table.columns.count)
+        let found = form.hasRowid ? "r.rowid" : "r.k0"
+        let rows = try RawStatement(
+            """
+            SELECT c.life, c.time, c.peer, c.columns, c.others, \(found) FROM \(clock) c
+            LEFT JOIN \(record) r ON \(BaselineTables(header).isClock(of: form, table))
+            """, db)
+        defer { rows.reset() }
+        while try rows.step() {
+            try check(isLife(row: rows, at: 0, isAlive: true) && isClock(rows, at: 1, columns) && !rows.isNull(5))
+        }
+    }
+
     /// Returns whether a row has a valid key and life.
     private func isNode(_ row: RawStatement, at start: Int, _ keys: Int, isAlive: Bool) -> Bool {
         for key in start..<start + keys where row.isNull(key) { return false }
-        guard row.isInteger(start + keys) else { return false }
-        let life = row.integer(start + keys)
+        return isLife(row: row, at: start + keys, isAlive: isAlive)
+    }
+
+    private func isLife(row: RawStatement, at place: Int, isAlive: Bool) -> Bool {
+        guard row.isInteger(place) else { return false }
+        let life = row.integer(place)
         return life > 0 && life <= lastLife && life.isMultiple(of: 2) != isAlive
     }
 

@@ -44,6 +44,12 @@ struct CopiedTable {
                 "SELECT \(columns.joined(separator: ", ")) FROM main.\(name.quotedIdentifier) ORDER BY \(order.joined(separator: ", "))", db))
     }
 
+    /// Returns the statement that copies the rows of the table of this name in an attached database.
+    func copying(from schema: String) -> String {
+        let columns = columns.joined(separator: ", ")
+        return "INSERT INTO main.\(name.quotedIdentifier) (\(columns)) SELECT \(columns) FROM \(schema).\(name.quotedIdentifier)"
+    }
+
     func digest(_ db: Database) throws -> Digest {
         var rows = try cursor(db)
         defer { rows.close() }
