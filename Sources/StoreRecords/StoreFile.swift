@@ -12,6 +12,7 @@ package struct StoreFile {
     package let pool: any DatabaseWriter
     /// Watches the app's work on the writer's connection; nil if the file is only read.
     package let durability: DurabilityGuard?
+    package let checkpoint = LogCheckpoint()
     package let shapes: [TableShape]
     package let migrations: [String]
     package let hasChecks: Bool

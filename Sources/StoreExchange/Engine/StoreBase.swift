@@ -150,6 +150,8 @@ package final class StoreBase: Sendable {
         let trigger = trigger
         halt()
         await trigger?.stop()
+        // A file that another connection has open cannot be removed or replaced.
+        try? await blocking { [checkpoint = file.checkpoint] in checkpoint.wait() }
     }
 
     /// Runs an app's work on the writer's queue, and prevents its pragmas from making saves less durable.

@@ -160,10 +160,7 @@ struct BaselineExchange {
     private func joined(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
         do {
             if let outcome = try copied(id, header, &shelf) { return outcome }
-            guard try verify(id, header, &shelf) else { return nil }
-            return try scope.file.mendingDerived {
-                try scope.file.importing(attaching: [scope.layout.baseline(id, epoch: scope.epoch)]) { db in try joiner.join(header, db) }
-            }
+            return try compared(id, header, &shelf)
         } catch let unsound as UnsoundBaseline {
             try quarantine(id, unsound.fault, &shelf)
         } catch {
@@ -171,6 +168,30 @@ struct BaselineExchange {
             try refuse(id, reason, &shelf)
         }
         return nil
+    }
+
+    /// Joins the records of a baseline that this store does not have.
+    private func compared(_ id: BaselineID, _ header: BaselineHeader, _ shelf: inout BaselineShelf) throws -> ImportTransaction.Outcome? {
+        let path = scope.layout.baseline(id, epoch: scope.epoch)
+        var joiner = joiner
+        if shelf.verified.contains(id) {
+            joiner.comparison = try BaselineComparison(path, header, with: scope.file)
+        } else {
+            // A file that is not sound is compared for nothing.
+            let check = reader.check(id, header)
+            let comparison = Result { try BaselineComparison(path, header, with: scope.file) }
+            do {
+                try check.finish(ContentHash(ofFile: path))
+            } catch let fault as LogFault {
+                throw UnsoundBaseline(fault: fault)
+            } catch is Errno {
+                // The file cannot be read now.
+                return nil
+            }
+            shelf.verified.insert(id)
+            joiner.comparison = try comparison.get()
+        }
+        return try scope.file.mendingDerived { try scope.file.importing(attaching: [path]) { db in try joiner.join(header, db) } }
     }
 
     /// Joins a baseline by copying its pages, if this store has no records yet; returns nil if that is not possible.
@@ -218,8 +239,9 @@ struct BaselineExchange {
         } catch {
             // Whatever else has failed, an unsound baseline is the cause.
             if let fault = check?.fault { throw UnsoundBaseline(fault: fault) }
-            guard let error = error as? DatabaseError, error.fault.isContent || error.fault.isDamage else { throw error }
-            // The app's schema has something that only its own connections know.
+            // The file cannot be read now, or the app's schema has something that only its own connections know.
+            let isLeft = (error as? DatabaseError).map { $0.fault.isContent || $0.fault.isDamage } ?? (error is Errno)
+            guard isLeft else { throw error }
             scope.context.log.detail("cannot use the pages of baseline \(id.name): \(error)")
             return nil
         }

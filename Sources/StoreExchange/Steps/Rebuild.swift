@@ -46,8 +46,19 @@ struct Rebuild {
                 path: scope.layout.directory)
         }
         do {
+            if try copy(content, from: readable, &shelf) { return true }
             try scope.file.importing(attaching: readable.map { scope.layout.baseline($0.id, epoch: scope.epoch) }) { db in
-                try rebuild(&content, from: readable, db)
+                try sealer.seal(db)
+                guard try Outbox.isEmpty(db) else {
+                    throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; try again.")
+                }
+                try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
+                try keepLocalColumns(db)
+                // The same-as facts stay: otherwise they would be found and published again.
+                try Capture.suspended(db) { try StoreTables.clearContent(scope.file.shapes, keepingFacts: true, db) }
+                Waypoint.rebuildEmptied.pass()
+                try rebuild(&content, from: readable, isCopied: false, db)
+                try putBackLocalColumns(db)
             }
             return true
         } catch let unholdable as UnholdableBaseline {
@@ -62,18 +73,48 @@ struct Rebuild {
         var reason: String
     }
 
-    private func rebuild(_ content: inout ContentInventory, from baselines: [(id: BaselineID, header: BaselineHeader)], _ db: Database) throws {
-        try sealer.seal(db)
-        guard try Outbox.isEmpty(db) else { throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; try again.") }
-        try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
+    /// Rebuilds the tables from the pages of the largest baseline, and from the other files; returns false if this store
+    /// cannot use the pages.
+    private func copy(_ content: ContentInventory, from baselines: [BaselineShelf.Usable], _ shelf: inout BaselineShelf) throws -> Bool {
+        guard let first = baselines.first else { return false }
+        let shapes = scope.file.shapes
+        return try scope.baselines.copying(first.id, first.header, &shelf) { draft, verify in
+            try draft.importing(
+                attaching: baselines.dropFirst().map { scope.layout.baseline($0.id, epoch: scope.epoch) },
+                replacing: StoreTables.content(shapes, keepingFacts: true),
+                if: { store, db in
+                    // A save that is not published yet would be lost.
+                    try (shapes.map(\.captureTable) + ["ubiquity_outbox", "ubiquity_adoption"]).allSatisfy {
+                        try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(store).\($0))")!
+                    }
+                }, verify: verify
+            ) { db in
+                try db.execute(
+                    sql: "CREATE TEMP TABLE ubiquity_before AS SELECT \(BaselineDraft.peer("peer")) AS peer, sequence, hash FROM \(BaselineDraft.store).ubiquity_log"
+                )
+                Waypoint.rebuildEmptied.pass()
+                var content = content
+                try rebuild(&content, from: baselines, isCopied: true, db)
+                return true
+            }
+        } ?? false
+    }
+
+    /// Joins the files of the content into empty tables, and checks that nothing is missing then.
+    ///
+    /// - Parameters:
+    ///   - content: the files.
+    ///   - baselines: those of them that are attached, in this order.
+    ///   - isCopied: whether the tables already hold the rows of the first baseline.
+    ///   - db: in a transaction, with the logs that the store has held in `ubiquity_before`.
+    private func rebuild(
+        _ content: inout ContentInventory, from baselines: [BaselineShelf.Usable], isCopied: Bool, _ db: Database
+    ) throws {
         defer { try? db.execute(sql: "DROP TABLE temp.ubiquity_before") }
-        try keepLocalColumns(db)
-        // The same-as facts stay: otherwise they would be found and published again.
-        try Capture.suspended(db) { try StoreTables.clearContent(scope.file.shapes, keepingFacts: true, db) }
-        Waypoint.rebuildEmptied.pass()
         for (place, baseline) in baselines.enumerated() {
             var joiner = scope.baselines.joiner
             joiner.place = place
+            joiner.isCopied = isCopied && place == 0
             do {
                 _ = try joiner.join(baseline.header, isRebuilding: true, db)
             } catch {
@@ -118,7 +159,6 @@ struct Rebuild {
         if let number = try StoreKnowledge.peers(db)[StoreState.read(db).peer] {
             try db.execute(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ?", arguments: [number.rawValue])
         }
-        try putBackLocalColumns(db)
         for shape in scope.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.rebuildJoined.pass()
     }

@@ -21,7 +21,7 @@ package struct BaselineDraft {
     private var path: FilePath { Self.path(of: file.path) }
 
     /// The name under which the store is attached to the draft.
-    private static let store = "ubiquity_store"
+    package static let store = "ubiquity_store"
 
     private static func path(of store: FilePath) -> FilePath { FilePath(store.string + "-joining") }
 
@@ -270,6 +270,7 @@ package struct BaselineDraft {
                 return result
             }
             guard let result else { return nil }
+            try file.checkpoint.begin(file.path, file.pool, after: store)
             // SQLite tells nobody about replaced pages.
             store.clearSchemaCache()
             try store.inTransaction {
@@ -293,21 +294,21 @@ extension BaselineDraft {
                 """)
     }
 
-    /// A query for the number in the draft of a peer with a number in the store.
-    private func number(_ old: String) -> String {
-        "(SELECT n.number FROM \(Self.store).ubiquity_peer o JOIN main.ubiquity_peer n ON n.name = o.name WHERE o.number = \(old))"
+    /// Returns a query for the number in the draft of a peer, by its number in the store.
+    package static func peer(_ number: String) -> String {
+        "(SELECT here.number FROM \(store).ubiquity_peer there JOIN main.ubiquity_peer here ON here.name = there.name WHERE there.number = \(number))"
     }
 
     private func copyRetirements(_ db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO main.ubiquity_retired SELECT \(number("r.peer")), receipt, sequence, told FROM \(Self.store).ubiquity_retired r")
+            sql: "INSERT INTO main.ubiquity_retired SELECT \(Self.peer("r.peer")), receipt, sequence, told FROM \(Self.store).ubiquity_retired r")
     }
 
     private func renumberConflicts(_ db: Database) throws {
         try db.execute(
             sql: """
-                UPDATE main.ubiquity_conflict SET author = coalesce(\(number("ubiquity_conflict.author")), author),
-                winner = coalesce(\(number("ubiquity_conflict.winner")), winner)
+                UPDATE main.ubiquity_conflict SET author = coalesce(\(Self.peer("ubiquity_conflict.author")), author),
+                winner = coalesce(\(Self.peer("ubiquity_conflict.winner")), winner)
                 """)
     }
 }

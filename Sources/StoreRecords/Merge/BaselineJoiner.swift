@@ -16,6 +16,8 @@ package struct BaselineJoiner {
     package let migrations: [String]
     /// The position of the baseline among the attached baselines.
     package var place = 0
+    /// The records that differ from the store's, if they have been compared.
+    package var comparison: BaselineComparison?
     /// Whether the tables already hold the records of the baseline and their clocks.
     package var isCopied = false
 
@@ -267,8 +269,8 @@ package struct BaselineJoiner {
         var change = LogBody.Change()
         try numbers.withFunctions(db) { peer, others in
             let columns = (importedKeys + ["life", "time", "peer", "columns", "others"] + importedValues).map { "r.\($0)" }.joined(separator: ", ")
-            for records in [source.records(table), source.others(table)] {
-                let rows = try RawStatement("SELECT \(columns) FROM \(records) r \(try news(of: importer, peer: peer, others: others, db))", db)
+            for rows in [try recordsToJoin(table, source, importer, peer: peer, others: others, db), "\(source.others(table)) r"] {
+                let rows = try RawStatement("SELECT \(columns) FROM \(rows)", db)
                 defer { rows.reset() }
                 while try rows.step() {
                     var clock = try ClockTable.clock(rows, from: keys)
@@ -306,27 +308,20 @@ package struct BaselineJoiner {
         }
     }
 
-    /// Returns a condition that excludes most records of the baseline that are identical here.
+    /// Returns the records of a baseline's table as `r`, for FROM, without most of those that are identical here.
     ///
     /// Joining an identical record changes nothing, and costs ten times as much as the comparison.
-    private func news(of importer: TableImporter, peer: (String) -> String, others: (String) -> String, _ db: Database) throws -> String {
-        let shape = importer.shape
-        let hasAsides = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")!
-        guard importer.isIdentity, !hasAsides else { return "" }
-        let isClock = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = r.k\($0)" }.joined(separator: " AND ")
-        let keys = shape.keyColumns.enumerated().map { "t.\($1.quotedIdentifier) = r.k\($0)" }
-        let clock = ["life", "time", "columns"].map { "c.\($0) = r.\($0)" } + ["c.peer = \(peer("r.peer"))", "c.others IS \(others("r.others"))"]
-        // Two branches of one peer may have given the same stamp to two values.
-        let values = shape.columns.enumerated().flatMap { number, column in
-            let name = "t.\(column.quotedIdentifier)"
-            let isSame = "NOT (\(ExactComparison.differ(name, "r.v\(number)")))"
-            // For zeros, only the merge itself sees the sign.
-            return shape.untyped.contains(ColumnSet(column: number)) ? [isSame, "NOT (\(ExactComparison.isZero(name)))"] : [isSame]
+    private func recordsToJoin(
+        _ table: BaselineHeader.Table, _ source: BaselineTables, _ importer: TableImporter, peer: (String) -> String, others: (String) -> String,
+        _ db: Database
+    ) throws -> String {
+        let (records, shape) = ("\(source.records(table)) r", importer.shape)
+        if let places = comparison?.differing[table.number] {
+            return "json_each('\(places)') different CROSS JOIN \(records) ON r.place = different.value"
         }
-        return """
-            WHERE NOT EXISTS (SELECT 1 FROM main.\(shape.name.quotedIdentifier) t CROSS JOIN main.\(shape.clockTable) c
-            WHERE \((keys + [isClock] + clock + values).joined(separator: " AND ")))
-            """
+        guard importer.isIdentity, try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")! else { return records }
+        let knowsPlace = shape.hasRowid && table.form?.hasRowid == true
+        return "\(records) WHERE \(RecordSameness(peer: peer, others: others).isNews(shape, knowsPlace: knowsPlace))"
     }
 
     /// Enters the same-as facts of a table.

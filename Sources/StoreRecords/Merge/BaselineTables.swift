@@ -18,11 +18,12 @@ package struct BaselineTables {
     private func values(_ table: BaselineHeader.Table) -> [String] { table.table.columns.indices.map { "r.v\($0)" } }
 
     /// The records that the writer showed as they are, for FROM: the columns `k0`…, `life`, `time`, `peer`, `columns`,
-    /// `others` and `v0`….
+    /// `others`, `v0`…, and the rowid as `place`.
     func records(_ table: BaselineHeader.Table) -> String {
         let record = "\(schema).\(RecordForm.table(table.number))"
-        guard let form = table.form else { return record }
+        guard let form = table.form else { return "(SELECT *, rowid AS place FROM \(record))" }
         let columns = keys(table, of: "r") + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + values(table)
+            + [form.hasRowid ? "r.rowid AS place" : "NULL AS place"]
         let clock = "\(schema).clock_\(table.number)"
         return "(SELECT \(columns.joined(separator: ", ")) FROM \(record) r CROSS JOIN \(clock) c ON \(isClock(of: form, table)))"
     }

@@ -41,7 +41,7 @@ struct BaselineKillTests {
 
     @Test(
         "a kill at any point of joining a baseline leaves a store that joins it at its next start",
-        arguments: ["join.table:1", "join.table:2", "join.applied", "join.committed"])
+        arguments: ["join.copied", "join.replacing", "join.table:1", "join.table:2", "join.applied", "join.committed"])
     func joinsSurvive(point: String) async throws {
         try await withDevices(2) { devices in
             let (writer, new) = (devices[0], devices[1])
@@ -60,7 +60,7 @@ struct BaselineKillTests {
 
     @Test(
         "F-23: a kill at any point of a rebuild leaves the store as it was, or done",
-        arguments: ["rebuild.emptied", "join.applied", "rebuild.joined", "rebuild.committed"])
+        arguments: ["join.copied", "rebuild.emptied", "join.applied", "rebuild.joined", "join.replacing", "rebuild.committed"])
     func rebuildsSurvive(point: String) async throws {
         try await withDevices(2) { devices in
             let (writer, other) = (devices[0], devices[1])

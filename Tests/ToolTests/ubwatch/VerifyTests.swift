@@ -61,7 +61,7 @@ struct VerifyTests {
                 ("INSERT INTO seen VALUES (1, 99, 0)", "the list of stamps that its peers had seen is malformed"),
                 ("INSERT INTO hole SELECT peer, sequence, hash, 0 FROM log", "it lists a log that it also calls missing"),
                 ("INSERT INTO retired VALUES (1, -1, 0)", "a peer that it retires is malformed"),
-                ("UPDATE record_1 SET peer = NULL", "a record of “note” is malformed"),
+                ("UPDATE clock_1 SET peer = 99", "a record of “note” is malformed"),
                 ("UPDATE baseline SET sequence = 2", "it is baseline 2 of"), ("CREATE VIEW v AS SELECT 1", "it has other tables than a baseline"),
             ] {
                 try bytes.write(to: URL(filePath: draft))

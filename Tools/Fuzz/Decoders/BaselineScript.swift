@@ -36,7 +36,7 @@ struct BaselineScript {
             try queue.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 try db.inTransaction {
-                    let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master ORDER BY name")
+                    let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
                     // A few writes have as much effect as many, and late writes would hide the effects of early ones.
                     for _ in 0..<12 where !bytes.isEmpty { try write(tables, db) }
                     return .commit
@@ -55,7 +55,9 @@ struct BaselineScript {
         let kind = next()
         let table = tables[Int(next()) % tables.count]
         let columns = try db.columns(in: table).map(\.name)
-        let row = "rowid = (SELECT rowid FROM \(table) LIMIT 1 OFFSET (\(next()) % (SELECT max(count(*), 1) FROM \(table))))"
+        let key = try db.primaryKey(table)
+        let place = key.tableHasRowID ? "rowid" : key.columns.joined(separator: ", ")
+        let row = "(\(place)) = (SELECT \(place) FROM \(table) LIMIT 1 OFFSET (\(next()) % (SELECT max(count(*), 1) FROM \(table))))"
         do {
             switch kind % 4 {
             case 0: try db.execute(sql: "DELETE FROM \(table) WHERE \(row)")

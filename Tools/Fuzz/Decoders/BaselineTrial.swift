@@ -141,6 +141,7 @@ package final class BaselineTrial {
             if let obstacle = joiner.obstacle(to: header) { return obstacle }
             try reader.verify(id, header)
             try reader.forEachLog(of: id, header) { _, log in _ = log.description }
+            try copy(path, header, by: joiner)
             try file.importing(attaching: [path]) { db in
                 _ = try joiner.join(header, db)
                 _ = try file.resolveBatch(by: sealer, batches: .max, db)
@@ -151,6 +152,24 @@ package final class BaselineTrial {
             if let refusal = ImportFault.refusal(error) { return refusal }
             throw error
         }
+    }
+
+    /// Joins a baseline into a draft of its pages, writes to every table, and drops the draft.
+    private func copy(_ path: FilePath, _ header: BaselineHeader, by joiner: BaselineJoiner) throws {
+        guard let draft = try BaselineDraft(path, header, for: file) else { return }
+        var joiner = joiner
+        joiner.isCopied = true
+        do {
+            try draft.importing(
+                replacing: StoreTables.content(file.shapes, keepingFacts: false), if: { _, _ in true }, verify: { _ in }
+            ) { db in
+                _ = try joiner.join(header, db)
+                _ = try file.resolveBatch(by: sealer, batches: .max, db)
+                try check(db)
+                try useAll(db)
+                throw TakenBack()
+            }
+        } catch is TakenBack {}
     }
 
     /// Checks that the store is sound after a join, whatever was joined.
