@@ -56,7 +56,8 @@ struct BaselineScript {
         let table = tables[Int(next()) % tables.count]
         let columns = try db.columns(in: table).map(\.name)
         let key = try db.primaryKey(table)
-        let place = key.tableHasRowID ? "rowid" : key.columns.joined(separator: ", ")
+        let hasRowid = try Bool.fetchOne(db, sql: "SELECT NOT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", arguments: [table])!
+        let place = hasRowid ? "rowid" : key.columns.joined(separator: ", ")
         let row = "(\(place)) = (SELECT \(place) FROM \(table) LIMIT 1 OFFSET (\(next()) % (SELECT max(count(*), 1) FROM \(table))))"
         do {
             switch kind % 4 {
