@@ -63,7 +63,7 @@ package struct CaptureTriggers {
         if !shape.rules.policies.isEmpty { triggers.append(("obey", obey)) }
         return triggers.flatMap { trigger in
             let name = "ubiquity_\(trigger.name)_\(shape.number)"
-            return ["DROP TRIGGER IF EXISTS \(name)", "CREATE TRIGGER \(name) \(trigger.body)"]
+            return ["DROP TRIGGER IF EXISTS main.\(name)", "CREATE TRIGGER \(name) \(trigger.body)"]
         }
     }
 
