@@ -208,6 +208,12 @@ struct PathTrie: Sendable {
         return (enclosing, nodes[here].presenters)
     }
 
+    /// Returns whether any presenter at a path, above it or below it meets a condition.
+    func hasPresenters(around path: FilePath, where condition: (PresenterID) -> Bool) -> Bool {
+        let (enclosing, item) = presenters(at: path)
+        return enclosing.contains { condition($0.presenter) } || item.contains(where: condition) || presenters(below: path).contains(where: condition)
+    }
+
     /// Returns the presenters of all items below a path, in the order of their paths.
     func presenters(below path: FilePath) -> [PresenterID] {
         guard presenterCount > 0, let place = find(path) else { return [] }

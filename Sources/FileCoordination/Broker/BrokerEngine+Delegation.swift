@@ -96,16 +96,35 @@ extension BrokerEngine {
         return found
     }
 
+    // MARK: Turns
+
+    /// Delegates the items of a granted claim to its client for a turn, if other clients wait for them and this client
+    /// makes one claim after the other.
+    ///
+    /// Without turns each claim would go from process to process.
+    mutating func considerTurn(with claim: Claim) {
+        let id = claim.request.id
+        guard recovery == nil, listings.isEmpty, let client = clients[id.client], client.delegation == nil, client.live.count == 1,
+            client.lastEnd + Limits.haste > time, arbiter.isWanted(claim)
+        else { return }
+        nextDelegation += 1
+        let delegation = BrokerFrame.Delegation(number: nextDelegation, roots: claim.items.map(\.lockedPath))
+        hold(delegation, for: id.client)
+        clients[id.client]?.turnEnd = time + Limits.turn
+        effects.append(.send(client.connection, .delegated(delegation)))
+    }
+
+    /// Returns whether a claim waits for the client's delegation.
+    func isAwaited(_ client: Client, _ id: ClientID) -> Bool {
+        guard let delegation = client.delegation, !client.isRecalled else { return false }
+        return arbiter.followers[Self.claim(of: delegation.number, id)]?.isEmpty == false
+    }
+
     // MARK: Asking back
 
-    /// Asks for the delegations back that other claims wait for.
+    /// Asks for the delegations back that other claims wait for, except during a turn.
     mutating func recallAwaited() {
-        for (id, client) in clients {
-            guard let delegation = client.delegation, !client.isRecalled,
-                arbiter.followers[Self.claim(of: delegation.number, id)]?.isEmpty == false
-            else { continue }
-            recall(id)
-        }
+        for (id, client) in clients where client.turnEnd <= time && isAwaited(client, id) { recall(id) }
     }
 
     /// Asks for the delegations back that hide changes from a presenter of another client.
@@ -123,7 +142,7 @@ extension BrokerEngine {
     mutating func recall(_ id: ClientID) {
         guard let client = clients[id], let delegation = client.delegation else { return }
         clients[id]?.isRecalled = true
-        clients[id]?.patience = min(client.patience * 2, Limits.mostPatience)
+        if client.turnEnd == 0 { clients[id]?.patience = min(client.patience * 2, Limits.mostPatience) }
         effects.append(.send(client.connection, .recall(delegation.number)))
         if system.revoke(client.connection, delegation.number) { endDelegation(of: id) }
     }
@@ -141,6 +160,8 @@ extension BrokerEngine {
         clients[id]?.delegation = nil
         clients[id]?.isRecalled = false
         clients[id]?.claimsSince = 0
+        clients[id]?.lastEnd = time
+        clients[id]?.turnEnd = 0
         let claim = Self.claim(of: delegation.number, id)
         effects.append(.record(.released(claim)))
         run(.end(claim, []))
@@ -148,10 +169,9 @@ extension BrokerEngine {
 }
 
 extension ClaimItem {
+    /// The item that a claim on this one locks: its outermost package, or itself.
+    var lockedPath: FilePath { packageDepths.first.map { FilePath(root: "/", path.components.prefix($0)) } ?? path }
+
     /// The directory that contains the locked item.
-    var lockedDirectory: FilePath {
-        var path = path
-        if let depth = packageDepths.first { path = FilePath(root: "/", path.components.prefix(depth)) }
-        return path.removingLastComponent()
-    }
+    var lockedDirectory: FilePath { lockedPath.removingLastComponent() }
 }
