@@ -171,11 +171,10 @@ extension Arbiter {
 
     // MARK: Delegations
 
-    /// Returns whether claims of other clients wait for a held claim, and its items may be delegated to its client
-    /// meanwhile: it writes them all, and no other client holds a claim or has a presenter there.
-    func isWanted(_ claim: Claim) -> Bool {
+    /// Returns whether the items of a held claim may be delegated to its client: it writes them all, and no other client
+    /// holds a claim or has a presenter there.
+    func mayDelegate(_ claim: Claim) -> Bool {
         let client = claim.request.id.client
-        guard followers[claim.request.id]?.contains(where: { $0.client != client }) == true else { return false }
         return zip(claim.items, claim.places).allSatisfy { item, place in
             guard item.access.writes else { return false }
             var isFree = true

@@ -57,6 +57,8 @@ struct BrokerEngine {
         var turnEnd: UInt64 = 0
         /// The directories of its latest claims, latest first.
         var recent: [(directory: FilePath, time: UInt64)] = []
+        /// The items of its claims since the last delegation; more than the limit say that there were more.
+        var items: Set<FilePath> = []
     }
 
     enum Limits {
@@ -78,6 +80,8 @@ struct BrokerEngine {
         static let patience = 16
         static let mostPatience = 512
         static let recentDirectories = 8
+        /// The most items that are delegated one by one.
+        static let delegatedItems = 8
         /// How soon after its last claim a client must ask again to get a turn.
         static let haste: UInt64 = 1_000_000
         /// How long a turn lasts while others wait.
@@ -231,7 +235,7 @@ struct BrokerEngine {
                 guard let claim = arbiter.claims[id] else { continue }
                 effects.append(.record(.held(claim.request, claim.items)))
                 send(action, to: id.client)
-                considerTurn(with: claim)
+                if case .end = event { considerTurn(with: claim) }
             case .fail(let id, _):
                 clients[id.client]?.live.remove(id)
                 send(action, to: id.client)
