@@ -92,7 +92,8 @@ struct BrokerFigures {
         try await FileCoordinator(client: neighbour).write(file("held.txt")) { _ in
             for isBlocking in [true, false] {
                 try await compare(
-                    report, "claim_beside_neighbour", variant: isBlocking ? "write, blocking form" : "write", "open, flock, unlock, close", rounds: 3_000
+                    report, "claim_beside_neighbour", variant: isBlocking ? "write, blocking form" : "write", "open, flock, unlock, close",
+                    rounds: 3_000
                 ) { rounds in
                     try await claim(coordinator, url, rounds, isBlocking)
                 } reference: { rounds in

@@ -8,16 +8,19 @@ extension BrokerEngine {
 
     /// Records the items and directories that a client uses.
     mutating func note(_ request: ClaimRequest, by client: ClientID) {
+        guard var known = clients.removeValue(forKey: client) else { return }
+        defer { clients[client] = known }
         for item in request.items {
-            if let count = clients[client]?.items.count, count <= Limits.delegatedItems { clients[client]?.items.insert(item.lockedPath) }
-            let directory = item.lockedDirectory
-            if clients[client]?.recent.first?.directory == directory {
-                clients[client]?.recent[0].time = time
+            let locked = item.lockedPath
+            if known.items.count <= Limits.delegatedItems { known.items.insert(locked) }
+            let directory = locked.removingLastComponent()
+            if known.recent.first?.directory == directory {
+                known.recent[0].time = time
                 continue
             }
-            clients[client]?.recent.removeAll { $0.directory == directory }
-            clients[client]?.recent.insert((directory, time), at: 0)
-            if let count = clients[client]?.recent.count, count > Limits.recentDirectories { clients[client]?.recent.removeLast() }
+            known.recent.removeAll { $0.directory == directory }
+            known.recent.insert((directory, time), at: 0)
+            if known.recent.count > Limits.recentDirectories { known.recent.removeLast() }
         }
     }
 
@@ -187,7 +190,4 @@ extension BrokerEngine {
 extension ClaimItem {
     /// The item that a claim on this one locks: its outermost package, or itself.
     var lockedPath: FilePath { packageDepths.first.map { FilePath(root: "/", path.components.prefix($0)) } ?? path }
-
-    /// The directory that contains the locked item.
-    var lockedDirectory: FilePath { lockedPath.removingLastComponent() }
 }

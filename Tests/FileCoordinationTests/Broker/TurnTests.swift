@@ -1,10 +1,11 @@
+import Foundation
 import SystemPackage
 import Testing
 
 @testable import FileCoordination
 
 /// What the broker delegates to processes that want one file, or different files of one directory.
-@Suite struct TurnTests {
+@Suite(.timeLimit(.minutes(40))) struct TurnTests {
     private let first = ClientID(1)
     private let second = ClientID(2)
 
@@ -208,6 +209,31 @@ import Testing
         #expect(scene.isGranted(theirs))
         for number in 0..<200 { scene.end(scene.ask(first, FilePath("/d/\(number)"))) }
         #expect(scene.delegated(first).isEmpty)
+    }
+
+    @Test("No addition to a number in a file is lost while four clients of a broker add to it, claim after claim")
+    func exclusion() async throws {
+        try await withBroker { place in
+            let url = URL(fileURLWithPath: place.directory.removingLastComponent().appending("number").string)
+            try Data("0".utf8).write(to: url)
+            let clients = (0..<4).map { _ in CoordinationClient(place: place, program: nil, watchesFiles: false) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for client in clients {
+                    group.addTask {
+                        let coordinator = FileCoordinator(client: client)
+                        for _ in 0..<500 {
+                            try await coordinator.write(url) { url in
+                                let number = Int(String(decoding: try Data(contentsOf: url), as: UTF8.self)) ?? 0
+                                try Data(String(number + 1).utf8).write(to: url)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(String(decoding: try Data(contentsOf: url), as: UTF8.self) == "2000")
+            for client in clients { client.disconnect() }
+        }
     }
 
     @Test("In its turn a process sends one frame, the end of the claim with which it began")
