@@ -60,20 +60,44 @@ struct BrokerFigures {
         client.disconnect()
     }
 
-    /// Measures a claim that the broker decides, because another process holds a claim in the directory.
+    /// Measures a claim that the broker decides, because another process holds a claim on the same file.
     func throughBroker(_ report: Report) async throws {
         let (client, neighbour) = (client(), client())
         let url = try file("brokered.txt")
         let coordinator = FileCoordinator(client: client)
         let echo = try Echo()
+        try await FileCoordinator(client: neighbour).read(url) { _ in
+            for isBlocking in [true, false] {
+                try await compare(
+                    report, "claim_through_broker", variant: isBlocking ? "read beside a reader, blocking form" : "read beside a reader",
+                    "a Unix-socket round trip", rounds: 3_000
+                ) { rounds in
+                    try await claim(coordinator, url, rounds, isBlocking, isRead: true)
+                } reference: { rounds in
+                    try echo.roundTrips(rounds)
+                }
+            }
+        }
+        guard !client.isDelegated else { throw Errno.badAddress }
+        client.disconnect()
+        neighbour.disconnect()
+    }
+
+    /// Measures a claim on a file whose directory another process uses too.
+    func besideNeighbour(_ report: Report) async throws {
+        let (client, neighbour) = (client(), client())
+        let url = try file("mine.txt")
+        let path = FilePath(url.path)
+        let coordinator = FileCoordinator(client: client)
         try await FileCoordinator(client: neighbour).write(file("held.txt")) { _ in
             for isBlocking in [true, false] {
                 try await compare(
-                    report, "claim_through_broker", variant: isBlocking ? "write, blocking form" : "write", "a Unix-socket round trip", rounds: 3_000
+                    report, "claim_beside_neighbour", variant: isBlocking ? "write, blocking form" : "write", "open, flock, unlock, close",
+                    rounds: 3_000
                 ) { rounds in
                     try await claim(coordinator, url, rounds, isBlocking)
                 } reference: { rounds in
-                    try echo.roundTrips(rounds)
+                    try CoordinationSuite.lock(path, rounds)
                 }
             }
         }
@@ -81,17 +105,29 @@ struct BrokerFigures {
         neighbour.disconnect()
     }
 
-    private func claim(_ coordinator: FileCoordinator, _ url: URL, _ rounds: Int, _ isBlocking: Bool) async throws {
+    private func claim(_ coordinator: FileCoordinator, _ url: URL, _ rounds: Int, _ isBlocking: Bool, isRead: Bool = false) async throws {
         if isBlocking {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 Thread {
                     continuation.resume(
-                        with: Result { for _ in 0..<rounds { try coordinator.coordinate(writingItemAt: url) { _ in } } })
+                        with: Result {
+                            for _ in 0..<rounds {
+                                if isRead {
+                                    try coordinator.coordinate(readingItemAt: url) { _ in }
+                                } else {
+                                    try coordinator.coordinate(writingItemAt: url) { _ in }
+                                }
+                            }
+                        })
                 }.start()
             }
         } else {
             // The task is detached, because it is not part of the surrounding access, which belongs to another client.
-            try await Task.detached { for _ in 0..<rounds { try await coordinator.write(url) { _ in } } }.value
+            try await Task.detached {
+                for _ in 0..<rounds {
+                    if isRead { try await coordinator.read(url) { _ in } } else { try await coordinator.write(url) { _ in } }
+                }
+            }.value
         }
     }
 

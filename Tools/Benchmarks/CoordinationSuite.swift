@@ -23,6 +23,7 @@ enum CoordinationSuite: Suite {
         defer { figures.remove() }
         if report.wants("claim_delegated") { try await figures.delegated(report) }
         if report.wants("claim_through_broker") { try await figures.throughBroker(report) }
+        if report.wants("claim_beside_neighbour") { try await figures.besideNeighbour(report) }
         if report.wants("claims_per_second") { try await figures.perSecond(report) }
         if report.wants("broker_takeover_ms") { try await figures.takeover(report) }
     }

@@ -171,6 +171,21 @@ extension Arbiter {
 
     // MARK: Delegations
 
+    /// Returns whether the items of a held claim may be delegated to its client: it writes them all, and no other client
+    /// holds a claim or has a presenter there.
+    func mayDelegate(_ claim: Claim) -> Bool {
+        let client = claim.request.id.client
+        return zip(claim.items, claim.places).allSatisfy { item, place in
+            guard item.access.writes else { return false }
+            var isFree = true
+            trie.visitRivals(at: place, access: .write(.forDeleting)) { rival in
+                isFree = rival.client == client || claims[rival]?.isHeld != true
+                return isFree
+            }
+            return isFree && !trie.hasPresenters(around: item.lockedPath) { $0.client != client }
+        }
+    }
+
     /// Returns a delegation that a preparation must wait for, although no claim blocks the preparation.
     func delegation(against preparation: Claim) -> ClaimID? {
         for (id, claim) in claims where claim.isDelegation && id.client != preparation.request.id.client {

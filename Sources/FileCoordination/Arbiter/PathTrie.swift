@@ -31,6 +31,8 @@ struct PathTrie: Sendable {
     private var nodes = [Node(parent: root, name: nil)]
     private var free: [Place] = []
     private var idle = 0
+    /// The node that was looked for last: a process often claims one path again and again.
+    private var last: (path: FilePath, depth: Int, place: Place)?
     /// The number of claims that cover everything below their node.
     private var covering = 0
     private(set) var presenterCount = 0
@@ -39,6 +41,7 @@ struct PathTrie: Sendable {
 
     /// Returns the node of the first `depth` components of a path, and creates it if needed.
     private mutating func place(of path: FilePath, depth: Int) -> Place {
+        if let last, last.depth == depth, last.path == path { return last.place }
         var here = Self.root
         for name in path.components.prefix(depth) {
             if let next = nodes[here].children[name] {
@@ -59,6 +62,7 @@ struct PathTrie: Sendable {
             here = next
             idle += 1
         }
+        last = (path, depth, here)
         return here
     }
 
@@ -89,6 +93,7 @@ struct PathTrie: Sendable {
             leaves.append(parent)
         }
         idle = 0
+        last = nil
     }
 
     /// The number of nodes in use, including empty ones.
@@ -206,6 +211,12 @@ struct PathTrie: Sendable {
             depth += 1
         }
         return (enclosing, nodes[here].presenters)
+    }
+
+    /// Returns whether any presenter at a path, above it or below it meets a condition.
+    func hasPresenters(around path: FilePath, where condition: (PresenterID) -> Bool) -> Bool {
+        let (enclosing, item) = presenters(at: path)
+        return enclosing.contains { condition($0.presenter) } || item.contains(where: condition) || presenters(below: path).contains(where: condition)
     }
 
     /// Returns the presenters of all items below a path, in the order of their paths.

@@ -6,17 +6,21 @@ import SystemPackage
 extension BrokerEngine {
     static func claim(of number: UInt64, _ client: ClientID) -> ClaimID { ClaimID(client, number | 1 << 63) }
 
-    /// Records the directories that a client uses.
+    /// Records the items and directories that a client uses.
     mutating func note(_ request: ClaimRequest, by client: ClientID) {
+        guard var known = clients.removeValue(forKey: client) else { return }
+        defer { clients[client] = known }
         for item in request.items {
-            let directory = item.lockedDirectory
-            if clients[client]?.recent.first?.directory == directory {
-                clients[client]?.recent[0].time = time
+            let locked = item.lockedPath
+            if known.items.count <= Limits.delegatedItems { known.items.insert(locked) }
+            let directory = locked.removingLastComponent()
+            if known.recent.first?.directory == directory {
+                known.recent[0].time = time
                 continue
             }
-            clients[client]?.recent.removeAll { $0.directory == directory }
-            clients[client]?.recent.insert((directory, time), at: 0)
-            if let count = clients[client]?.recent.count, count > Limits.recentDirectories { clients[client]?.recent.removeLast() }
+            known.recent.removeAll { $0.directory == directory }
+            known.recent.insert((directory, time), at: 0)
+            if known.recent.count > Limits.recentDirectories { known.recent.removeLast() }
         }
     }
 
@@ -27,9 +31,11 @@ extension BrokerEngine {
         var roots: [FilePath] = ["/"]
         if clients.count > 1 {
             guard client.claimsSince >= client.patience else { return }
+            let found = ownPlaces(of: id)
             // The next attempt comes after the required number of further claims.
             clients[id]?.claimsSince = 0
-            guard let found = ownDirectories(of: id) else { return }
+            clients[id]?.items = []
+            guard let found else { return }
             roots = found
         }
         nextDelegation += 1
@@ -50,12 +56,13 @@ extension BrokerEngine {
         effects.append(.record(.held(request, request.items)))
     }
 
-    // MARK: Directories in use
+    // MARK: Places in use
 
-    /// Returns the topmost directories around the client's recent claims that no other client uses.
+    /// Returns the topmost directories around the client's recent claims that no other client uses; of a shared
+    /// directory, the items.
     ///
-    /// - Returns: nil when another client uses one of them.
-    private func ownDirectories(of id: ClientID) -> [FilePath]? {
+    /// - Returns: nil when another client uses one of the items, or there are many.
+    private func ownPlaces(of id: ClientID) -> [FilePath]? {
         guard let client = clients[id] else { return nil }
         let others = interests(of: clients.keys.filter { $0 != id })
         var roots: [FilePath] = []
@@ -63,9 +70,16 @@ extension BrokerEngine {
             guard !roots.contains(where: directory.starts(with:)) else { continue }
             let names = directory.components
             let candidates = stride(from: 1, through: names.count, by: 1).lazy.map { FilePath(root: "/", names.prefix($0)) }
-            guard let root = candidates.first(where: { root in !others.contains { $0.concerns(root) } }) else { return nil }
-            roots.removeAll { $0.starts(with: root) }
-            roots.append(root)
+            if let root = candidates.first(where: { root in !others.contains { $0.concerns(root) } }) {
+                roots.removeAll { $0.starts(with: root) }
+                roots.append(root)
+                continue
+            }
+            guard client.items.count <= Limits.delegatedItems else { return nil }
+            for item in client.items where item.removingLastComponent() == directory {
+                if others.contains(where: { $0.concerns(item) }) { return nil }
+                roots.append(item)
+            }
         }
         return roots.isEmpty ? nil : roots
     }
@@ -96,16 +110,35 @@ extension BrokerEngine {
         return found
     }
 
+    // MARK: Turns
+
+    /// Delegates the items of a claim that waited for others to its client for a turn, if the client makes one claim
+    /// after the other.
+    ///
+    /// Without turns each claim would go from process to process.
+    mutating func considerTurn(with claim: Claim) {
+        let id = claim.request.id
+        guard recovery == nil, listings.isEmpty, let client = clients[id.client], client.delegation == nil, client.live.count == 1,
+            claim.since < client.lastEnd + Limits.haste, arbiter.mayDelegate(claim)
+        else { return }
+        nextDelegation += 1
+        let delegation = BrokerFrame.Delegation(number: nextDelegation, roots: claim.items.map(\.lockedPath))
+        hold(delegation, for: id.client)
+        clients[id.client]?.turnEnd = time + Limits.turn
+        effects.append(.send(client.connection, .delegated(delegation)))
+    }
+
+    /// Returns whether a claim waits for the client's delegation.
+    func isAwaited(_ client: Client, _ id: ClientID) -> Bool {
+        guard let delegation = client.delegation, !client.isRecalled else { return false }
+        return arbiter.followers[Self.claim(of: delegation.number, id)]?.isEmpty == false
+    }
+
     // MARK: Asking back
 
-    /// Asks for the delegations back that other claims wait for.
+    /// Asks for the delegations back that other claims wait for, except during a turn.
     mutating func recallAwaited() {
-        for (id, client) in clients {
-            guard let delegation = client.delegation, !client.isRecalled,
-                arbiter.followers[Self.claim(of: delegation.number, id)]?.isEmpty == false
-            else { continue }
-            recall(id)
-        }
+        for (id, client) in clients where client.turnEnd <= time && isAwaited(client, id) { recall(id) }
     }
 
     /// Asks for the delegations back that hide changes from a presenter of another client.
@@ -123,9 +156,13 @@ extension BrokerEngine {
     mutating func recall(_ id: ClientID) {
         guard let client = clients[id], let delegation = client.delegation else { return }
         clients[id]?.isRecalled = true
-        clients[id]?.patience = min(client.patience * 2, Limits.mostPatience)
-        effects.append(.send(client.connection, .recall(delegation.number)))
-        if system.revoke(client.connection, delegation.number) { endDelegation(of: id) }
+        if client.turnEnd == 0 { clients[id]?.patience = min(client.patience * 2, Limits.mostPatience) }
+        let isIdle = system.revoke(client.connection, delegation.number)
+        // An idle client learns it with its next request. Only its presenters can have something to say before.
+        if !isIdle || arbiter.presenters.keys.contains(where: { $0.client == id }) {
+            effects.append(.send(client.connection, .recall(delegation.number)))
+        }
+        if isIdle { endDelegation(of: id) }
     }
 
     /// Handles a client's return of a delegation, whether the broker asked for it or not.
@@ -141,6 +178,9 @@ extension BrokerEngine {
         clients[id]?.delegation = nil
         clients[id]?.isRecalled = false
         clients[id]?.claimsSince = 0
+        clients[id]?.items = []
+        clients[id]?.lastEnd = time
+        clients[id]?.turnEnd = 0
         let claim = Self.claim(of: delegation.number, id)
         effects.append(.record(.released(claim)))
         run(.end(claim, []))
@@ -148,10 +188,6 @@ extension BrokerEngine {
 }
 
 extension ClaimItem {
-    /// The directory that contains the locked item.
-    var lockedDirectory: FilePath {
-        var path = path
-        if let depth = packageDepths.first { path = FilePath(root: "/", path.components.prefix(depth)) }
-        return path.removingLastComponent()
-    }
+    /// The item that a claim on this one locks: its outermost package, or itself.
+    var lockedPath: FilePath { packageDepths.first.map { FilePath(root: "/", path.components.prefix($0)) } ?? path }
 }

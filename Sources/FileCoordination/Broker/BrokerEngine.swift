@@ -51,8 +51,14 @@ struct BrokerEngine {
         /// The number of claims since the last delegation, and the number that earns the next one.
         var claimsSince = 0
         var patience = Limits.patience
+        /// The time at which its last claim or delegation ended.
+        var lastEnd: UInt64 = 0
+        /// The end of its turn: until then, its delegation is not asked for back.
+        var turnEnd: UInt64 = 0
         /// The directories of its latest claims, latest first.
         var recent: [(directory: FilePath, time: UInt64)] = []
+        /// The items of its claims since the last delegation; more than the limit say that there were more.
+        var items: Set<FilePath> = []
     }
 
     enum Limits {
@@ -74,6 +80,12 @@ struct BrokerEngine {
         static let patience = 16
         static let mostPatience = 512
         static let recentDirectories = 8
+        /// The most items that are delegated one by one.
+        static let delegatedItems = 8
+        /// How soon after its last claim a client must ask again to get a turn.
+        static let haste: UInt64 = 1_000_000
+        /// How long a turn lasts while others wait.
+        static let turn: UInt64 = 1_000_000
     }
 
     let epoch: UInt64
@@ -220,8 +232,10 @@ struct BrokerEngine {
         for action in arbiter.handle(event) {
             switch action {
             case .grant(let id, _):
-                if let claim = arbiter.claims[id] { effects.append(.record(.held(claim.request, claim.items))) }
+                guard let claim = arbiter.claims[id] else { continue }
+                effects.append(.record(.held(claim.request, claim.items)))
                 send(action, to: id.client)
+                if case .end = event { considerTurn(with: claim) }
             case .fail(let id, _):
                 clients[id.client]?.live.remove(id)
                 send(action, to: id.client)
@@ -245,6 +259,7 @@ struct BrokerEngine {
         case .end(let id, _):
             guard arbiter.claims[id]?.isHeld == true else { return }
             clients[client]?.live.remove(id)
+            clients[client]?.lastEnd = time
             effects.append(.record(.released(id)))
             run(event)
             return considerDelegation(to: client)
@@ -281,6 +296,8 @@ struct BrokerEngine {
         if let reason = objection(to: request, from: client) { return fail(request.id, .rejected(reason)) }
         clients[client]?.live.insert(request.id)
         clients[client]?.claimsSince += 1
+        // A client that asks does not use its turn.
+        if let end = clients[client]?.turnEnd, end > time { clients[client]?.turnEnd = time }
         note(request, by: client)
         if recovery?.defers(request) == true { return }
         run(.request(request))
@@ -341,6 +358,7 @@ struct BrokerEngine {
     /// Does all work that is due.
     mutating func tick() {
         watchAnswers()
+        recallAwaited()
         endRecoveryInTime()
         answerListings()
     }
@@ -351,6 +369,7 @@ struct BrokerEngine {
         if arbiter.messages.values.contains(where: { $0.claim != nil }) { next = min(next, time + Limits.answer) }
         if clients.values.contains(where: \.isStopped) { next = min(next, time + Limits.stopped) }
         if let recovery { next = min(next, max(recovery.until, time + Limits.answer)) }
+        for (id, client) in clients where client.turnEnd > time && isAwaited(client, id) { next = min(next, client.turnEnd) }
         for listing in listings { next = min(next, listing.until) }
         return next == .max ? nil : next
     }

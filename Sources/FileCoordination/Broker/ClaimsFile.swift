@@ -76,23 +76,47 @@ extension FormerClaims {
     }
 }
 
-/// The table of claims: a file in memory that a broker appends to before it grants a claim, and that its successor
-/// reads.
+/// The table of claims: a file, mapped into memory, that a broker appends to before it grants a claim, and that its
+/// successor reads.
 ///
-/// The file has a head (a magic number, the version, the boot, the epoch) and records, each after its length in four
-/// bytes. If a process is killed, its last record is either complete or truncated. No client has acted on a truncated
-/// record.
+/// The file has a head (a magic number, the version, the boot, the epoch), records, each after its length in four bytes,
+/// and zeros. One store publishes the records that belong together: the length of the first one, which is 0 until then.
+/// If a broker is killed before this store, none of these records is in the table, and no client has acted on them. If
+/// it is killed afterwards, all of them are.
 struct ClaimsFile: ~Copyable {
     private static let magic: [UInt8] = Array("ubclaims".utf8)
     private static let name = "claims"
+    private static let leastCapacity = 1 << 16
+
+    /// A file with all its blocks, in the broker's memory.
+    private final class Mapping {
+        let memory: UnsafeMutableRawBufferPointer
+
+        /// Maps a file, which it makes as large as this; see posix_fallocate(3) and mmap(2).
+        ///
+        /// A file system without space refuses here, not in the middle of a record.
+        init(_ file: FileDescriptor, capacity: Int) throws(Errno) {
+            let failure = posix_fallocate(file.rawValue, 0, off_t(capacity))
+            guard failure == 0 else { throw Errno(rawValue: failure) }
+            guard let address = mmap(nil, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, file.rawValue, 0), address != MAP_FAILED else {
+                throw Errno(rawValue: errno)
+            }
+            memory = UnsafeMutableRawBufferPointer(start: address, count: capacity)
+        }
+
+        deinit { munmap(memory.baseAddress, memory.count) }
+    }
 
     private let directory: FileDescriptor
     private var file: FileDescriptor
+    private var mapping: Mapping
     private let head: [UInt8]
     private var claims: FormerClaims
     private var size: Int
     private var compactSize: Int
     let epoch: UInt64
+    /// The number of stores that made records visible; for tests.
+    private(set) var publications = 0
 
     /// Reads the table of the previous broker, and starts a new one.
     ///
@@ -110,7 +134,7 @@ struct ClaimsFile: ~Copyable {
         writer.number(epoch)
         head = Self.magic + [UInt8(brokerProtocolVersion)] + writer.bytes
         self.directory = directory
-        (file, size) = try Self.create(in: directory, head, claims)
+        (file, mapping, size) = try Self.create(in: directory, head, claims)
         compactSize = size
     }
 
@@ -121,22 +145,41 @@ struct ClaimsFile: ~Copyable {
 
     /// Appends records, and returns when a successor can read them.
     mutating func append(_ records: [ClaimsRecord]) {
+        guard !records.isEmpty else { return }
         var bytes: [UInt8] = []
         for record in records {
             claims.apply(record)
             Self.add(record, to: &bytes)
         }
-        guard !bytes.isEmpty else { return }
         // If the file system is full, the table lacks records and a successor knows less; claims continue.
-        _ = try? file.writeAll(bytes)
+        guard reserve(bytes.count) else { return }
+        Self.publish(bytes, in: mapping.memory, at: size)
+        publications += 1
         size += bytes.count
         if size > 1 << 20, size > 8 * compactSize { compact() }
     }
 
+    /// Copies records behind the last one, so that they are visible all at once.
+    private static func publish(_ bytes: [UInt8], in memory: UnsafeMutableRawBufferPointer, at start: Int) {
+        bytes.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: memory[(start + 4)...]).copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[4...]))
+            clinux_publish(memory.baseAddress! + start, bytes.loadUnaligned(as: UInt32.self))
+        }
+    }
+
+    /// Makes space for records, and for the zeros that end the table.
+    private mutating func reserve(_ count: Int) -> Bool {
+        guard size + count + 4 > mapping.memory.count else { return true }
+        guard let larger = try? Mapping(file, capacity: max(2 * mapping.memory.count, size + count + 4)) else { return false }
+        mapping = larger
+        return true
+    }
+
     private mutating func compact() {
-        guard let (new, newSize) = try? Self.create(in: directory, head, claims) else { return }
+        guard let (newFile, new, newSize) = try? Self.create(in: directory, head, claims) else { return }
         try? file.close()
-        file = new
+        file = newFile
+        mapping = new
         size = newSize
         compactSize = newSize
     }
@@ -149,16 +192,17 @@ struct ClaimsFile: ~Copyable {
     }
 
     /// Writes a table beside the old one, then replaces the old one; see openat(2), renameat(2).
-    private static func create(in directory: FileDescriptor, _ head: [UInt8], _ claims: FormerClaims) throws -> (FileDescriptor, Int) {
-        let number = openat(directory.rawValue, "claims.new", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    private static func create(in directory: FileDescriptor, _ head: [UInt8], _ claims: FormerClaims) throws -> (FileDescriptor, Mapping, Int) {
+        let number = openat(directory.rawValue, "claims.new", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw Errno(rawValue: errno) }
         let file = FileDescriptor(rawValue: number)
         do {
             var bytes = head
             for record in claims.records { add(record, to: &bytes) }
-            try file.writeAll(bytes)
+            let mapping = try Mapping(file, capacity: max(leastCapacity, 2 * bytes.count))
+            mapping.memory.copyBytes(from: bytes)
             guard renameat(directory.rawValue, "claims.new", directory.rawValue, name) == 0 else { throw Errno(rawValue: errno) }
-            return (file, bytes.count)
+            return (file, mapping, bytes.count)
         } catch {
             try? file.close()
             throw error
@@ -177,7 +221,7 @@ struct ClaimsFile: ~Copyable {
         var position = bytes.count - reader.left
         while bytes.count - position >= 4 {
             let count = (0..<4).reduce(0) { $0 | Int(bytes[position + $1]) << ($1 * 8) }
-            guard count <= bytes.count - position - 4 else { break }
+            guard count > 0, count <= bytes.count - position - 4 else { break }
             var record = WireReader(bytes[position + 4..<position + 4 + count])
             guard let next = try? record.get(ClaimsRecord.self) else { break }
             claims.apply(next)

@@ -92,13 +92,16 @@ final class BrokerReception: Sendable {
     private func receive() throws -> Bool {
         try frames.withLock { frames in
             if let failure = frames.failure { throw failure }
+            var isDrained = false
             do {
                 while !frames.isClosed {
                     while let (frame, _) = try frames.buffer.next() { try handle(frame) }
+                    if isDrained { return true }
                     let count = recv(socket.rawValue, &frames.bytes, frames.bytes.count, CInt(MSG_DONTWAIT))
                     if count < 0, errno != EINTR { return errno == EAGAIN }
                     if count == 0 { return false }
                     frames.bytes.withUnsafeBytes { frames.buffer.add(UnsafeRawBufferPointer(rebasing: $0[..<max(0, count)])) }
+                    isDrained = count > 0 && count < frames.bytes.count
                 }
                 return false
             } catch {

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Glibc
 import SystemPackage
@@ -69,20 +70,20 @@ extension FilePath {
         hasCanonicalParent ? self : try resolvingParent()
     }
 
-    /// Whether nothing must be resolved, as for most paths; the check is cheap.
+    /// Whether nothing must be resolved, as for most paths; two system calls tell.
     private var hasCanonicalParent: Bool {
         withPlatformString { path in
             guard let last = strrchr(path, CInt(UInt8(ascii: "/"))), last != path, strcmp(last, "/.") != 0, strcmp(last, "/..") != 0 else {
                 return false
             }
-            let count = UnsafePointer(last) - path
+            let count = UnsafePointer(last) - path + 1
             guard count < Int(PATH_MAX) else { return false }
-            return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 * Int(PATH_MAX)) { buffer in
-                guard let parent = buffer.baseAddress else { return false }
+            return withUnsafeTemporaryAllocation(of: CChar.self, capacity: count + 1) { parent in
+                guard let parent = parent.baseAddress else { return false }
                 memcpy(parent, path, count)
                 parent[count] = 0
-                let real = parent + Int(PATH_MAX)
-                return realpath(parent, real) != nil && strcmp(parent, real) == 0
+                guard strstr(parent, "//") == nil, strstr(parent, "/./") == nil, strstr(parent, "/../") == nil else { return false }
+                return clinux_is_directory_without_links(parent) != 0
             }
         }
     }

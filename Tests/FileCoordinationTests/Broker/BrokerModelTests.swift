@@ -78,7 +78,8 @@ private struct BrokerRun {
 
     mutating func step() {
         // Slow enough that nobody misses the time in which a new broker waits for its clients.
-        time += UInt64.random(in: 0..<10_000_000, using: &random)
+        // Often so quick that clients get turns.
+        time += UInt64.random(in: 0..<(chance(50) ? 200_000 : 10_000_000), using: &random)
         broker.time = time
         switch Int.random(in: 0..<100, using: &random) {
         case ..<18: request()
