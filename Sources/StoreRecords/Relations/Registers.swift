@@ -47,7 +47,7 @@ extension Registers {
 }
 
 /// A record whose row is not exactly its registers, and its state.
-package struct AsideRecord {
+package struct AsideRecord: Equatable {
     var registers: Registers
     /// The key under which the record is shown, alone or with others that are one with it.
     package var shown: [RecordValue]
