@@ -53,6 +53,9 @@ package struct AsideRecord: Equatable {
     package var shown: [RecordValue]
     package var state: State
 
+    /// Whether these registers of a record are kept, and no row shows them.
+    func keepsOnly(_ registers: Registers) -> Bool { state != .shown && shown == registers.key && self.registers == registers }
+
     package enum State: Equatable {
         case shown
         /// The record is held, for a reason.

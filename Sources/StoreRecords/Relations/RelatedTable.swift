@@ -202,18 +202,19 @@ extension RelatedTable {
         var life: Int64
     }
 
-    /// Returns the stored state of a key.
-    ///
-    /// - Parameters:
-    ///   - key: the key.
-    ///   - isOwn: whether its row, if there is one, is known to show the registers of its own record.
-    package func find(_ key: [RecordValue], isOwn: Bool = false) throws -> Found {
+    package func find(_ key: [RecordValue]) throws -> Found {
         if let aside = try aside(key) { return Found(registers: aside.registers, aside: aside, life: aside.registers.clock.life) }
-        if let row = try row(key), try isOwn || !isDerived(key) {
-            let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
-            return Found(registers: Registers(key: key, clock: clock, values: row.values, local: row.local), aside: nil, life: clock.life)
+        if try !isDerived(key), let registers = try ownRegisters(key) {
+            return Found(registers: registers, aside: nil, life: registers.clock.life)
         }
         return Found(registers: nil, aside: nil, life: max(0, try clocks.death(key) - 1))
+    }
+
+    /// Returns the registers of a record whose row shows exactly them; nil if there is no row.
+    func ownRegisters(_ key: [RecordValue]) throws -> Registers? {
+        guard let row = try row(key) else { return nil }
+        let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+        return Registers(key: key, clock: clock, values: row.values, local: row.local)
     }
 
     /// Removes a row and its clock.

@@ -8,8 +8,8 @@ final class RowWriter {
     private let refused: RefusedRows
     /// The notice about the rows that the transaction has changed.
     private(set) var notice: ImportNotice
-    /// The number of rows that have been changed or removed, and so may have released a unique value.
-    private var releases = 0
+    /// The number of rows that have been inserted, changed or removed.
+    private var writes = 0
 
     init(_ tables: RelatedTables, equalRecords: EqualRecords, refused: RefusedRows, notice: ImportNotice) {
         self.tables = tables
@@ -30,31 +30,38 @@ final class RowWriter {
         for entity in entities { try removeFormerRows(of: entity) }
         for entity in entities { try putAside(entity) }
         try exclusions.putMoved()
-        var colliding: [(entity: Entity, partner: [RecordValue]?, releases: Int)] = []
+        var colliding: [(entity: Entity, partner: [RecordValue]?, writes: Int)] = []
         for entity in entities {
             switch try showRow(of: entity, evaluator) {
             case .shown: break
-            case .collides(let partner): colliding.append((entity, partner, releases))
+            case .collides(let partner): colliding.append((entity, partner, writes))
             }
         }
         var united: [RecordName] = []
         for (entity, found, before) in colliding {
-            // The colliding row may have changed since.
-            guard let partner = try releases == before && found != nil ? found : insertRow(of: entity, evaluator) else { continue }
-            // A key that its column stores in another form leads back to the colliding row.
-            guard try tables[entity.table].row(entity.shownKey) == nil else { throw isInItsOwnWay(partner, entity) }
+            var partner = found
+            if partner == nil || writes != before {
+                // The colliding row may have changed since.
+                partner = try insertRow(of: entity, evaluator)
+                // A key that its column stores in another form leads back to the colliding row.
+                if let partner, try tables[entity.table].row(entity.shownKey) != nil { throw isInItsOwnWay(partner, entity) }
+            }
+            guard let partner else { continue }
+            guard !entity.keys.contains(partner) else { throw isInItsOwnWay(partner, entity) }
             if try exclusions.isExcluded(entity, by: partner) {
                 try hold(entity, "\(ObjectID(table: tables.shapes[entity.table].name, key: partner)) holds the value that it shows", evaluator)
                 continue
             }
             guard equalRecords.unites else {
-                _ = try registers(of: partner, equalTo: entity)
                 equalRecords.postpone(entity.members.map(\.key), in: entity.table)
                 let other = ObjectID(table: tables.shapes[entity.table].name, key: partner)
                 try hold(entity, "\(other) is equal to it so far, but not everything here has been read yet", evaluator)
                 continue
             }
-            for member in entity.members { try store(AsideRecord(registers: member, shown: member.key, state: .pending), of: entity) }
+            // The next round finds the records where they are kept.
+            for member in entity.members where entity.stored[member.key]?.keepsOnly(member) != true {
+                try store(AsideRecord(registers: member, shown: member.key, state: .pending), of: entity)
+            }
             united += try unite(entity, partner)
         }
         for entity in entities where entity.isShown && tables.shapes[entity.table].uniques.contains(where: { !$0.isEnforced }) {
@@ -74,7 +81,7 @@ final class RowWriter {
     /// Returns the registers of the record that a row shows and that is equal to an entity.
     private func registers(of partner: [RecordValue], equalTo entity: Entity) throws -> Registers {
         let table = try tables[entity.table]
-        let other = try table.asides(under: partner).first?.registers ?? table.find(partner, isOwn: true).registers
+        let other = try table.asides(under: partner).first?.registers ?? table.ownRegisters(partner)
         guard let other, !entity.keys.contains(partner) else { throw isInItsOwnWay(partner, entity) }
         return other
     }
@@ -105,7 +112,7 @@ final class RowWriter {
 
     private func removeRow(_ row: RelatedTable.Row, _ key: [RecordValue], of entity: Entity) throws {
         try tables[entity.table].removeRow(row)
-        releases += 1
+        writes += 1
         note(.delete, entity.table, key)
     }
 
@@ -158,7 +165,7 @@ final class RowWriter {
         }
         try table.clocks.set(entity.joined.clock, at: row.place)
         if !changed.isEmpty {
-            releases += 1
+            writes += 1
             note(.update, entity.table, entity.shownKey)
         }
         try removeAside(of: entity)
@@ -173,6 +180,7 @@ final class RowWriter {
         row.values = values
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
+            writes += 1
             note(.insert, entity.table, entity.shownKey)
             try removeAside(of: entity)
         } catch let error as DatabaseError where error.fault.isContent && table.isInsideTransaction {
@@ -187,9 +195,11 @@ final class RowWriter {
         guard case .shown(let values) = entity.outcome else { return }
         refused.refuse(entity, values, reason)
         // Until another record releases a moved value, the refused row is known only by the written value.
-        var written = values
-        for row in entity.moved { written[row.column] = row.written }
-        refused.refuse(entity, written, reason)
+        if !entity.moved.isEmpty {
+            var written = values
+            for row in entity.moved { written[row.column] = row.written }
+            refused.refuse(entity, written, reason)
+        }
         entity.outcome = .held(reason)
         try putAside(entity)
         for referring in try tables.referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
