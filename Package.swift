@@ -14,14 +14,15 @@ let settings: [SwiftSetting] =
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
-let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
-let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
-let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+// What only the trait needs is neither fetched nor built without it.
+let withSyncthing = TargetDependencyCondition.when(traits: ["Syncthing"])
+let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: withSyncthing)
+let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio", condition: withSyncthing)
+let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio", condition: withSyncthing)
+let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl", condition: withSyncthing)
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -29,6 +30,8 @@ let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
 
 let package = Package(
     name: "Ubiquity",
+    // The libraries alone. An app fetches what the targets of products use, and nothing that only tools, examples or tests use; the programs
+    // of a package are built in it without a product.
     products: [
         .library(name: "Ubiquity", targets: ["Ubiquity"]),
         .library(name: "TreeWatching", targets: ["TreeWatching"]),
@@ -38,15 +41,11 @@ let package = Package(
         .library(name: "StoreInspection", targets: ["StoreInspection"]),
         .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
-        .executable(name: "ubwatch", targets: ["ubwatch"]),
-        .executable(name: "ubcontrol", targets: ["ubcontrol"]),
-        .executable(name: "ubiquityd", targets: ["ubiquityd"]),
-        .executable(name: "inotifytools-source", targets: ["inotifytools-source"]),
     ],
+    traits: [.trait(name: "Syncthing", description: "SyncthingStatus asks Syncthing, over HTTP with async-http-client.")],
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -63,7 +62,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // How a number is written in the broker's protocol and in logs.
         .target(name: "ByteCoding", swiftSettings: settings),
-        .target(name: "TreeWatching", dependencies: ["CLinux", deque, system, logging], swiftSettings: settings),
+        .target(name: "TreeWatching", dependencies: ["CLinux", system, logging], swiftSettings: settings),
         .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",

@@ -1,8 +1,4 @@
-internal import AsyncHTTPClient
 internal import Foundation
-internal import NIOCore
-internal import NIOHTTP1
-internal import NIOSSL
 
 /// A client of one Syncthing's REST interface.
 ///
@@ -12,21 +8,6 @@ package struct SyncthingClient: Sendable {
     /// The longest time for an answer, without the waiting time of a long poll.
     package let timeout: Duration
     private static let longestAnswer = 64 << 20
-
-    /// A port without a listener fails at once without retries, and redirects are not followed, so that the key reaches
-    /// no other address.
-    private static let configuration: HTTPClient.Configuration = {
-        var configuration = HTTPClient.Configuration()
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.redirectConfiguration = .disallow
-        configuration.httpVersion = .http1Only
-        return configuration
-    }()
-
-    /// The process's client, which is never closed.
-    private static let http = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
-
-    private var http: HTTPClient { endpoint.pin?.client(Self.configuration) ?? Self.http }
 
     package init(_ endpoint: SyncthingEndpoint, timeout: Duration) {
         self.endpoint = endpoint
@@ -178,15 +159,11 @@ package struct SyncthingClient: Sendable {
             components.percentEncodedQuery = query.sorted { $0.key < $1.key }
                 .map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed)!)" }.joined(separator: "&")
         }
-        var request = HTTPClientRequest(url: components.string!)
-        request.headers.add(name: "X-API-Key", value: endpoint.key)
-        let sent = request
+        let url = components.string!
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    let response = try await http.execute(sent, deadline: .distantFuture)
-                    let body = try await response.body.collect(upTo: Self.longestAnswer)
-                    return (Int(response.status.code), [UInt8](body.readableBytesView))
+                    try await HTTPTransport.get(url, headers: ["X-API-Key": endpoint.key], pin: endpoint.pin, limit: Self.longestAnswer)
                 }
                 group.addTask {
                     try await Task.sleep(for: timeout)
@@ -200,8 +177,7 @@ package struct SyncthingClient: Sendable {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            if error is CertificatePin.OtherCertificate { throw untrusted }
-            if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") { throw untrusted }
+            if HTTPTransport.isDistrust(error) { throw untrusted }
             throw SyncthingError(
                 .notReachable, "Syncthing does not answer at \(endpoint); check that it runs, and that its web interface has this address.",
                 cause: error)

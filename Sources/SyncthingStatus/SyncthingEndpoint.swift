@@ -1,5 +1,4 @@
 public import Foundation
-internal import NIOSSL
 public import SystemPackage
 public import UbiquityContainers
 
@@ -41,7 +40,7 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
                     .invalidAddress,
                     "\(address) uses no certificate, but \(certificate) is named for it; use an https address, or name no certificate.")
             }
-            pin = CertificatePin(certificate: try Self.certificate(in: certificate))
+            pin = try CertificatePin(certificate)
         } else {
             pin = nil
         }
@@ -61,24 +60,6 @@ public struct SyncthingEndpoint: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw SyncthingError(error.code, "\(home.configurationFile): \(error.message)", cause: error.cause)
         }
-    }
-
-    private static func certificate(in file: FilePath) throws(SyncthingError) -> NIOSSLCertificate {
-        let found: [NIOSSLCertificate]
-        do {
-            found = try NIOSSLCertificate.fromPEMBytes(LinuxFileLayer().read(file, limit: 1 << 20))
-        } catch {
-            throw SyncthingError(
-                .unusableCertificate, "\(file) cannot be read as a certificate; name Syncthing's https-cert.pem, and check that you may read it.",
-                cause: error)
-        }
-        // With several certificates the choice would be unclear.
-        guard found.count == 1 else {
-            throw SyncthingError(
-                .unusableCertificate, "\(file) holds \(found.count) certificates; name a file that contains only Syncthing's own, its https-cert.pem."
-            )
-        }
-        return found[0]
     }
 
     /// The address without the key.

@@ -21,6 +21,8 @@ public struct SyncthingError: Error, Sendable, CustomStringConvertible {
         public static let untrusted = Code(description: "untrusted")
         /// No Syncthing folder contains the container.
         public static let folderNotShared = Code(description: "folderNotShared")
+        /// The package was built without its trait `Syncthing`, so it has no HTTP client.
+        public static let notIncluded = Code(description: "notIncluded")
         /// The answer is not from Syncthing.
         public static let unexpectedAnswer = Code(description: "unexpectedAnswer")
     }

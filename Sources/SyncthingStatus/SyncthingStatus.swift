@@ -39,6 +39,9 @@ public struct SyncthingStatus: ItemStatusSource {
     ///   - container: a container on this device.
     ///   - endpoint: the Syncthing of this device.
     ///   - timeout: the time after which a missing answer makes the status unknown.
+    #if !Syncthing
+        @available(*, unavailable, message: "SyncthingStatus needs the trait Syncthing: .package(..., traits: [\"Syncthing\"])")
+    #endif
     public init(_ container: UbiquityContainer, endpoint: SyncthingEndpoint, timeout: Duration = .seconds(10)) {
         self.init(container.path, endpoint: endpoint, timeout: timeout)
     }
@@ -52,9 +55,12 @@ public struct SyncthingStatus: ItemStatusSource {
     /// - Parameter container: a container on this device.
     /// - Throws: `ContainerError` when the file cannot be read or understood; `SyncthingError` when its values are
     ///   unusable.
+    #if !Syncthing
+        @available(*, unavailable, message: "SyncthingStatus needs the trait Syncthing: .package(..., traits: [\"Syncthing\"])")
+    #endif
     public init?(configuredFor container: UbiquityContainer) throws {
         guard let endpoint = try SyncthingEndpoint(configuredIn: container.home) else { return nil }
-        self.init(container, endpoint: endpoint)
+        self.init(container.path, endpoint: endpoint)
     }
 
     package init(_ container: FilePath, endpoint: SyncthingEndpoint, timeout: Duration = .seconds(10), files: any FileLayer = LinuxFileLayer()) {

@@ -129,7 +129,7 @@ extension PairTests {
 }
 
 /// With HTTPS.
-@Suite(.timeLimit(.minutes(40)))
+@Suite(.asking, .timeLimit(.minutes(40)))
 struct CertificateTests {
     @Test("over HTTPS exactly the certificate that is named is trusted, no other of Syncthing's, and none by itself")
     func pinned() async throws {

@@ -7,7 +7,7 @@ import UbiquityContainers
 import Waiting
 
 /// Two devices, real Syncthings between them, and the notes example on both.
-@Suite("with two Syncthings", .serialized, .pair)
+@Suite("with two Syncthings", .serialized, .asking, .pair)
 struct PairTests {
     let pair: SyncthingPair
 

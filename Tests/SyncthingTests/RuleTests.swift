@@ -135,7 +135,18 @@ struct RuleTests {
         }
     }
 
-    @Test("where nothing listens the check says so with the address, and the status is unknown")
+    @Test("a build without the trait Syncthing says so, and how to get one with it", .enabled(if: !asksSyncthing))
+    func withoutTrait() async throws {
+        let source = SyncthingStatus("/nowhere", endpoint: try SyncthingEndpoint("http://127.0.0.1:1", key: "secret"))
+        await #expect { try await source.status(of: "/nowhere/x") } throws: {
+            ($0 as? SyncthingError)?.code == .notIncluded && "\($0)".contains("swift build --traits Syncthing")
+        }
+        #expect { try SyncthingEndpoint("https://127.0.0.1:1", key: "k", certificate: "/etc/passwd") } throws: {
+            ($0 as? SyncthingError)?.code == .notIncluded
+        }
+    }
+
+    @Test("where nothing listens the check says so with the address, and the status is unknown", .asking)
     func notRunning() async throws {
         let endpoint = try SyncthingEndpoint("http://127.0.0.1:1", key: "secret")
         let source = SyncthingStatus("/nowhere", endpoint: endpoint)

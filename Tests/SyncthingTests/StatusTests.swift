@@ -126,6 +126,7 @@ extension PairTests {
     }
 }
 
+@Suite(.asking)
 struct AbsenceTests {
     @Test("while Syncthing is away all is unknown, and readers of changes hear of its going and coming")
     func comesBack() async throws {

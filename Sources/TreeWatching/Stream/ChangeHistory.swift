@@ -1,8 +1,6 @@
-import DequeModule
-
 /// The last delivered batches, up to a limit in bytes.
 struct ChangeHistory {
-    private var batches: Deque<TreeChangeBatch> = []
+    private var batches = Queue<TreeChangeBatch>()
     private var cost = 0
     private let limit: Int
     /// The tick of the last forgotten change.
@@ -23,7 +21,7 @@ struct ChangeHistory {
     func changes(since tick: UInt64, last: UInt64) -> [TreeChangeBatch]? {
         guard tick >= forgotten, tick <= last else { return nil }
         var result: [TreeChangeBatch] = []
-        for batch in batches {
+        for batch in batches.elements {
             guard let end = batch.records.last, end.tick > tick else { continue }
             if let first = batch.records.first, first.tick > tick {
                 result.append(batch)

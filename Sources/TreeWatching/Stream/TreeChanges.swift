@@ -1,4 +1,3 @@
-import DequeModule
 import Synchronization
 
 /// A watcher's changes, batch by batch.
@@ -52,7 +51,7 @@ public struct TreeChanges: AsyncSequence, Sendable {
 /// A subscription's buffer, between the hub's thread and one reading task.
 final class Subscription: ChangeReader {
     private struct State {
-        var batches: Deque<TreeChangeBatch> = []
+        var batches = Queue<TreeChangeBatch>()
         /// The number of changes in `batches`.
         var count = 0
         /// Collects changes by path while the reader is too far behind.
@@ -80,7 +79,7 @@ final class Subscription: ChangeReader {
                 state.excess!.take(batch)
             } else if state.count + batch.count > limit, state.count > 0 {
                 var excess = NetChanges(root: batch.root)
-                for batch in state.batches { excess.take(batch) }
+                for batch in state.batches.elements { excess.take(batch) }
                 excess.take(batch)
                 state.batches.removeAll()
                 state.count = 0

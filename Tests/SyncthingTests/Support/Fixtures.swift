@@ -10,6 +10,20 @@ import Waiting
 /// How long a wait for Syncthing may take, in the time of a quiet machine: it looks, and connects, by its own clocks.
 let patience = Duration.seconds(300)
 
+#if Syncthing
+    /// Whether the package was built with the trait `Syncthing`, without which nothing can ask Syncthing.
+    let asksSyncthing = true
+#else
+    let asksSyncthing = false
+#endif
+
+extension Trait where Self == ConditionTrait {
+    /// A test that asks Syncthing; it runs in every build whose warnings are errors, so that `Tools/test` skips none.
+    static var asking: Self {
+        .enabled(if: asksSyncthing || ProcessInfo.processInfo.environment["UBIQUITY_STRICT"] != nil, "it needs swift test --traits Syncthing")
+    }
+}
+
 /// Two devices whose Syncthings share a folder; each test takes an account of its own in it.
 struct SyncthingPair: Sendable {
     /// The pair of the suite.
