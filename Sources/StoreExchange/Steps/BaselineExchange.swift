@@ -175,7 +175,7 @@ struct BaselineExchange {
         let path = scope.layout.baseline(id, epoch: scope.epoch)
         var joiner = joiner
         if shelf.verified.contains(id) {
-            joiner.comparison = try BaselineComparison(path, header, with: scope.file)
+            joiner.differing = try BaselineComparison(path, header, with: scope.file)?.differing ?? [:]
         } else {
             // A file that is not sound is compared for nothing.
             let check = reader.check(id, header)
@@ -189,7 +189,7 @@ struct BaselineExchange {
                 return nil
             }
             shelf.verified.insert(id)
-            joiner.comparison = try comparison.get()
+            joiner.differing = try comparison.get()?.differing ?? [:]
         }
         return try scope.file.mendingDerived { try scope.file.importing(attaching: [path]) { db in try joiner.join(header, db) } }
     }

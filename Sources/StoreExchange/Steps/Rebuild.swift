@@ -90,8 +90,10 @@ struct Rebuild {
                 }, verify: verify
             ) { db in
                 try db.execute(
-                    sql: "CREATE TEMP TABLE ubiquity_before AS SELECT \(BaselineDraft.peer("peer")) AS peer, sequence, hash FROM \(BaselineDraft.store).ubiquity_log"
-                )
+                    sql: """
+                        CREATE TEMP TABLE ubiquity_before AS
+                        SELECT \(BaselineDraft.peer("peer")) AS peer, sequence, hash FROM \(BaselineDraft.store).ubiquity_log
+                        """)
                 Waypoint.rebuildEmptied.pass()
                 var content = content
                 try rebuild(&content, from: baselines, isCopied: true, db)
@@ -107,6 +109,7 @@ struct Rebuild {
     ///   - baselines: those of them that are attached, in this order.
     ///   - isCopied: whether the tables already hold the rows of the first baseline.
     ///   - db: in a transaction, with the logs that the store has held in `ubiquity_before`.
+    /// - Throws: `UbiquitousStoreError` with `contentIncomplete`, ``UnholdableBaseline``, `Errno`, or GRDB's errors.
     private func rebuild(
         _ content: inout ContentInventory, from baselines: [BaselineShelf.Usable], isCopied: Bool, _ db: Database
     ) throws {

@@ -114,14 +114,13 @@ package struct RecordForm: Hashable, Sendable {
 }
 
 extension RecordForm {
-    /// Reads the form from the statements of a baseline.
+    /// Reads the form from the statements of a baseline; nil if they are not exactly those of a form.
     ///
     /// - Parameters:
     ///   - found: all statements of the file.
     ///   - number: the number of the table.
     ///   - keys: the number of its key columns.
     ///   - values: the number of its other columns.
-    /// - Returns: nil if the statements are not exactly those of a form.
     package init?(among found: [String], _ number: Int64, keys: Int, values: Int) {
         let start = "CREATE TABLE \(Self.table(number)) ("
         guard let head = found.first(where: { $0.hasPrefix(start) }) else { return nil }

@@ -16,8 +16,10 @@ package struct BaselineJoiner {
     package let migrations: [String]
     /// The position of the baseline among the attached baselines.
     package var place = 0
-    /// The records that differ from the store's, if they have been compared.
-    package var comparison: BaselineComparison?
+    /// The rowids of the records that differ from the store's, by the number of the table in the baseline.
+    ///
+    /// The records of other tables are compared while they are joined.
+    package var differing: [Int64: [Int64]] = [:]
     /// Whether the tables already hold the records of the baseline and their clocks.
     package var isCopied = false
 
@@ -316,7 +318,7 @@ package struct BaselineJoiner {
         _ db: Database
     ) throws -> String {
         let (records, shape) = ("\(source.records(table)) r", importer.shape)
-        if let places = comparison?.differing[table.number] {
+        if let places = differing[table.number] {
             return "json_each('\(places)') different CROSS JOIN \(records) ON r.place = different.value"
         }
         guard importer.isIdentity, try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.asideTable))")! else { return records }

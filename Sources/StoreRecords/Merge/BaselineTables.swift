@@ -22,7 +22,8 @@ package struct BaselineTables {
     func records(_ table: BaselineHeader.Table) -> String {
         let record = "\(schema).\(RecordForm.table(table.number))"
         guard let form = table.form else { return "(SELECT *, rowid AS place FROM \(record))" }
-        let columns = keys(table, of: "r") + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + values(table)
+        let columns =
+            keys(table, of: "r") + ["c.life", "c.time", "c.peer", "c.columns", "c.others"] + values(table)
             + [form.hasRowid ? "r.rowid AS place" : "NULL AS place"]
         let clock = "\(schema).clock_\(table.number)"
         return "(SELECT \(columns.joined(separator: ", ")) FROM \(record) r CROSS JOIN \(clock) c ON \(isClock(of: form, table)))"

@@ -39,12 +39,13 @@ struct BaselineDraftTests {
                 INSERT INTO tally (note) VALUES (x'0\(number % 10)')
                 """)
         }
-        try await store.execute("DELETE FROM place WHERE code = 3; UPDATE place SET name = 'Other' WHERE code = 4; DELETE FROM tag WHERE word = 'word9'")
+        try await store.execute(
+            "DELETE FROM place WHERE code = 3; UPDATE place SET name = 'Other' WHERE code = 4; DELETE FROM tag WHERE word = 'word9'")
     }
 
     private let rows = [
-        "SELECT quote(id), quote(name), quote(area), quote(code) FROM place ORDER BY id", "SELECT place, word, quote(weight) FROM tag ORDER BY place, word",
-        "SELECT number, quote(note), quote(sum) FROM tally ORDER BY number",
+        "SELECT quote(id), quote(name), quote(area), quote(code) FROM place ORDER BY id",
+        "SELECT place, word, quote(weight) FROM tag ORDER BY place, word", "SELECT number, quote(note), quote(sum) FROM tally ORDER BY number",
     ]
 
     private func content(_ store: UbiquitousStore) async throws -> [[[String]]] {
@@ -88,7 +89,8 @@ struct BaselineDraftTests {
             try await check(second)
             #expect(try await second.status().knowledge == first.status().knowledge)
             // The triggers note what comes after, on both sides, and AUTOINCREMENT goes on.
-            try await second.execute("UPDATE place SET area = 99 WHERE code = 5; INSERT INTO tally (note) VALUES (x'ff'); DELETE FROM place WHERE code = 6")
+            try await second.execute(
+                "UPDATE place SET area = 99 WHERE code = 5; INSERT INTO tally (note) VALUES (x'ff'); DELETE FROM place WHERE code = 6")
             try await first.execute("UPDATE place SET name = 'First' WHERE code = 5")
             try await settle(first, second)
             #expect(try await content(second) == content(first))
@@ -154,10 +156,11 @@ struct BaselineDraftTests {
         }
     }
 
+    private static let id = "id TEXT NOT NULL PRIMARY KEY"
     private static let differing = [
         // Another index, another order of columns, a column that does not sync, and a rule of SQLite for types.
         tables.replacing("place_name ON place (name DESC, area)", with: "place_name ON place (name, area)"),
-        tables.replacing("name TEXT NOT NULL COLLATE NOCASE, id TEXT NOT NULL PRIMARY KEY,", with: "id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE,"),
+        tables.replacing("name TEXT NOT NULL COLLATE NOCASE, id TEXT NOT NULL PRIMARY KEY,", with: "\(id), name TEXT NOT NULL COLLATE NOCASE,"),
         tables.replacing("sum NUMERIC DEFAULT 7 CHECK (sum > 0));", with: "sum ANY DEFAULT 7) STRICT;"),
         // A trigger has to see each row.
         tables + "CREATE TRIGGER counted AFTER INSERT ON place BEGIN INSERT INTO draft VALUES (NEW.name); END;",
@@ -194,11 +197,15 @@ struct BaselineDraftTests {
         }
         try await withDevices(2) { devices, root in
             let first = try await devices[0].open(schema)
-            try await first.execute("INSERT INTO kept (id, value) VALUES ('a', 1), ('b', 1.0), ('c', 'x'); INSERT INTO made (id, name) VALUES ('m', 'name')")
+            try await first.execute(
+                "INSERT INTO kept (id, value) VALUES ('a', 1), ('b', 1.0), ('c', 'x'); INSERT INTO made (id, name) VALUES ('m', 'name')")
             try await first.rollBaseline()
             let second = try await devices[1].open(schema)
             try await second.settled()
-            #expect(try await second.rows("SELECT id, quote(value), local FROM kept ORDER BY id") == [["a", "1", "here"], ["b", "1.0", "here"], ["c", "'x'", "here"]])
+            #expect(
+                try await second.rows("SELECT id, quote(value), local FROM kept ORDER BY id") == [
+                    ["a", "1", "here"], ["b", "1.0", "here"], ["c", "'x'", "here"],
+                ])
             #expect(try await second.rows("SELECT id, upper FROM made") == [["m", "NAME"]])
         }
     }
@@ -218,7 +225,8 @@ struct BaselineDraftTests {
         #expect(RecordForm(among: found, 2, keys: 1, values: 2) == form)
         for (keys, values) in [(2, 1), (1, 1), (1, 3), (0, 3)] { #expect(RecordForm(among: found, 2, keys: keys, values: values) == nil) }
         for (part, other) in [
-            ("v1 INT", "v1 INT CHECK (v1 > 0)"), ("v1 INT", "v1 INT DEFAULT 1"), ("v1 INT", "v1 INTEGER"), ("k0 TEXT NOT NULL", "k0 TEXT NOT NULL, k0"),
+            ("v1 INT", "v1 INT CHECK (v1 > 0)"), ("v1 INT", "v1 INT DEFAULT 1"), ("v1 INT", "v1 INTEGER"),
+            ("k0 TEXT NOT NULL", "k0 TEXT NOT NULL, k0"),
             ("PRIMARY KEY (k0 COLLATE BINARY)", "PRIMARY KEY (k1 COLLATE BINARY)"), ("COLLATE NOCASE,", "COLLATE OTHER,"), ("v1 INT", "v1  INT"),
             ("v1 INT,", "v1 INT GENERATED ALWAYS AS (1),"),
         ] {

@@ -47,12 +47,13 @@ package struct BaselineDraft {
 
     /// Prepares a draft; nothing is written yet.
     ///
+    /// It is nil if a table of the store has another form than in the baseline, or if more than the tables depends on the
+    /// rows: a trigger of the app, or a table that is computed from them.
+    ///
     /// - Parameters:
     ///   - baseline: the file of the baseline.
     ///   - header: its header.
     ///   - file: the store.
-    /// - Returns: nil if a table of the store has another form than in the baseline, or if more than the tables depends on
-    ///   the rows: a trigger of the app, or a table that is computed from them.
     /// - Throws: GRDB's errors.
     package init?(_ baseline: FilePath, _ header: BaselineHeader, for file: StoreFile) throws {
         // With a rollback journal, nobody could read the store meanwhile.
@@ -65,7 +66,8 @@ package struct BaselineDraft {
     }
 
     private static func target(_ header: BaselineHeader, _ file: StoreFile, _ format: Format, _ db: Database) throws -> Target? {
-        guard try format == Format(db), try !AppTrigger.all(db).contains(where: { trigger in file.shapes.contains { $0.name.lowercased() == trigger.table } }),
+        let names = Set(file.shapes.map { $0.name.lowercased() })
+        guard try format == Format(db), try !AppTrigger.all(db).contains(where: { names.contains($0.table) }),
             try !Bool.fetchOne(
                 db, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND upper(sql) LIKE 'CREATE VIRTUAL %')")!
         else { return nil }
@@ -187,7 +189,8 @@ package struct BaselineDraft {
         defer { try? queue.close() }
         return try queue.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
-            let attached = [(Self.store, AttachedDatabase.readOnly(file.path))]
+            let attached =
+                [(Self.store, AttachedDatabase.readOnly(file.path))]
                 + baselines.enumerated().map { (BaselineJoiner.schema($0), AttachedDatabase.readOnly($1, isImmutable: true)) }
             for (name, path) in attached { try db.execute(sql: "ATTACH DATABASE ? AS \(name)", arguments: [path]) }
             return try body(db)
@@ -217,8 +220,9 @@ package struct BaselineDraft {
         }
         if !replaced.contains("ubiquity_retired") { try copyRetirements(db) }
         try renumberConflicts(db)
-        for name in ["baseline", "peer", "knowledge", "hole", "retired", "log", "seen", "synced_table"] { try db.execute(sql: "DROP TABLE main.\(name)") }
-        for table in header.tables { try db.execute(sql: "DROP TABLE main.other_\(table.number); DROP TABLE main.same_\(table.number)") }
+        let common = ["baseline", "peer", "knowledge", "hole", "retired", "log", "seen", "synced_table"]
+        let spent = common + header.tables.flatMap { ["other_\($0.number)", "same_\($0.number)"] }
+        for name in spent { try db.execute(sql: "DROP TABLE main.\(name)") }
         for entry in entries where entry.type != "table" && !own.contains(entry.name) { if let sql = entry.sql { try db.execute(sql: sql) } }
         for pragma in ["application_id", "user_version"] {
             let value = try Int.fetchOne(db, sql: "PRAGMA \(Self.store).\(pragma)") ?? 0
