@@ -204,9 +204,7 @@ extension RelatedTable {
 
     package func find(_ key: [RecordValue]) throws -> Found {
         if let aside = try aside(key) { return Found(registers: aside.registers, aside: aside, life: aside.registers.clock.life) }
-        if try !isDerived(key), let registers = try ownRegisters(key) {
-            return Found(registers: registers, aside: nil, life: registers.clock.life)
-        }
+        if try !isDerived(key), let own = try ownRegisters(key) { return Found(registers: own, aside: nil, life: own.clock.life) }
         return Found(registers: nil, aside: nil, life: max(0, try clocks.death(key) - 1))
     }
 
