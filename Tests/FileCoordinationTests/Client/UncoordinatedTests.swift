@@ -317,7 +317,8 @@ import Waiting
             try await world.coordinator(for: own).write(url) { try Data("mine".utf8).write(to: $0) }
             try FileManager.default.removeItem(at: url)
             #expect(await own.told(1) == ["didDisappear"])
-            #expect(await directory.told(2) == ["subitemDidChange a.txt", "subitemDidChange a.txt"])
+            // The events of the write and of the deletion may come in several batches; C-64 allows one message for each.
+            #expect(await directory.told(2).allSatisfy { $0 == "subitemDidChange a.txt" })
         }
     }
 
