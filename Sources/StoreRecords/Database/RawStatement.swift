@@ -33,12 +33,9 @@ package struct RawStatement {
         sqlite3_clear_bindings(handle)
     }
 
-    /// The text of the statement; GRDB would trim it, which costs more than a step that fails.
-    private var sql: String? { sqlite3_sql(handle).map { String(cString: $0) } }
-
     /// Makes one step; returns whether there is a row.
     package func step() throws -> Bool {
-        guard fault.code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: fault.code), sql: sql) }
+        guard fault.code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: fault.code), sql: owner.sql) }
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -46,7 +43,7 @@ package struct RawStatement {
             let code = ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection))
             let message = String(cString: sqlite3_errmsg(db.sqliteConnection))
             sqlite3_reset(handle)
-            throw DatabaseError(resultCode: code, message: message, sql: sql)
+            throw DatabaseError(resultCode: code, message: message, sql: owner.sql)
         }
     }
 

@@ -24,8 +24,6 @@ final class Entity {
     /// The entity's columns, each with the value of the record whose register is greatest.
     var joined: Registers
     var outcome = Outcome.dead
-    /// The living records that are kept aside in the store file, as they stand there.
-    var stored: [[RecordValue]: AsideRecord] = [:]
     /// The columns that show another value than was written, because another record holds the written value.
     var moved: [MovedRow] = []
 

@@ -101,7 +101,6 @@ final class EntitySearch {
         joined.key = shown
         let entity = Entity(
             table: name.table, keys: keys, members: members, shownKey: shown, formerRows: Array(former), joined: joined)
-        for member in members { entity.stored[member.key] = found[member.key]?.aside }
         try elections.elect(entity, shapes[name.table])
         let index = entities.count
         entities.append(entity)

@@ -47,14 +47,11 @@ extension Registers {
 }
 
 /// A record whose row is not exactly its registers, and its state.
-package struct AsideRecord: Equatable {
+package struct AsideRecord {
     var registers: Registers
     /// The key under which the record is shown, alone or with others that are one with it.
     package var shown: [RecordValue]
     package var state: State
-
-    /// Whether these registers of a record are kept, and no row shows them.
-    func keepsOnly(_ registers: Registers) -> Bool { state != .shown && shown == registers.key && self.registers == registers }
 
     package enum State: Equatable {
         case shown

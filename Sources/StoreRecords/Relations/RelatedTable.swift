@@ -15,8 +15,6 @@ package final class RelatedTable {
     var hasMoved: Bool
     /// The columns that the exclusive rules read.
     private(set) lazy var exclusiveColumns = shape.exclusiveColumns
-    /// Finds the rows that hold a record's unique values.
-    private lazy var taken = TakenValues(shape, db)
     /// The exclusive rules.
     private(set) lazy var exclusives = shape.exclusives.compactMap { ExclusiveRule($0, shape, db) }
 
@@ -70,14 +68,13 @@ package final class RelatedTable {
 
     /// Returns some marked records, and removes their marks.
     func takeUnresolved(_ limit: Int) throws -> [[RecordValue]] {
-        let order = shape.ownKeyColumns
-        let keys = try self.keys(RawStatement("SELECT * FROM \(shape.unresolvedTable) ORDER BY \(order) LIMIT \(limit)", db))
-        guard let last = keys.last else { return [] }
-        // Without a condition, SQLite removes whole pages (sqlite.org/lang_delete.html#the_truncate_optimization).
-        let rest = keys.count < limit ? "" : " WHERE (\(order)) <= (\(Self.places(shape.keyColumns.count)))"
-        let drop = try RawStatement("DELETE FROM \(shape.unresolvedTable)\(rest)", db)
-        if keys.count == limit { bind(last, to: drop) }
-        try drop.run()
+        let statement = try RawStatement("SELECT * FROM \(shape.unresolvedTable) LIMIT \(limit)", db)
+        let keys = try self.keys(statement)
+        let drop = try RawStatement("DELETE FROM \(shape.unresolvedTable) WHERE \(Self.condition("k", shape))", db)
+        for key in keys {
+            bind(key, to: drop)
+            try drop.run()
+        }
         return keys
     }
 
@@ -204,15 +201,11 @@ extension RelatedTable {
 
     package func find(_ key: [RecordValue]) throws -> Found {
         if let aside = try aside(key) { return Found(registers: aside.registers, aside: aside, life: aside.registers.clock.life) }
-        if try !isDerived(key), let own = try ownRegisters(key) { return Found(registers: own, aside: nil, life: own.clock.life) }
+        if let row = try row(key), try !isDerived(key) {
+            let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
+            return Found(registers: Registers(key: key, clock: clock, values: row.values, local: row.local), aside: nil, life: clock.life)
+        }
         return Found(registers: nil, aside: nil, life: max(0, try clocks.death(key) - 1))
-    }
-
-    /// Returns the registers of a record whose row shows exactly them; nil if there is no row.
-    func ownRegisters(_ key: [RecordValue]) throws -> Registers? {
-        guard let row = try row(key) else { return nil }
-        let clock = try clocks.clock(at: row.place) ?? RecordClock(life: 1, stamp: .least, columns: [])
-        return Registers(key: key, clock: clock, values: row.values, local: row.local)
     }
 
     /// Removes a row and its clock.
@@ -227,7 +220,6 @@ extension RelatedTable {
     ///
     /// SQLite tells which row that is for any rule: the upsert changes nothing in it (sqlite.org/lang_upsert.html).
     func insertRow(_ registers: Registers, clock: RecordClock) throws -> [RecordValue]? {
-        if let holder = try taken.holder(of: registers) { return holder }
         let statement = try statement(.insert, insertion)
         bind(registers.key + registers.values + registers.local, to: statement)
         defer { statement.reset() }

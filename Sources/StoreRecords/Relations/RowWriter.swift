@@ -8,8 +8,6 @@ final class RowWriter {
     private let refused: RefusedRows
     /// The notice about the rows that the transaction has changed.
     private(set) var notice: ImportNotice
-    /// The number of rows that have been inserted, changed or removed.
-    private var writes = 0
 
     init(_ tables: RelatedTables, equalRecords: EqualRecords, refused: RefusedRows, notice: ImportNotice) {
         self.tables = tables
@@ -30,37 +28,27 @@ final class RowWriter {
         for entity in entities { try removeFormerRows(of: entity) }
         for entity in entities { try putAside(entity) }
         try exclusions.putMoved()
-        var colliding: [(entity: Entity, partner: [RecordValue]?, writes: Int)] = []
-        for entity in entities {
-            switch try showRow(of: entity, evaluator) {
-            case .shown: break
-            case .collides(let partner): colliding.append((entity, partner, writes))
-            }
-        }
+        var colliding: [Entity] = []
+        for entity in entities { if try !showRow(of: entity, evaluator) { colliding.append(entity) } }
         var united: [RecordName] = []
-        for (entity, found, before) in colliding {
-            var partner = found
-            if partner == nil || writes != before {
-                // The colliding row may have changed since.
-                partner = try insertRow(of: entity, evaluator)
-                // A key that its column stores in another form leads back to the colliding row.
-                if let partner, try tables[entity.table].row(entity.shownKey) != nil { throw isInItsOwnWay(partner, entity) }
-            }
-            guard let partner else { continue }
-            guard !entity.keys.contains(partner) else { throw isInItsOwnWay(partner, entity) }
+        // The colliding row may have changed since.
+        for entity in colliding {
+            guard let partner = try insertRow(of: entity, evaluator) else { continue }
+            // A key that its column stores in another form leads back to the colliding row.
+            guard try tables[entity.table].row(entity.shownKey) == nil else { throw isInItsOwnWay(partner, entity) }
             if try exclusions.isExcluded(entity, by: partner) {
                 try hold(entity, "\(ObjectID(table: tables.shapes[entity.table].name, key: partner)) holds the value that it shows", evaluator)
                 continue
             }
             guard equalRecords.unites else {
+                _ = try registers(of: partner, equalTo: entity)
                 equalRecords.postpone(entity.members.map(\.key), in: entity.table)
                 let other = ObjectID(table: tables.shapes[entity.table].name, key: partner)
                 try hold(entity, "\(other) is equal to it so far, but not everything here has been read yet", evaluator)
                 continue
             }
-            // The next round finds the records where they are kept.
-            for member in entity.members where entity.stored[member.key]?.keepsOnly(member) != true {
-                try store(AsideRecord(registers: member, shown: member.key, state: .pending), of: entity)
+            for member in entity.members {
+                try tables[entity.table].put(AsideRecord(registers: member, shown: member.key, state: .pending))
             }
             united += try unite(entity, partner)
         }
@@ -81,7 +69,7 @@ final class RowWriter {
     /// Returns the registers of the record that a row shows and that is equal to an entity.
     private func registers(of partner: [RecordValue], equalTo entity: Entity) throws -> Registers {
         let table = try tables[entity.table]
-        let other = try table.asides(under: partner).first?.registers ?? table.ownRegisters(partner)
+        let other = try table.asides(under: partner).first?.registers ?? table.find(partner).registers
         guard let other, !entity.keys.contains(partner) else { throw isInItsOwnWay(partner, entity) }
         return other
     }
@@ -106,70 +94,38 @@ final class RowWriter {
                 entity.members[0].local = row.local
                 entity.joined.local = row.local
             }
-            try removeRow(row, key, of: entity)
+            try table.removeRow(row)
+            note(.delete, entity.table, key)
         }
     }
 
-    private func removeRow(_ row: RelatedTable.Row, _ key: [RecordValue], of entity: Entity) throws {
-        try tables[entity.table].removeRow(row)
-        writes += 1
-        note(.delete, entity.table, key)
-    }
-
-    /// Stores the records of an entity whose row does not show exactly one record.
     private func putAside(_ entity: Entity) throws {
-        // The record of a row like its own registers stays aside until the row is there.
-        guard !entity.isPlain else { return }
+        let table = try tables[entity.table]
         for member in entity.members {
             switch entity.outcome {
-            case .shown: try store(AsideRecord(registers: member, shown: entity.shownKey, state: .shown), of: entity)
-            case .held(let reason): try store(AsideRecord(registers: member, shown: entity.shownKey, state: .held(reason)), of: entity)
+            case .shown where entity.isPlain: try table.removeAside(member.key)
+            case .shown: try table.put(AsideRecord(registers: member, shown: entity.shownKey, state: .shown))
+            case .held(let reason): try table.put(AsideRecord(registers: member, shown: entity.shownKey, state: .held(reason)))
             case .dead: break
             }
         }
     }
 
-    private func store(_ record: AsideRecord, of entity: Entity) throws {
-        guard entity.stored[record.registers.key] != record else { return }
-        try tables[entity.table].put(record)
-        entity.stored[record.registers.key] = record
-    }
-
-    /// Removes the record aside of an entity whose row shows exactly that record.
-    private func removeAside(of entity: Entity) throws {
-        guard entity.isPlain, entity.stored.removeValue(forKey: entity.shownKey) != nil else { return }
-        try tables[entity.table].removeAside(entity.shownKey)
-    }
-
-    /// The outcome of writing a row.
-    private enum Showing {
-        /// The row is there, or the entity shows none.
-        case shown
-        /// Another row collides with it: the one with this key, if it is known.
-        case collides(with: [RecordValue]?)
-    }
-
-    /// Writes an entity's row, unless another row collides with it.
-    private func showRow(of entity: Entity, _ evaluator: RowEvaluator) throws -> Showing {
-        guard case .shown(let values) = entity.outcome else { return .shown }
+    /// Updates an entity's row; returns false if another row collides with it.
+    private func showRow(of entity: Entity, _ evaluator: RowEvaluator) throws -> Bool {
+        guard case .shown(let values) = entity.outcome else { return true }
         let table = try tables[entity.table]
-        guard let row = try table.row(entity.shownKey) else {
-            let partner = try insertRow(of: entity, evaluator)
-            return partner == nil ? .shown : .collides(with: partner)
-        }
+        guard let row = try table.row(entity.shownKey) else { return try insertRow(of: entity, evaluator) == nil }
         let changed = values.indices.reduce(into: ColumnSet()) { if row.values[$1] != values[$1] { $0.insert(ColumnSet(column: $1)) } }
         guard try table.update(row, to: values, changed) else {
             entity.joined.local = row.local
-            try removeRow(row, entity.shownKey, of: entity)
-            return .collides(with: nil)
+            try table.removeRow(row)
+            note(.delete, entity.table, entity.shownKey)
+            return false
         }
         try table.clocks.set(entity.joined.clock, at: row.place)
-        if !changed.isEmpty {
-            writes += 1
-            note(.update, entity.table, entity.shownKey)
-        }
-        try removeAside(of: entity)
-        return .shown
+        if !changed.isEmpty { note(.update, entity.table, entity.shownKey) }
+        return true
     }
 
     /// Inserts an entity's row, or returns the key of the row that collides with it.
@@ -180,9 +136,7 @@ final class RowWriter {
         row.values = values
         do {
             if let partner = try table.insertRow(row, clock: entity.joined.clock) { return partner }
-            writes += 1
             note(.insert, entity.table, entity.shownKey)
-            try removeAside(of: entity)
         } catch let error as DatabaseError where error.fault.isContent && table.isInsideTransaction {
             // This schema does not accept the row at all.
             try hold(entity, error.message ?? "the schema refuses it", evaluator)
@@ -195,11 +149,9 @@ final class RowWriter {
         guard case .shown(let values) = entity.outcome else { return }
         refused.refuse(entity, values, reason)
         // Until another record releases a moved value, the refused row is known only by the written value.
-        if !entity.moved.isEmpty {
-            var written = values
-            for row in entity.moved { written[row.column] = row.written }
-            refused.refuse(entity, written, reason)
-        }
+        var written = values
+        for row in entity.moved { written[row.column] = row.written }
+        refused.refuse(entity, written, reason)
         entity.outcome = .held(reason)
         try putAside(entity)
         for referring in try tables.referring(to: entity) { try tables[referring.table].markUnresolved(referring.key) }
