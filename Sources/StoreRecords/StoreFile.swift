@@ -71,8 +71,7 @@ package struct StoreFile {
             if !keepsConnection { try? connection?.close() }
             defer { if keepsConnection { try? connection?.close() } }
             // A killed process may have left a draft, finished or not.
-            SchemaMigration.removeDraft(of: path)
-            BaselineDraft.remove(of: path)
+            removeDrafts(of: path)
             switch standing {
             case .absent: if let plain { try begin(with: plain, at: path, files: files, copying) }
             case .outdated: try SchemaMigration(path: path, schema: schema, attached: attached).run()
@@ -89,6 +88,14 @@ package struct StoreFile {
         } catch let error as DatabaseError {
             throw explained(error, path)
         }
+    }
+
+    /// Removes the copies of a store file that a killed process has left.
+    ///
+    /// - Parameter path: the store file.
+    package static func removeDrafts(of path: FilePath) {
+        SchemaMigration.removeDraft(of: path)
+        BaselineDraft.remove(of: path)
     }
 
     /// Opens an existing file, and writes nothing.

@@ -45,6 +45,8 @@ struct StoreErasure {
     }
 
     private func remove() throws(UbiquitousStoreError) {
+        // A draft holds the account's records too.
+        StoreFile.removeDrafts(of: file)
         do {
             try FileManager.default.removeItem(atPath: file.string)
         } catch {
