@@ -13,6 +13,10 @@ package actor ExchangeRunner {
     private let executor: any SerialExecutor
     var machine: ExchangeStateMachine
     private var content: KnownContent
+    /// The store file's data version at the look of the last complete exchange without a caller.
+    ///
+    /// Other work looks at the file too, and leaves what it sees there to the next exchange.
+    private var exchangedVersion: Int64?
     private var failure: String?
     private var watchFault: String?
 
@@ -107,6 +111,13 @@ package actor ExchangeRunner {
         return isReason
     }
 
+    /// Whether the store file holds what has not been exchanged: sealed or captured saves, or whatever another process of
+    /// this device has committed since the last exchange, such as a request.
+    ///
+    /// An exchange changes the file too; its own changes are no reason for the next one. It is true if that cannot be
+    /// read.
+    var hasUnexchanged: Bool { (try? keeper.hasUnexchanged(since: exchangedVersion)) ?? true }
+
     // MARK: Exchanging
 
     /// Finds or creates this peer's place in the content, unless another process exchanges for this store.
@@ -129,7 +140,9 @@ package actor ExchangeRunner {
     package func exchangeInBackground() -> Bool {
         do {
             try exchange()
+            let seen = content.dataVersion
             try fulfilRequest()
+            exchangedVersion = seen
             failure = nil
         } catch {
             // A failure that repeats is logged once.

@@ -7,7 +7,7 @@ internal import UbiquityContainers
 
 /// Runs a store's exchange after a save here, a save by another process, or a change in the container.
 package final class ExchangeTrigger: Sendable {
-    private let wakes: AsyncStream<Void>.Continuation
+    private let wakes: Wakes
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let watchers: [TreeWatcher]
     private let runner: ExchangeRunner
@@ -22,8 +22,8 @@ package final class ExchangeTrigger: Sendable {
     init(
         runner: ExchangeRunner, container: UbiquityContainer?, storeDirectory: FilePath, onExchange: (@Sendable () async -> Void)? = nil
     ) {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        wakes = continuation
+        let wakes = Wakes()
+        self.wakes = wakes
         self.runner = runner
         var faults: [String] = []
         func watcher(_ directory: FilePath, _ options: TreeWatcher.Options = .init()) -> TreeWatcher? {
@@ -47,42 +47,75 @@ package final class ExchangeTrigger: Sendable {
         var running = [
             Task {
                 await runner.setWatchFault(fault)
-                await Self.run(runner, stream, continuation, onExchange)
+                await Self.run(runner, wakes, onExchange)
             }
         ]
         if let content {
             running.append(
                 Task {
-                    for await batch in content.changes where await runner.note(batch) { continuation.yield() }
+                    for await batch in content.changes where await runner.note(batch) { wakes.wake() }
                 })
         }
         if let store {
-            // A save by another process writes to the write-ahead log. Lock files in that directory change with every
-            // exchange.
+            // A save by another process writes to the write-ahead log, and so does each exchange itself. Lock files in that
+            // directory change with every exchange.
             running.append(
                 Task {
-                    for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) { continuation.yield() }
+                    for await batch in store.changes where !batch.allSatisfy({ $0.withPathBytes(StoreLock.isLock) }) {
+                        wakes.look()
+                    }
                 })
         }
         if let suspensions = container?.suspensions {
             running.append(
                 Task {
-                    for await _ in suspensions { continuation.yield() }
+                    for await _ in suspensions { wakes.wake() }
                 })
         }
         tasks.withLock { $0 = running }
         wake()
     }
 
+    /// Reasons to exchange, which unite until the next exchange begins.
+    private final class Wakes: Sendable {
+        let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+        private let isNeeded = Mutex(false)
+
+        init() { (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
+
+        /// Asks for an exchange.
+        func wake() {
+            isNeeded.withLock { $0 = true }
+            continuation.yield()
+        }
+
+        /// Asks for an exchange if the store file holds something that waits for one.
+        func look() { continuation.yield() }
+
+        /// Returns whether an exchange was asked for since the last call.
+        func takeNeed() -> Bool {
+            isNeeded.withLock { isNeeded in
+                defer { isNeeded = false }
+                return isNeeded
+            }
+        }
+
+        func finish() { continuation.finish() }
+    }
+
     /// Exchanges at every wake, until the sequence of wakes ends.
     private static func run(
-        _ runner: ExchangeRunner, _ stream: AsyncStream<Void>, _ wakes: AsyncStream<Void>.Continuation,
-        _ onExchange: (@Sendable () async -> Void)?
+        _ runner: ExchangeRunner, _ wakes: Wakes, _ onExchange: (@Sendable () async -> Void)?
     ) async {
         var pause = Duration.milliseconds(500)
         var alarm: Task<Void, Never>?
         var answering: Task<Void, Never>?
-        for await _ in stream {
+        for await _ in wakes.stream {
+            // Asked only now: an exchange that has run since has taken what there was.
+            var isNeeded = wakes.takeNeed()
+            if !isNeeded { isNeeded = await runner.hasUnexchanged }
+            guard isNeeded else { continue }
             alarm?.cancel()
             let isWell = await runner.exchangeInBackground()
             if await !runner.isWiped {
@@ -94,7 +127,7 @@ package final class ExchangeTrigger: Sendable {
                     var pause = Duration.seconds(1)
                     while !Task.isCancelled {
                         do {
-                            if try await runner.answerWipe(asking: true) { wakes.yield() }
+                            if try await runner.answerWipe(asking: true) { wakes.wake() }
                             return
                         } catch {
                             guard (try? await Task.sleep(for: pause)) != nil else { return }
@@ -110,7 +143,7 @@ package final class ExchangeTrigger: Sendable {
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
             alarm = next.map { time in
                 Task {
-                    if (try? await Task.sleep(until: time)) != nil { wakes.yield() }
+                    if (try? await Task.sleep(until: time)) != nil { wakes.wake() }
                 }
             }
         }
@@ -118,7 +151,7 @@ package final class ExchangeTrigger: Sendable {
         answering?.cancel()
     }
 
-    package func wake() { wakes.yield() }
+    package func wake() { wakes.wake() }
 
     package func cancel() {
         wakes.finish()

@@ -1,6 +1,6 @@
 internal import Foundation
 package import GRDB
-internal import StoreFormat
+package import StoreFormat
 internal import StoreRecords
 package import SystemPackage
 package import UbiquityContainers
@@ -36,15 +36,18 @@ package struct Publisher {
     ///
     /// - Parameters:
     ///   - pool: the store file.
+    ///   - placed: called with the name of each log in the container.
     ///   - pause: called after each batch that ends with a whole save, with the number of bytes since the last call. If
     ///     it throws, publishing ends there.
     /// - Throws: `Errno` if a directory or free space is missing. All unpublished logs stay sealed.
-    package func publish(from pool: any DatabaseWriter, between pause: (Int) throws -> Void = { _ in }) throws {
+    package func publish(
+        from pool: any DatabaseWriter, placing placed: (LogFileName) -> Void = { _ in }, between pause: (Int) throws -> Void = { _ in }
+    ) throws {
         var bytes = 0
-        var placed: Int64 = 0
+        var through: Int64 = 0
         while true {
             let (state, logs, value) = try pool.read { db in
-                (try StoreState.read(db), try Outbox.first(Self.batch, after: placed, bytes: Self.batchBytes, db), try LargeValues.last(db))
+                (try StoreState.read(db), try Outbox.first(Self.batch, after: through, bytes: Self.batchBytes, db), try LargeValues.last(db))
             }
             guard let last = logs.last else { return }
             let began = ContinuousClock.now
@@ -55,10 +58,13 @@ package struct Publisher {
             // The temporary directory is not a parent of a final name, and synchronisers would not bring it back.
             try files.makeDirectory(temporary)
             if value > 0 { try publishValues(through: value, of: state, from: pool, by: temporary) }
-            for log in logs { try place(log.bytes, as: log.name.description, in: directory, by: temporary) }
+            for log in logs {
+                try place(log.bytes, as: log.name.description, in: directory, by: temporary)
+                placed(log.name)
+            }
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
-            placed = last.name.sequence
+            through = last.name.sequence
             if let whole = logs.last(where: { !$0.goesOn }) {
                 try pool.write { db in
                     try Outbox.clear(through: whole.name.sequence, of: state.peer, db)

@@ -13,6 +13,8 @@ struct KnownContent {
     var inventory = ContentInventory()
     /// Files that have arrived in this store's own directory and have not been examined.
     var arrivals: [LogFileName] = []
+    /// The logs that this exchange has published, and whose arrival the watcher has not reported yet.
+    var published: Set<LogFileName> = []
     /// The logs to join next.
     var plan = ImportPlan()
 
@@ -42,6 +44,12 @@ struct KnownContent {
             func isMark(_ path: UnsafeRawBufferPointer) -> Bool { marks?.rest(of: path) != nil }
             let isOfMarks = change.withPathBytes(isMark) || change.withSourceBytes(isMark) == true
             guard place.isReason || source?.isReason == true || isOfMarks else { return false }
+            // The rename by which this exchange published a log.
+            if change.kind != .removed, source?.isReason != true, case .log(state.peer, epoch: machine.epoch, let name) = place,
+                published.remove(name) != nil
+            {
+                return false
+            }
             guard machine.isListed else { return true }
             if let source { enter(source, isThere: false, &machine) }
             enter(place, isThere: change.kind != .removed, &machine)

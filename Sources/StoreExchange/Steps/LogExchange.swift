@@ -24,13 +24,15 @@ struct LogExchange {
     // MARK: Publishing
 
     /// Returns whether changes are captured or logs wait for more saves, and whether any log can be published.
-    func outbox() throws -> ExchangeOutcome {
-        try scope.file.pool.read { db in
-            let hasWork =
-                try scope.context.sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(scope.file.shapes, db)
-                || Retirements.areUntold(db)
-            return .outbox(hasWork: hasWork, hasLogs: try hasWork || !Outbox.isEmpty(db))
-        }
+    func outbox() throws -> ExchangeOutcome { try scope.file.pool.read { db in try Self.outbox(scope.context, db) } }
+
+    /// Returns whether changes are captured or logs wait for more saves, and whether any log can be published, in a
+    /// transaction.
+    static func outbox(_ context: ExchangeContext, _ db: Database) throws -> ExchangeOutcome {
+        let hasWork =
+            try context.sealer.hasNotes(db) || Outbox.open(db).count > 0 || RelatedTables.hasUnresolved(context.file.shapes, db)
+            || Retirements.areUntold(db)
+        return .outbox(hasWork: hasWork, hasLogs: try hasWork || !Outbox.isEmpty(db))
     }
 
     /// Seals captured changes, releases due logs, and returns whether logs still wait for more saves.
@@ -56,6 +58,8 @@ struct LogExchange {
     /// Lists the files of the content.
     func list(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws {
         shelf.relist()
+        // A watcher that has lost events does not report them later.
+        content.published = []
         let inventory = try scope.file.pool.read { db in
             try ContentInventory(listing: scope.layout, epoch: scope.epoch, register: LogRegister(own: scope.peer, db), files: scope.files)
         }

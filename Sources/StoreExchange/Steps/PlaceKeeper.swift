@@ -62,6 +62,26 @@ struct PlaceKeeper {
             isAttached: state.attached, epoch: state.epoch)
     }
 
+    /// Returns whether the store file holds something that waits for an exchange, or that another process has committed
+    /// since the data version of an earlier look.
+    ///
+    /// A commit writes its frames, which the watcher reports, and then shows them in an index in shared memory, which
+    /// nothing reports (sqlite.org/walformat.html). The write lock is held until then, so this waits for it: a look
+    /// without it can come in between, and no event follows.
+    func hasUnexchanged(since dataVersion: Int64?) throws -> Bool {
+        try context.file.pool.writeWithoutTransaction { db in
+            var isReason = false
+            try db.inTransaction(.immediate) {
+                let isChanged = try Int64.fetchOne(db, sql: "PRAGMA data_version") != dataVersion
+                // A request that cannot be fulfilled yet is tried again at every opportunity.
+                isReason = try isChanged || StoreState.read(db).request != nil || Adopter.isPending(db)
+                if !isReason, case .outbox(_, hasLogs: true) = try LogExchange.outbox(context, db) { isReason = true }
+                return .rollback
+            }
+            return isReason
+        }
+    }
+
     /// Returns the present epoch of the marks; nil if this peer is not attached.
     ///
     /// It is read before this peer's own directory, which any peer may remove after its epoch has ended.

@@ -62,7 +62,7 @@ struct StepPerformer {
         case .publish:
             // Logs that an import seals at its end are not saves that waited.
             if !machine.isImporting { Waypoint.publishCoalesced.pass() }
-            try context.publisher.publish(from: context.file.pool) { bytes in
+            try context.publisher.publish(from: context.file.pool, placing: { content.published.insert($0) }) { bytes in
                 machine.shelf.looseBytes += bytes
                 try giveWay()
             }
