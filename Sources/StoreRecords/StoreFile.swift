@@ -236,10 +236,13 @@ extension StoreFile {
     ///
     /// - Parameters:
     ///   - baselines: verified baseline files, which are attached during the call.
+    ///   - goesOn: whether another import follows at once, which finds the same pages in memory.
     ///   - body: imports.
     /// - Returns: the result of the body.
     /// - Throws: the error of the body, or GRDB's errors; nothing has changed then.
-    package func importing<Result>(attaching baselines: [FilePath] = [], _ body: (Database) throws -> Result) throws -> Result {
+    package func importing<Result>(
+        attaching baselines: [FilePath] = [], goesOn: Bool = false, _ body: (Database) throws -> Result
+    ) throws -> Result {
         try pool.writeWithoutTransaction { db in
             var attached = 0
             // Outside of the transaction, in which a database that has been read cannot be detached
@@ -259,7 +262,7 @@ extension StoreFile {
             // Random keys touch pages everywhere: with SQLite's default of 2 MB, the same pages would be written again
             // and again. With 32 MB, importing a million rows took as long as with 64 MB, in runs beside other work.
             try db.execute(sql: "PRAGMA cache_size = -32768")
-            defer { try? db.execute(sql: "PRAGMA cache_size = -2000") }
+            defer { if !goesOn { try? db.execute(sql: "PRAGMA cache_size = -2000") } }
             var result: Result?
             try db.inTransaction(.immediate) {
                 result = try body(db)

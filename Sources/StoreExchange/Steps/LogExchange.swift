@@ -130,12 +130,12 @@ struct LogExchange {
     /// Joins the planned logs, and returns whether one has been refused.
     func join(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws -> Bool {
         let (log, progress) = (scope.context.log, scope.context.progress)
-        let ready = content.plan.ready
+        let (ready, isFull) = (content.plan.ready, content.plan.isFull)
         content.plan = ImportPlan()
         progress.update { $0.begin(ready, here: content.inventory.count) }
         Waypoint.importPlanned.pass()
         let began = ContinuousClock.now
-        let outcome = try join(ready, by: importer(planner.reader))
+        let outcome = try join(ready, by: importer(planner.reader), goesOn: isFull)
         for ready in ready.prefix(outcome.joined) { log.detail("took in \(ready.name) of \(ready.peer), \(ready.size) bytes") }
         log.exchange("took in \(counted(outcome.joined, "log")) in \(began.elapsed)")
         progress.update { $0.finish(ready.prefix(outcome.joined)) }
@@ -154,11 +154,13 @@ struct LogExchange {
     }
 
     /// Joins logs in one transaction; if one is refused, joins each again in its own transaction.
-    private func join(_ logs: [ReadyLog], by importer: LogImporter) throws -> LogImporter.Outcome {
+    private func join(_ logs: [ReadyLog], by importer: LogImporter, goesOn: Bool) throws -> LogImporter.Outcome {
         do {
-            return try scope.file.mendingDerived { try scope.file.importing { db in try importer.join(logs, isolating: false, db) } }
+            return try scope.file.mendingDerived {
+                try scope.file.importing(goesOn: goesOn) { db in try importer.join(logs, isolating: false, db) }
+            }
         } catch is LogImporter.Refusal {
-            return try scope.file.importing { db in try importer.join(logs, isolating: true, db) }
+            return try scope.file.importing(goesOn: goesOn) { db in try importer.join(logs, isolating: true, db) }
         }
     }
 

@@ -22,12 +22,13 @@ extension ImportNotice {
     mutating func add(_ kind: Kind, _ id: ObjectID) {
         switch kind {
         case .insert:
-            if deleted.remove(id) != nil { updated.insert(id) } else { inserted.insert(id) }
+            // A set hashes a member even to find that it is empty.
+            if !deleted.isEmpty, deleted.remove(id) != nil { updated.insert(id) } else { inserted.insert(id) }
         case .update:
-            if !inserted.contains(id) { updated.insert(id) }
+            if inserted.isEmpty || !inserted.contains(id) { updated.insert(id) }
         case .delete:
-            updated.remove(id)
-            if inserted.remove(id) == nil { deleted.insert(id) }
+            if !updated.isEmpty { updated.remove(id) }
+            if inserted.isEmpty || inserted.remove(id) == nil { deleted.insert(id) }
         }
     }
 

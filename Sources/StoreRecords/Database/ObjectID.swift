@@ -13,6 +13,11 @@ public struct ObjectID: Hashable, Sendable, CustomStringConvertible {
         self.key = key
     }
 
+    /// Hashes the key alone, by which nearly all records differ.
+    public func hash(into hasher: inout Hasher) {
+        for value in key { value.hash(into: &hasher) }
+    }
+
     /// The table and the key for people; bytes that are not UTF-8 appear in hexadecimal.
     public var description: String {
         "\(table)/\(key.map(\.description).joined(separator: ","))"

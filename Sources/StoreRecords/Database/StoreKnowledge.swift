@@ -35,15 +35,14 @@ package enum StoreKnowledge {
     ///
     /// `told` selects the logs that one of this peer's own logs has reported, or those that none has; nil selects all.
     package static func others(_ db: Database, told: Bool? = nil) throws -> Knowledge {
-        let rows = try Row.fetchAll(
-            db.cachedStatement(
-                sql:
-                    "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(told.map { " WHERE told = \($0 ? 1 : 0)" } ?? "")"
-            ))
+        let rows = try RawStatement(
+            "SELECT name, sequence, hash FROM ubiquity_knowledge JOIN ubiquity_peer ON number = peer\(told.map { " WHERE told = \($0 ? 1 : 0)" } ?? "")",
+            db)
+        defer { rows.reset() }
         var knowledge = Knowledge()
-        for row in rows {
-            if let peer = PeerIdentifier(row["name"] as String), let hash = ContentHash(bytes: row["hash"] as Data) {
-                knowledge.insert(.init(sequence: row["sequence"], hash: hash), of: peer)
+        while try rows.step() {
+            if let peer = rows.text(0).flatMap({ PeerIdentifier($0) }), let hash = ContentHash(bytes: rows.bytes(2)) {
+                knowledge.insert(.init(sequence: rows.integer(1), hash: hash), of: peer)
             }
         }
         return knowledge

@@ -116,14 +116,16 @@ package final class ImportTransaction {
         var isChecking = false
         // CHECKs go off again for the rest of the transaction, which may import more.
         defer { if isChecking { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") } }
-        let changed = outcome.notice.inserted.union(outcome.notice.updated).union(outcome.notice.deleted)
+        let notice = outcome.notice
         for shape in shapes {
             let isWhole = outcome.wholeTables.contains(shape.name)
-            guard isWhole || outcome.notice.touches(shape.name), let inspector = try CheckInspector(shape, db) else { continue }
+            guard isWhole || notice.touches(shape.name), let inspector = try CheckInspector(shape, db) else { continue }
             if !isChecking { try db.execute(sql: "PRAGMA ignore_check_constraints = 0") }
             isChecking = true
             if isWhole { broken += try inspector.inspectAll() }
-            for record in changed where record.table == shape.name { if let found = try inspector.inspect(record) { broken.append(found) } }
+            for changed in [notice.inserted, notice.updated, notice.deleted] {
+                for record in changed where record.table == shape.name { if let found = try inspector.inspect(record) { broken.append(found) } }
+            }
         }
         return broken
     }

@@ -31,6 +31,8 @@ package final class TableImporter {
     ///
     /// Nil if no table relates to another.
     let related: (tables: RelatedTables, table: RelatedTable, index: Int)?
+    /// Whether the last change began a record with a new row, as the next one probably does.
+    private var expectsNewRows = false
     /// The clock of a record that is joined as a whole.
     var whole: RecordClock?
     /// The keys of rows that were removed with the last record that they showed.
@@ -72,6 +74,8 @@ package final class TableImporter {
         delete = try RawStatement("DELETE FROM \(name) WHERE \(shape.placeCondition)", db)
     }
 
+    private static let failing = " OR FAIL"
+
     /// Returns ` OR FAIL`, or nothing if the app has triggers on the table.
     ///
     /// With ABORT, a statement with triggers keeps a journal of every page it touches. Changes that FAIL leaves behind
@@ -84,7 +88,7 @@ package final class TableImporter {
                     SELECT EXISTS (SELECT 1 FROM (SELECT * FROM main.sqlite_master UNION ALL SELECT * FROM temp.sqlite_master)
                     WHERE type = 'trigger' AND lower(tbl_name) = lower(?) AND name NOT LIKE 'ubiquity\\_%' ESCAPE '\\')
                     """), arguments: [table])!
-        return hasTriggers ? "" : " OR FAIL"
+        return hasTriggers ? "" : failing
     }
 
     /// Joins a record that begins a life here, with all its stamps.
@@ -113,7 +117,9 @@ package final class TableImporter {
     func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
         if !isIdentity { renumber(&change, stamp) }
         if let related, let aside = try related.table.aside(change.key) { return try join(change, stamp: stamp, into: aside, related.table) }
+        if expectsNewRows, let kind = try beginNew(change, stamp: stamp) { return kind }
         let place = try place(of: change.key)
+        expectsNewRows = place == nil
         // A row may show other records than the one with its key.
         if place != nil, let related, try related.table.isDerived(change.key) { return try join(change, stamp: stamp, into: nil, related.table) }
         let local: RecordClock?
@@ -158,6 +164,28 @@ package final class TableImporter {
             try related?.tables.noteWritten(related!.index, change.key, winning) { try self.value(of: $0, at: place!) }
             return winning.isEmpty ? nil : .update
         }
+    }
+
+    /// Joins a change that begins a record with a new row, without a look for a row first.
+    ///
+    /// The insert itself finds a row that is there. It writes nothing then, because the table has no triggers of the app,
+    /// and SQLite checks all rules of a row before it writes it.
+    ///
+    /// - Returns: the change to the record, or nil if it is anything else; nothing has changed then.
+    private func beginNew(_ change: LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
+        guard onConflict == Self.failing, !change.life.isMultiple(of: 2), try dead(change.key) == nil,
+            case .begins(let first) = try outcome(of: change, stamp: stamp, nil, value: { _ in .null })
+        else { return nil }
+        let new: Place
+        do {
+            new = try insert(change)
+        } catch let error as DatabaseError where error.fault.isContent {
+            return nil
+        }
+        let clock = whole ?? first
+        try clocks.set(clock, at: new)
+        try related?.tables.noteBegun(related!.index, RecordNode(key: change.key, life: clock.life)) { beginning($0, of: change) }
+        return .insert
     }
 
     /// Returns the clock of a dead record, or nil if it has never lived.
