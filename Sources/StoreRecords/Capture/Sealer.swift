@@ -110,7 +110,7 @@ package struct Sealer: Sendable {
     ///   - tables: the tables with their aside records.
     ///   - peers: the order of peers, for stamps.
     ///   - state: the state of the store, which is updated.
-    ///   - notice: collects the rows that changed.
+    ///   - changes: collects the changes of rows.
     ///   - unites: whether equal records become one. Otherwise they stay marked. Records that are equal during an
     ///     import may differ at its end, and a same-as fact is permanent.
     ///   - batches: the maximum number of full batches. The remaining records stay marked.
@@ -119,7 +119,7 @@ package struct Sealer: Sendable {
     /// - Throws: GRDB's errors, and the errors of an election.
     @discardableResult
     package func resolve(
-        _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, notice: inout ImportNotice, unites: Bool = true, batches: Int = .max,
+        _ tables: RelatedTables, peers: PeerTable, state: inout StoreState, changes: inout RecordChanges, unites: Bool = true, batches: Int = .max,
         _ db: Database
     ) throws -> Bool {
         let own = try StoreKnowledge.number(of: state.peer, db)
@@ -127,10 +127,9 @@ package struct Sealer: Sendable {
         orderedPeers.insert(state.peer, as: own)
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let resolver = Resolver(
-            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), notice: notice,
-            choices: choices, unites: unites)
+            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), choices: choices, unites: unites)
         let isDone = try resolver.resolve(batches: batches)
-        notice = resolver.notice
+        changes.add(resolver.changes)
         let save = SaveWriter(self, at: time, state, db)
         for (table, fact) in resolver.facts { try save.add(shapes[table].logTable, fact) }
         let values = values(db)

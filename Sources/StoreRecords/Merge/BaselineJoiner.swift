@@ -77,7 +77,7 @@ package struct BaselineJoiner {
             if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
                 importer.lives = LifeLimit(header.knowledge)
-                try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome.notice, db)
+                try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome.changes, db)
             }
             if let related = transaction.related { try enterFacts(of: table, related, mapping.shape, db) }
             Waypoint.joinTable.pass()
@@ -98,8 +98,8 @@ package struct BaselineJoiner {
     /// A record that then conflicts with itself is found while its author is known.
     private func tryUniting(_ peers: PeerTable, _ state: StoreState, _ db: Database) throws {
         try db.inSavepoint {
-            var (state, notice) = (state, ImportNotice())
-            if let related = RelatedTables(shapes, db) { try sealer.resolve(related, peers: peers, state: &state, notice: &notice, db) }
+            var (state, changes) = (state, RecordChanges())
+            if let related = RelatedTables(shapes, db) { try sealer.resolve(related, peers: peers, state: &state, changes: &changes, db) }
             return .rollback
         }
     }
@@ -256,13 +256,13 @@ package struct BaselineJoiner {
 
     private func join(
         _ table: BaselineHeader.Table, by importer: TableImporter, _ header: BaselineHeader, _ numbers: PeerNumbers, author: PeerNumber,
-        _ notice: inout ImportNotice, _ db: Database
+        _ changes: inout RecordChanges, _ db: Database
     ) throws {
-        func note(_ kind: ImportNotice.Kind?, _ key: [RecordValue]) {
+        func note(_ kind: RecordChanges.Kind?, _ key: [RecordValue]) {
             let name = importer.shape.name
-            for removed in importer.removedRows { notice.add(.delete, ObjectID(table: name, key: removed)) }
+            for removed in importer.removedRows { changes.add(.delete, ObjectID(table: name, key: removed)) }
             importer.removedRows = []
-            if let kind { notice.add(kind, ObjectID(table: name, key: key)) }
+            if let kind { changes.add(kind, ObjectID(table: name, key: key)) }
         }
         let source = BaselineTables(header, in: schema)
         let keys = table.table.keyColumns.count

@@ -11,10 +11,10 @@ internal import StoreFormat
 package final class ImportTransaction {
     /// The outcome of a transaction.
     package struct Outcome {
-        package var notice = ImportNotice()
+        package var changes = RecordChanges()
         /// The tables that were empty and have been filled.
         ///
-        /// The notice does not name their records.
+        /// The changes do not name their records.
         package var wholeTables: Set<String> = []
         /// The number of values that lost and are listed as conflicts.
         package var conflicts = 0
@@ -41,6 +41,8 @@ package final class ImportTransaction {
     package var peers: PeerTable
     package let conflicts: ConflictRecorder
     var outcome = Outcome()
+    /// The tables with dead records, for the importers of logs.
+    private(set) lazy var deadRecords = DeadRecords(db)
     /// The related tables.
     ///
     /// They are opened at first use, because they cache which tables have aside records.
@@ -93,9 +95,9 @@ package final class ImportTransaction {
         switch relations {
         case .leave: break
         case .postpone:
-            outcome.isResolved = try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, unites: false, db)
+            outcome.isResolved = try sealer.resolve(related, peers: peers, state: &state, changes: &outcome.changes, unites: false, db)
         case .unite(let batches):
-            outcome.isResolved = try sealer.resolve(related, peers: peers, state: &state, notice: &outcome.notice, batches: batches, db)
+            outcome.isResolved = try sealer.resolve(related, peers: peers, state: &state, changes: &outcome.changes, batches: batches, db)
         }
     }
 
@@ -105,7 +107,7 @@ package final class ImportTransaction {
         outcome.conflicts += conflicts.count
         if let retention, conflicts.count > 0 { try ConflictHistory(db).prune(retention, now: sealer.now()) }
         outcome.broken += try broken()
-        for shape in shapes where outcome.notice.touches(shape.name) || outcome.wholeTables.contains(shape.name) {
+        for shape in shapes where outcome.changes.touches(shape.name) || outcome.wholeTables.contains(shape.name) {
             try db.notifyChanges(in: Table(shape.name))
         }
     }
@@ -116,10 +118,10 @@ package final class ImportTransaction {
         var isChecking = false
         // CHECKs go off again for the rest of the transaction, which may import more.
         defer { if isChecking { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") } }
-        let notice = outcome.notice
+        lazy var notice = outcome.changes.notice
         for shape in shapes {
             let isWhole = outcome.wholeTables.contains(shape.name)
-            guard isWhole || notice.touches(shape.name), let inspector = try CheckInspector(shape, db) else { continue }
+            guard isWhole || outcome.changes.touches(shape.name), let inspector = try CheckInspector(shape, db) else { continue }
             if !isChecking { try db.execute(sql: "PRAGMA ignore_check_constraints = 0") }
             isChecking = true
             if isWhole { broken += try inspector.inspectAll() }

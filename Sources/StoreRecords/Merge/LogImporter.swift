@@ -61,7 +61,7 @@ package struct LogImporter {
                 rest = rest[save.endIndex...]
                 // Peers get their numbers outside the savepoint, so that they stay known when a log is undone.
                 for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
-                let before = isolating ? transaction.outcome.notice : ImportNotice()
+                let before = isolating ? transaction.outcome.changes : RecordChanges()
                 var joining = first
                 let refusal = try refusal {
                     func joinAll() throws {
@@ -80,7 +80,7 @@ package struct LogImporter {
                 }
                 if let refusal {
                     guard isolating else { throw refusal }
-                    transaction.outcome.notice = before
+                    transaction.outcome.changes = before
                     outcome.refused = (joining, refusal)
                     break
                 }
@@ -168,16 +168,18 @@ package struct LogImporter {
                 guard let mapping = try mapping(of: table, in: ready) else { continue }
                 let importer =
                     try importers[table]
-                    ?? TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
+                    ?? TableImporter(
+                        mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, deadRecords: transaction.deadRecords,
+                        db)
                 importers[table] = importer
                 (importer.peers, importer.lives) = (peers, lives)
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
                         let name = importer.shape.name
-                        for key in importer.removedRows { transaction.outcome.notice.add(.delete, ObjectID(table: name, key: key)) }
+                        for key in importer.removedRows { transaction.outcome.changes.add(.delete, ObjectID(table: name, key: key)) }
                         importer.removedRows = []
-                        if let kind { transaction.outcome.notice.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
+                        if let kind { transaction.outcome.changes.add(kind, ObjectID(table: name, key: change.key.map(\.detached))) }
                     } catch {
                         // A trigger may have rolled back the whole transaction
                         // (sqlite.org/lang_createtrigger.html#raise).
@@ -208,11 +210,5 @@ package struct LogImporter {
             guard try table.enter(entry.fact, since: sealer.now().timeIntervalSince1970) else { continue }
             for node in [entry.fact.first, entry.fact.second] { try table.markUnresolved(node.key) }
         }
-    }
-}
-
-extension ImportNotice {
-    func touches(_ table: String) -> Bool {
-        inserted.contains { $0.table == table } || updated.contains { $0.table == table } || deleted.contains { $0.table == table }
     }
 }

@@ -6,7 +6,7 @@ extension TableImporter {
     /// Joins a change into an aside record.
     ///
     /// `aside` is nil if the record is not alive here and its row shows other records.
-    func join(_ change: LogBody.Change, stamp: Stamp, into aside: AsideRecord?, _ table: RelatedTable) throws -> ImportNotice.Kind? {
+    func join(_ change: LogBody.Change, stamp: Stamp, into aside: AsideRecord?, _ table: RelatedTable) throws -> RecordChanges.Kind? {
         let local = try aside?.registers.clock ?? dead(change.key)
         func value(_ column: Int) -> RecordValue { aside!.registers.values[column] }
         let outcome = try outcome(of: change, stamp: stamp, local, value: value)

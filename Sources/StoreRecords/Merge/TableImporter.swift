@@ -43,7 +43,10 @@ package final class TableImporter {
     /// Nil for saves of this device itself.
     var lives: LifeLimit?
 
-    init(_ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, _ db: Database) throws {
+    init(
+        _ mapping: LogTableMapping, peers: PeerTable, conflicts: ConflictRecorder, related tables: RelatedTables?, deadRecords: DeadRecords? = nil,
+        _ db: Database
+    ) throws {
         let shape = mapping.shape
         self.shape = shape
         related = try tables.map { tables in
@@ -60,7 +63,7 @@ package final class TableImporter {
         }.subtracting(shape.notNull)
         initial = shape.columns.indices.map { known.contains(ColumnSet(column: $0)) ? .null : shape.unwritten($0) }
         isIdentity = columns == Array(shape.columns.indices)
-        clocks = try ClockTable(shape: shape, db)
+        clocks = try ClockTable(shape: shape, deadRecords: deadRecords, db)
         let name = shape.name.quotedIdentifier
         let found =
             shape.hasRowid ? ["rowid"] + shape.untypedKeys.map { shape.keyColumns[$0].quotedIdentifier } : shape.keyColumns.map(\.quotedIdentifier)
@@ -98,7 +101,7 @@ package final class TableImporter {
     ///   - clock: the stamps.
     /// - Returns: the change to the row.
     /// - Throws: GRDB's errors, and `LogFault`.
-    func begin(_ change: inout LogBody.Change, _ clock: RecordClock) throws -> ImportNotice.Kind? {
+    func begin(_ change: inout LogBody.Change, _ clock: RecordClock) throws -> RecordChanges.Kind? {
         whole = isIdentity ? clock : ColumnRenumbering(numbers: columns).renumbered(clock)
         defer { whole = nil }
         return try join(&change, stamp: clock.stamp)
@@ -114,7 +117,7 @@ package final class TableImporter {
     /// Joins one change, after converting it to this store's column numbers.
     ///
     /// - Returns: the change to the record, or nil if nothing changed.
-    func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
+    func join(_ change: inout LogBody.Change, stamp: Stamp) throws -> RecordChanges.Kind? {
         if !isIdentity { renumber(&change, stamp) }
         if let related, let aside = try related.table.aside(change.key) { return try join(change, stamp: stamp, into: aside, related.table) }
         if expectsNewRows, let kind = try beginNew(change, stamp: stamp) { return kind }
@@ -172,7 +175,7 @@ package final class TableImporter {
     /// and SQLite checks all rules of a row before it writes it.
     ///
     /// - Returns: the change to the record, or nil if it is anything else; nothing has changed then.
-    private func beginNew(_ change: LogBody.Change, stamp: Stamp) throws -> ImportNotice.Kind? {
+    private func beginNew(_ change: LogBody.Change, stamp: Stamp) throws -> RecordChanges.Kind? {
         guard onConflict == Self.failing, !change.life.isMultiple(of: 2), try dead(change.key) == nil,
             case .begins(let first) = try outcome(of: change, stamp: stamp, nil, value: { _ in .null })
         else { return nil }

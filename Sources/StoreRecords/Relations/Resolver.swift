@@ -28,7 +28,7 @@ final class Resolver {
 
     init(
         _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
-        notice: ImportNotice, choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true
+        choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true
     ) {
         self.tables = tables
         self.peers = peers
@@ -36,11 +36,11 @@ final class Resolver {
         order = RelationOrder(tables.shapes).tables
         self.elections = Elections(elections, peers: peers, stamp: stamp)
         equalRecords = EqualRecords(tables, elections: self.elections, now: now, unites: unites)
-        writer = RowWriter(tables, equalRecords: equalRecords, refused: refused, notice: notice)
+        writer = RowWriter(tables, equalRecords: equalRecords, refused: refused)
     }
 
     /// The notice about the rows that the transaction has changed.
-    var notice: ImportNotice { writer.notice }
+    var changes: RecordChanges { writer.changes }
 
     /// The facts that two records are one, found here and to be written into a log.
     var facts: [(table: Int, fact: SameAs)] { equalRecords.facts }

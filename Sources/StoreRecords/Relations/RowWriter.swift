@@ -6,14 +6,13 @@ final class RowWriter {
     private let tables: RelatedTables
     private let equalRecords: EqualRecords
     private let refused: RefusedRows
-    /// The notice about the rows that the transaction has changed.
-    private(set) var notice: ImportNotice
+    /// The changes of rows.
+    private(set) var changes = RecordChanges()
 
-    init(_ tables: RelatedTables, equalRecords: EqualRecords, refused: RefusedRows, notice: ImportNotice) {
+    init(_ tables: RelatedTables, equalRecords: EqualRecords, refused: RefusedRows) {
         self.tables = tables
         self.equalRecords = equalRecords
         self.refused = refused
-        self.notice = notice
     }
 
     /// Writes the rows of the evaluated entities.
@@ -81,8 +80,8 @@ final class RowWriter {
         )
     }
 
-    private func note(_ kind: ImportNotice.Kind, _ table: Int, _ key: [RecordValue]) {
-        notice.add(kind, ObjectID(table: tables.shapes[table].name, key: key.map(\.detached)))
+    private func note(_ kind: RecordChanges.Kind, _ table: Int, _ key: [RecordValue]) {
+        changes.add(kind, ObjectID(table: tables.shapes[table].name, key: key.map(\.detached)))
     }
 
     private func removeFormerRows(of entity: Entity) throws {

@@ -13,8 +13,13 @@ package struct ClockTable {
     private let dead: RawStatement
     private let deadPut: RawStatement
     private let deadDrop: RawStatement
+    private let shape: TableShape
+    /// The tables with dead records; nil if this table is always asked.
+    private let deadRecords: DeadRecords?
 
-    package init(shape: TableShape, _ db: Database) throws {
+    package init(shape: TableShape, deadRecords: DeadRecords? = nil, _ db: Database) throws {
+        self.shape = shape
+        self.deadRecords = deadRecords
         keyCount = shape.keyColumns.count
         let condition = shape.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
         let places = Array(repeating: "?", count: keyCount + 1).joined(separator: ",")
@@ -72,6 +77,7 @@ package struct ClockTable {
 
     /// Returns the life at which a key died, or 0 if it did not.
     package func death(_ key: [RecordValue]) throws -> Int64 {
+        if let deadRecords, try !deadRecords.exist(in: shape) { return 0 }
         bind(key, to: dead)
         defer { dead.reset() }
         return try dead.step() ? dead.integer(0) : 0
@@ -88,6 +94,7 @@ package struct ClockTable {
     }
 
     func bury(_ key: [RecordValue], life: Int64) throws {
+        deadRecords?.note(in: shape)
         bind(key, to: deadPut)
         deadPut.bind(keyCount + 1, life)
         try deadPut.run()

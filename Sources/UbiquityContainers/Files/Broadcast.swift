@@ -29,6 +29,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
         self.buffering = buffering
     }
 
+    package var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
+
     /// Starts an observation, which ends when the broadcast is closed.
     package func subscribe() -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
