@@ -29,7 +29,7 @@ public struct Coalescing: Sendable, Hashable {
 extension Outbox {
     /// Returns the number and the total size of the logs that wait for more saves.
     static func open(_ db: Database) throws -> (count: Int, bytes: Int) {
-        let row = try Row.fetchOne(db, sql: "SELECT count(*), total(length(bytes)) FROM ubiquity_outbox WHERE open")!
+        let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT count(*), total(length(bytes)) FROM ubiquity_outbox WHERE open"))!
         return (row[0], Int(row[1] as Double))
     }
 
@@ -37,9 +37,9 @@ extension Outbox {
     ///
     /// A released log is never written again, because it may have been published.
     static func close(maximumSize: Int, _ db: Database) throws {
-        let rows = try Row.fetchAll(db, sql: "SELECT sequence, length(bytes), open FROM ubiquity_outbox ORDER BY sequence")
+        let rows = try Row.fetchAll(db.cachedStatement(sql: "SELECT sequence, length(bytes), open FROM ubiquity_outbox ORDER BY sequence"))
         let waiting = rows.suffix(from: (rows.lastIndex { !($0[2] as Bool) } ?? -1) + 1)
-        try db.execute(sql: "UPDATE ubiquity_outbox SET open = 0 WHERE open")
+        try db.cachedStatement(sql: "UPDATE ubiquity_outbox SET open = 0 WHERE open").execute()
         guard waiting.count > 1, let first: Int64 = waiting.first?[0] else { return }
         var state = try StoreState.read(db)
         state.sequence = first - 1
@@ -54,7 +54,9 @@ extension Outbox {
             } else {
                 let (header, body) = merger.finish(sequence: state.sequence + 1, predecessor: state.predecessor)
                 // A new sequence is never above the old one, so the row is free.
-                for sequence in merged { try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence]) }
+                for sequence in merged {
+                    try db.cachedStatement(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?").execute(arguments: [sequence])
+                }
                 state.predecessor = try append(header, body: body, time: time, db)
                 state.sequence = header.sequence
             }

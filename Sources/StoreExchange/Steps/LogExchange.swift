@@ -106,7 +106,7 @@ struct LogExchange {
             }
             scope.context.log.exchange("\(name) of \(entry.peer) is no longer in the way")
             try scope.file.pool.write { db in
-                try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [entry.peer, name])
+                try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?").execute(arguments: [entry.peer, name])
             }
         }
     }
@@ -173,7 +173,9 @@ struct LogExchange {
 
     /// Removes records that a save has repaired from the list of broken records.
     func recheck() throws {
-        guard try scope.file.pool.read({ db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)")! }) else { return }
+        guard try scope.file.pool.read({ db in try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_broken)"))! }) else {
+            return
+        }
         // Foreign keys are off, as in all examinations of a copy of a row: SQLite would look for the parent beside the
         // copy.
         try scope.file.importing { db in

@@ -39,7 +39,7 @@ struct PlaceKeeper {
         // There is no transaction, which would wait for writers. One call does all of it, because each call changes
         // threads.
         let (now, state, isAdopting) = try context.file.pool.writeWithoutTransaction { db in
-            let version = try Int64.fetchOne(db, sql: "PRAGMA data_version")
+            let version = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
             if let before, version != before {
                 try db.inTransaction(.immediate) {
                     for shape in context.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
@@ -72,7 +72,7 @@ struct PlaceKeeper {
         try context.file.pool.writeWithoutTransaction { db in
             var isReason = false
             try db.inTransaction(.immediate) {
-                let isChanged = try Int64.fetchOne(db, sql: "PRAGMA data_version") != dataVersion
+                let isChanged = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version")) != dataVersion
                 // A request that cannot be fulfilled yet is tried again at every opportunity.
                 isReason = try isChanged || StoreState.read(db).request != nil || Adopter.isPending(db)
                 if !isReason, case .outbox(_, hasLogs: true) = try LogExchange.outbox(context, db) { isReason = true }

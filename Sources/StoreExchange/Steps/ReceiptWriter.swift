@@ -39,7 +39,7 @@ struct ReceiptWriter {
 
     /// Publishes a receipt; returns false if a copy of this store has just used the number.
     private func publish(_ receipt: Receipt, _ number: Int64) throws -> Bool {
-        try scope.file.pool.write { db in try db.execute(sql: "UPDATE ubiquity_state SET receipt = ?", arguments: [number]) }
+        try scope.file.pool.write { db in try db.cachedStatement(sql: "UPDATE ubiquity_state SET receipt = ?").execute(arguments: [number]) }
         Waypoint.receiptNumbered.pass()
         do {
             try scope.context.publisher.publish(receipt, number: number, of: scope.peer, epoch: scope.epoch)

@@ -127,7 +127,8 @@ package struct Sealer: Sendable {
         orderedPeers.insert(state.peer, as: own)
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let resolver = Resolver(
-            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), choices: choices, unites: unites)
+            tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), choices: choices,
+            unites: unites)
         let isDone = try resolver.resolve(batches: batches)
         changes.add(resolver.changes)
         let save = SaveWriter(self, at: time, state, db)

@@ -21,9 +21,11 @@ package struct Holes {
 
     package init(_ db: Database) throws {
         self.db = db
-        own = try Int64.fetchOne(db, sql: "SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer").map(PeerNumber.init)
+        own = try Int64.fetchOne(db.cachedStatement(sql: "SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer")).map(
+            PeerNumber.init)
         arePossible = try Bool.fetchOne(
-            db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_hole) OR EXISTS (SELECT 1 FROM ubiquity_retired WHERE told AND sequence > 0)")!
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_hole) OR EXISTS (SELECT 1 FROM ubiquity_retired WHERE told AND sequence > 0)"))!
     }
 
     static func all(_ db: Database) throws -> [(peer: PeerIdentifier, position: Knowledge.Position)] {

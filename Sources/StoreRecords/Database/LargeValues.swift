@@ -51,7 +51,9 @@ package struct LargeValues {
     }
 
     /// Returns the number of the last waiting value, or 0 if none waits.
-    package static func last(_ db: Database) throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM ubiquity_value") ?? 0 }
+    package static func last(_ db: Database) throws -> Int64 {
+        try Int64.fetchOne(db.cachedStatement(sql: "SELECT max(number) FROM ubiquity_value")) ?? 0
+    }
 
     /// Returns the first waiting value after a number.
     package static func next(after number: Int64, _ db: Database) throws -> (number: Int64, hash: ContentHash, bytes: [UInt8])? {
@@ -75,6 +77,6 @@ package struct LargeValues {
 
     /// Deletes the values up to a number, which are in the container.
     package static func clear(through number: Int64, _ db: Database) throws {
-        try db.execute(sql: "DELETE FROM ubiquity_value WHERE number <= ?", arguments: [number])
+        try db.cachedStatement(sql: "DELETE FROM ubiquity_value WHERE number <= ?").execute(arguments: [number])
     }
 }

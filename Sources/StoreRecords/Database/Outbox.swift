@@ -65,11 +65,12 @@ package enum Outbox {
 
     /// Moves the logs up to a sequence, which are in the container, to the table of published logs.
     package static func clear(through sequence: Int64, of peer: PeerIdentifier, _ db: Database) throws {
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 INSERT OR IGNORE INTO ubiquity_log SELECT ?, sequence, hash, time FROM ubiquity_outbox WHERE sequence <= ?
-                """, arguments: [try StoreKnowledge.number(of: peer, db).rawValue, sequence])
-        try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?", arguments: [sequence])
+                """
+        ).execute(arguments: [try StoreKnowledge.number(of: peer, db).rawValue, sequence])
+        try db.cachedStatement(sql: "DELETE FROM ubiquity_outbox WHERE sequence <= ?").execute(arguments: [sequence])
     }
 
     package static func isEmpty(_ db: Database) throws -> Bool {
@@ -89,7 +90,7 @@ package enum Outbox {
 
     /// Returns this peer's last log that is in the container, or nil if there is none.
     package static func published(_ state: StoreState, _ db: Database) throws -> Knowledge.Position? {
-        if let first = try Int64.fetchOne(db, sql: "SELECT min(sequence) FROM ubiquity_outbox") {
+        if let first = try Int64.fetchOne(db.cachedStatement(sql: "SELECT min(sequence) FROM ubiquity_outbox")) {
             // The first log that is not published names the one before it.
             return try log(first, db).log.header.previous
         }
@@ -105,12 +106,12 @@ package enum Outbox {
 
     /// Returns the bytes of a sealed log.
     package static func bytes(_ sequence: Int64, _ db: Database) throws -> [UInt8] {
-        [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!)
+        [UInt8](try Data.fetchOne(db.cachedStatement(sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?"), arguments: [sequence])!)
     }
 
     /// Returns the hash of a sealed log.
     package static func hash(of sequence: Int64, _ db: Database) throws -> ContentHash {
-        let bytes = try Data.fetchOne(db, sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])
+        let bytes = try Data.fetchOne(db.cachedStatement(sql: "SELECT hash FROM ubiquity_outbox WHERE sequence = ?"), arguments: [sequence])
         guard let hash = bytes.flatMap({ ContentHash(bytes: $0) }) else {
             throw UbiquitousStoreError(.malformed, "A sealed log in the store file is damaged.")
         }
@@ -119,7 +120,7 @@ package enum Outbox {
 
     /// Returns the names of all logs, oldest first.
     package static func names(_ db: Database) throws -> [LogFileName] {
-        try Row.fetchAll(db, sql: "SELECT sequence, hash FROM ubiquity_outbox ORDER BY sequence").compactMap { row in
+        try Row.fetchAll(db.cachedStatement(sql: "SELECT sequence, hash FROM ubiquity_outbox ORDER BY sequence")).compactMap { row in
             ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
         }
     }
@@ -153,7 +154,7 @@ extension Outbox {
             header.news = news
             news = Knowledge()
             // A new sequence is never above the old one, so the row is free.
-            try db.execute(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?", arguments: [name.sequence])
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?").execute(arguments: [name.sequence])
             state.predecessor = try append(header, body: contents.encoded(), time: time, db)
             state.sequence = header.sequence
         }
@@ -161,7 +162,7 @@ extension Outbox {
 
     /// Returns a sealed log and the highest stamp in it.
     package static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
-        let row = try Row.fetchOne(db, sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?", arguments: [sequence])!
+        let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?"), arguments: [sequence])!
         return (try LogFile(decoding: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))
     }
 }

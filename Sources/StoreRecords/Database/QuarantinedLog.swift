@@ -66,14 +66,14 @@ extension QuarantinedLog {
 
     /// Returns the files on a store's list.
     package static func list(_ db: Database) throws -> [QuarantinedLog] {
-        try Row.fetchAll(db, sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file").map(QuarantinedLog.init)
+        try Row.fetchAll(db.cachedStatement(sql: "SELECT * FROM ubiquity_quarantine ORDER BY peer, file")).map(QuarantinedLog.init)
     }
 
     /// Adds the file to the list; returns whether it was missing there.
     package func enter(_ db: Database) throws -> Bool {
-        try db.execute(
-            sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-            arguments: [peer, file, kind.rawValue, reason, record, since.timeIntervalSince1970])
+        try db.cachedStatement(
+            sql: "INSERT INTO ubiquity_quarantine (peer, file, kind, reason, record, since) VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+        ).execute(arguments: [peer, file, kind.rawValue, reason, record, since.timeIntervalSince1970])
         return db.changesCount > 0
     }
 }

@@ -20,7 +20,9 @@ package enum Retirements {
 
     /// Joins a fact from a log.
     static func enter(_ fact: Retirement, of peer: PeerNumber, _ db: Database) throws {
-        try db.execute(sql: "INSERT INTO ubiquity_retired VALUES (?,?,?,1) \(taken)", arguments: [peer.rawValue, fact.receipt, fact.sequence])
+        try db.cachedStatement(sql: "INSERT INTO ubiquity_retired VALUES (?,?,?,1) \(taken)").execute(arguments: [
+            peer.rawValue, fact.receipt, fact.sequence,
+        ])
     }
 
     /// The clause that joins a fact from a log to a known fact, which counts as told if the log's fact covers it.
@@ -31,12 +33,13 @@ package enum Retirements {
 
     /// Retires a peer; the next exchange writes the fact into a log.
     package static func retire(_ peer: PeerIdentifier, _ fact: Retirement, _ db: Database) throws {
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 INSERT INTO ubiquity_retired VALUES (?,?,?,0)
                 ON CONFLICT (peer) DO UPDATE SET told = told AND receipt >= excluded.receipt AND sequence >= excluded.sequence,
                 receipt = max(receipt, excluded.receipt), sequence = max(sequence, excluded.sequence)
-                """, arguments: [try StoreKnowledge.number(of: peer, db).rawValue, fact.receipt, fact.sequence])
+                """
+        ).execute(arguments: [try StoreKnowledge.number(of: peer, db).rawValue, fact.receipt, fact.sequence])
     }
 
     /// Returns whether a fact is not in a log yet.

@@ -27,7 +27,7 @@ package enum StoreKnowledge {
         statement.bind(1, .text(peer.description))
         defer { statement.reset() }
         if try statement.step() { return PeerNumber(rawValue: statement.integer(0)) }
-        try db.execute(sql: "INSERT INTO ubiquity_peer (name) VALUES (?)", arguments: [peer.description])
+        try db.cachedStatement(sql: "INSERT INTO ubiquity_peer (name) VALUES (?)").execute(arguments: [peer.description])
         return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
@@ -94,16 +94,16 @@ package enum StoreKnowledge {
                 passed.bind(3, position.hash.bytes)
                 defer { passed.reset() }
                 guard try passed.step() else { continue }
-                try db.execute(
-                    sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?",
-                    arguments: [peers[peer]!.rawValue, position.sequence, Data(position.hash.bytes)])
+                try db.cachedStatement(sql: "DELETE FROM ubiquity_knowledge WHERE peer = ? AND sequence = ? AND hash = ?").execute(arguments: [
+                    peers[peer]!.rawValue, position.sequence, Data(position.hash.bytes),
+                ])
             }
             // A head that is already known is a head here too, or a later log of its branch is.
             for (peer, position) in knowledge.entries where peer != own {
                 guard try time(of: peers[peer]!, position, db) == nil, try !holes.isFollowed(position, of: peers[peer]!) else { continue }
                 try setHead(position, of: peers[peer]!, told: false, db)
             }
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     INSERT OR IGNORE INTO ubiquity_log SELECT \(here("peer")), sequence, hash, time FROM \(schema).log ORDER BY rowid;
                     INSERT INTO ubiquity_seen SELECT \(here("author")), \(here("peer")), time
@@ -116,13 +116,14 @@ package enum StoreKnowledge {
                     DELETE FROM ubiquity_knowledge WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_hole WHERE followed);
                     DELETE FROM ubiquity_hole WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_log)
                     OR peer = (SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer);
-                    """)
+                    """
+            ).execute()
         }
         for log in try QuarantinedLog.list(db) {
             guard let peer = PeerIdentifier(log.peer), let name = LogFileName(log.file), let number = peers[peer],
                 try time(of: number, name.position, db) != nil
             else { continue }
-            try db.execute(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?", arguments: [log.peer, log.file])
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?").execute(arguments: [log.peer, log.file])
         }
     }
 
@@ -132,7 +133,7 @@ package enum StoreKnowledge {
     }
 
     /// Makes the next log report all knowledge, as the first log of a new identifier must.
-    static func markUntold(_ db: Database) throws { try db.execute(sql: "UPDATE ubiquity_knowledge SET told = 0") }
+    static func markUntold(_ db: Database) throws { try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 0").execute() }
 
     static func markTold(_ db: Database) throws {
         try db.cachedStatement(sql: "UPDATE ubiquity_knowledge SET told = 1 WHERE told = 0").execute()

@@ -20,7 +20,7 @@ package enum StoreRequest: String, Sendable {
     /// - Returns: whether the task was set.
     @discardableResult
     package func drop(_ db: Database) throws -> Bool {
-        try db.execute(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?", arguments: [rawValue])
+        try db.cachedStatement(sql: "UPDATE ubiquity_state SET request = NULL WHERE request = ?").execute(arguments: [rawValue])
         return db.changesCount > 0
     }
 }

@@ -75,13 +75,11 @@ package struct StoreState {
     }
 
     func insert(_ db: Database) throws {
-        try db.execute(
-            sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,0,NULL)",
-            arguments: [
-                Self.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
-                clock.rawValue,
-                attached, receipt, successor?.description, place.rawValue,
-            ])
+        try db.cachedStatement(sql: "INSERT INTO ubiquity_state VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,0,NULL)").execute(arguments: [
+            Self.format, account, container, content, peer.description, epoch, sequence, predecessor.map { Data($0.bytes) },
+            clock.rawValue,
+            attached, receipt, successor?.description, place.rawValue,
+        ])
     }
 
     /// Saves the values that an exchange changes; the others stay as they are in the file.

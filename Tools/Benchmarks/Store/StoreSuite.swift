@@ -7,7 +7,7 @@ import UbiquityStores
 /// Measures stores against plain GRDB with equal pragmas.
 enum StoreSuite: Suite {
     static func run(_ report: Report) async throws {
-        let metrics: [(names: String, measure: (Report) async throws -> Void)] = [
+        var metrics: [(names: String, measure: (Report) async throws -> Void)] = [
             ("write_1000_rows", writeThousand), ("write_1_row", writeOne), ("publish_1", publishOne), ("log_bytes_per_row", logBytes),
             ("import_100k", { try await importing($0, "import_100k", rows: 100_000) }),
             ("import_1m", { try await importing($0, "import_1m", rows: 1_000_000) }),
@@ -15,7 +15,9 @@ enum StoreSuite: Suite {
             ("logs_100k", manyLogs), ("adopt_100k", adopting), ("encoding_", encodings),
             ("import_with_relations_100k", importingRelations), ("unique_merge_10k", mergingUniques),
             ("roll_1m rebuild_1m join_1m_into_1m", baselines), ("first_import_100k_logs", firstImport), ("content_bytes_after_trim", contentBytes),
+            ("settle_5000_saves", settling),
         ]
+        for content in Growth.all { metrics.append((content.metric, { try await growth(content, $0) })) }
         for metric in metrics
         where metric.names.split(separator: " ").contains(where: { name in
             report.wants(String(name)) || name.hasSuffix("_") && report.prefix.hasPrefix(name)
