@@ -75,7 +75,7 @@ package struct Arbiter: Sendable {
         case .request(let request): admit(request)
         case .end(let id, let observations): end(id, observations, &actions)
         case .cancel(let id): fail(id, .cancelled, &actions)
-        case .deadline(let id): fail(id, .deadline(obstacles(of: id)), &actions)
+        case .deadline(let id): fail(id, claims[id]?.refusal ?? .deadline(obstacles(of: id)), &actions)
         case .moved(let id, let move): note(move, by: id, &actions)
         case .addPresenter(let id, let path, let observed): add(id, at: path, observing: observed)
         case .removePresenter(let id): remove(id)
@@ -177,6 +177,7 @@ package struct Arbiter: Sendable {
             breakCycle(through: id, &actions)
         case .asking:
             guard claim.unanswered.isEmpty else { return breakCycle(through: id, &actions) }
+            if let refusal = claim.refusal { return fail(id, refusal, &actions) }
             claims[id]?.phase = .answered(behind: nil)
             advance(id, &actions)
         case .answered(let previous):
@@ -315,11 +316,9 @@ package struct Arbiter: Sendable {
         presenters[presenter]?.unhandledMoves.remove(id)
         guard let claim = pending.claim else { return }
         claims[claim]?.unanswered.remove(id)
-        if case .refused(let reason) = answer {
-            fail(claim, .refused(id, presenter, reason), &actions)
-        } else {
-            agenda.append(claim)
-        }
+        // The others are asked all the same: whoever only announces something has told all of them.
+        if case .refused(let reason) = answer, claims[claim]?.refusal == nil { claims[claim]?.refusal = .refused(id, presenter, reason) }
+        agenda.append(claim)
     }
 
     /// Tells presenters to take back the items that they gave up for a claim that has ended.

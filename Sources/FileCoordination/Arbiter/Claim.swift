@@ -59,6 +59,8 @@ struct Claim: Sendable {
     var places: [PathTrie.Place] = []
     /// The messages that presenters have yet to answer before the claim can be granted.
     var unanswered: Set<MessageID> = []
+    /// The first refusal of a presenter; the claim fails with it once the others have answered.
+    var refusal: ClaimFailure?
     /// The sent requests to relinquish; each is followed by a reacquire when the claim ends.
     var relinquished: [(presenter: PresenterID, message: MessageID)] = []
     /// The messages about moves to send after the accessor has returned.

@@ -10,6 +10,8 @@ package struct ContentLayout: Hashable, Sendable {
     /// Its path below `CoreData`, which is the content's name unless ``StoreOptions/contentPath`` says another.
     package let content: String
 
+    /// The directories from `CoreData` down to the content's own.
+    let way: [FilePath]
     let prefix: PathPrefix
 
     package init(container: FilePath, content: String) {
@@ -20,6 +22,9 @@ package struct ContentLayout: Hashable, Sendable {
         self.directory = directory
         self.content = content
         prefix = PathPrefix(directory)
+        var way = [directory]
+        for _ in content.split(separator: "/") { way.insert(way[0].removingLastComponent(), at: 0) }
+        self.way = way
     }
 
     /// Reads the content from its directory, by the path below a `CoreData`.
@@ -31,13 +36,6 @@ package struct ContentLayout: Hashable, Sendable {
             !names[(stores + 1)...].contains(where: { UbiquityContainer.isOfContent($0) })
         else { return nil }
         self.init(directory: directory, content: names[(stores + 1)...].joined(separator: "/"))
-    }
-
-    /// The directories from `CoreData` down to the content's own.
-    var way: [FilePath] {
-        var way = [directory]
-        for _ in content.split(separator: "/") { way.insert(way[0].removingLastComponent(), at: 0) }
-        return way
     }
 
     package var epochs: FilePath { directory.appending(UbiquityContainer.epochsName) }

@@ -7,8 +7,10 @@ package import UbiquityContainers
 package enum StoreKnowledge {
     package static func peers(_ db: Database) throws -> PeerTable {
         var table = PeerTable()
-        for row in try Row.fetchAll(db.cachedStatement(sql: "SELECT number, name FROM ubiquity_peer")) {
-            if let peer = PeerIdentifier(row["name"] as String) { table.insert(peer, as: PeerNumber(rawValue: row["number"])) }
+        let rows = try RawStatement("SELECT number, name FROM ubiquity_peer", db)
+        defer { rows.reset() }
+        while try rows.step() {
+            if let peer = rows.text(1).flatMap({ PeerIdentifier($0) }) { table.insert(peer, as: PeerNumber(rawValue: rows.integer(0))) }
         }
         return table
     }
@@ -103,7 +105,7 @@ package enum StoreKnowledge {
                 guard try time(of: peers[peer]!, position, db) == nil, try !holes.isFollowed(position, of: peers[peer]!) else { continue }
                 try setHead(position, of: peers[peer]!, told: false, db)
             }
-            try db.cachedStatement(
+            try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO ubiquity_log SELECT \(here("peer")), sequence, hash, time FROM \(schema).log ORDER BY rowid;
                     INSERT INTO ubiquity_seen SELECT \(here("author")), \(here("peer")), time
@@ -117,7 +119,7 @@ package enum StoreKnowledge {
                     DELETE FROM ubiquity_hole WHERE (peer, sequence, hash) IN (SELECT peer, sequence, hash FROM ubiquity_log)
                     OR peer = (SELECT number FROM ubiquity_peer, ubiquity_state WHERE name = ubiquity_state.peer);
                     """
-            ).execute()
+            )
         }
         for log in try QuarantinedLog.list(db) {
             guard let peer = PeerIdentifier(log.peer), let name = LogFileName(log.file), let number = peers[peer],

@@ -93,7 +93,17 @@ package struct LinuxFileLayer: FileLayer {
         throw error
     }
 
-    package func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) {
+    package func writeNew(_ file: FilePath, _ bytes: [UInt8]) throws(Errno) { try writeNew(file, bytes, syncing: true) }
+
+    /// Writes a new file.
+    ///
+    /// - Parameters:
+    ///   - file: the path, at which nothing may be.
+    ///   - bytes: the content.
+    ///   - syncing: whether the content is durable at the return. Otherwise it may be empty or cut off after a loss of
+    ///     power.
+    /// - Throws: `Errno`; nothing is at the path then, unless it was there before.
+    package func writeNew(_ file: FilePath, _ bytes: [UInt8], syncing: Bool) throws(Errno) {
         let descriptor = open(file.string, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         defer { close(descriptor) }
@@ -108,7 +118,7 @@ package struct LinuxFileLayer: FileLayer {
             }
             written += put
         }
-        guard fsync(descriptor) == 0 else {
+        guard !syncing || fsync(descriptor) == 0 else {
             let error = Errno(rawValue: errno)
             unlink(file.string)
             throw error

@@ -46,7 +46,7 @@ public struct PeerIdentifier: Hashable, Sendable, Comparable, CustomStringConver
         }
         if bytes[..<start].suffix(7).elementsEqual(".nosync".utf8) { return false }
         for (place, byte) in bytes[(start + 1)...].enumerated() {
-            let isDash = [8, 13, 18, 23].contains(place)
+            let isDash = place == 8 || place == 13 || place == 18 || place == 23
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): if isDash { return false }
             default: if !isDash || byte != UInt8(ascii: "-") { return false }

@@ -134,6 +134,21 @@ import Testing
         #expect(!script.isGranted(claim), "late answers are ignored")
     }
 
+    @Test("C-22, C-27: a claim that a presenter refuses fails once the others have answered too, or are late", arguments: [false, true])
+    func refusalAmongOthers(isLate: Bool) {
+        var script = ArbiterScript()
+        let (own, below) = (script.present("/d"), script.present("/d/f"))
+        let claim = script.write("/d", .forDeleting)
+        let asked = script.pending(of: own)
+        script.send(.handled(asked[0].id, .done))
+        script.send(.handled(asked[1].id, .refused("no")))
+        #expect(script.isWaiting(claim))
+        #expect(script.messages(to: below) == [.relinquishToWriter, .accommodateDeletion])
+        if isLate { script.send(.deadline(claim)) } else { script.handleAll(below) }
+        #expect(script.failures[claim] == .refused(asked[1].id, own, "no"))
+        for presenter in [own, below] { #expect(script.messages(to: presenter).last?.isReacquire == true) }
+    }
+
     @Test("C-30, C-54: a preparation asks the presenters of the items and of all inside them to save, without relinquish, and excludes nobody")
     func preparation() {
         var script = ArbiterScript()

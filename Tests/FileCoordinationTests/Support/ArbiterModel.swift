@@ -12,6 +12,7 @@ struct ArbiterModel {
         var locks: [Lock] = []
         var state = State.queued
         var unanswered: Set<MessageID> = []
+        var isRefused = false
         var moves: [Move] = []
         var relinquished: [(PresenterID, MessageID)] = []
 
@@ -184,7 +185,7 @@ struct ArbiterModel {
             }
             for claim in claims.values where claim.unanswered.contains(id) {
                 claims[claim.request.id]?.unanswered.remove(id)
-                if answer != .done { failure = (claim.request.id, true) }
+                if answer != .done { claims[claim.request.id]?.isRefused = true }
             }
         case .clientGone(let client):
             for id in presenters.keys where id.client == client { remove(id) }
@@ -242,6 +243,7 @@ struct ArbiterModel {
                 if !questions(claim).isEmpty { complain("\(id) was granted without asking") }
             case .asking:
                 if !claim.unanswered.isEmpty { complain("\(id) was granted before the answers") }
+                if claim.isRefused { complain("\(id) was granted, which a presenter refused") }
                 for rival in claims.values where rival.isHeld && conflict(rival, claim) { complain("\(id) was granted beside \(rival.request.id)") }
             }
             claims[id]?.state = .held
@@ -249,6 +251,8 @@ struct ArbiterModel {
             guard let claim = claims[id], !claim.isHeld else { return complain("\(id) failed, which does not wait") }
             if case .cycle = reason {
                 checkYoungestOfCycle(claim)
+            } else if case .refused = reason, claim.isRefused, claim.unanswered.isEmpty {
+                // All have answered.
             } else if failure?.0 != id {
                 complain("\(id) failed for no reason: \(reason)")
             }
@@ -296,6 +300,7 @@ struct ArbiterModel {
         expected = [:]
         for claim in claims.values where !claim.isHeld {
             let id = claim.request.id
+            if claim.isRefused, claim.unanswered.isEmpty { complain("\(id) is refused, and has not failed") }
             let waits = awaited(.claim(id), passing: true)
             if waits.isEmpty { complain("\(id) waits for nobody: \(claim.state)") }
             if reach(.claim(id), passing: true).contains(.claim(id)) { complain("\(id) waits for itself, and nobody says so") }

@@ -196,8 +196,8 @@ package final class BaselineTrial {
             return "INSERT OR IGNORE INTO main.\(shape.name.quotedIdentifier) (\(keys)) SELECT \(shape.ownKeyColumns) FROM main.\(shape.deadTable)"
         }
         guard let related = RelatedTables(file.shapes, db) else { return }
-        var (state, notice) = (try StoreState.read(db), ImportNotice())
-        try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, notice: &notice, db)
+        var (state, changes) = (try StoreState.read(db), RecordChanges())
+        try sealer.resolve(related, peers: StoreKnowledge.peers(db), state: &state, changes: &changes, db)
     }
 
     /// The data version.

@@ -116,6 +116,11 @@ struct ContainerChangeTests {
             #expect(LastPlace(of: store).note == LastPlace.Note(place: .fallback(alice), container: here))
         }
     }
+
+    @Test("a note that a loss of power has cut off counts as lost", arguments: ["", "account ali", "account alice"])
+    func cutOff(text: String) throws {
+        try FileManager.default.withNote(text) { store in #expect(LastPlace(of: store).note == nil) }
+    }
 }
 
 extension FileManager {
