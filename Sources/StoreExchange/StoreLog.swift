@@ -21,9 +21,6 @@ package struct StoreLog: Sendable {
     /// Logs a change of the store's state: level 1.
     func transition(_ text: @autoclosure () -> String) { logger.info("\(name): \(text())") }
 
-    /// Whether level 2 is logged.
-    package var writesExchanges: Bool { logger.logLevel <= .debug }
-
     /// Logs what has gone out or come in: level 2.
     func exchange(_ text: @autoclosure () -> String) { logger.debug("\(name): \(text())") }
 

@@ -100,7 +100,7 @@ struct ImportCommand: AsyncParsableCommand {
     var format: FormatArgument?
 
     @Option(help: ArgumentHelp("The longest line, or CSV record, that is read, in MiB.", valueName: "MiB"))
-    var longestLine = InspectedStore.longestRecord >> 20
+    var longestLine = RecordInput.longestRecord >> 20
 
     @OptionGroup var dryRun: DryRunOption
 

@@ -50,10 +50,7 @@ package struct ExchangeContext: Sendable {
     /// Posts the notices of an import.
     func post(_ outcome: ImportTransaction.Outcome) {
         if !outcome.wholeTables.isEmpty { post(.didFill(outcome.wholeTables)) }
-        if !outcome.changes.isEmpty, notices.hasObservers || log.writesExchanges {
-            let notice = outcome.changes.notice
-            if !notice.isEmpty { post(.didImport(notice)) }
-        }
+        if let notice = outcome.changes.notice { post(.didImport(notice)) }
         if !outcome.broken.isEmpty { post(.didBreakChecks(outcome.broken)) }
         if outcome.conflicts > 0 { post(.didFindConflicts(outcome.conflicts)) }
     }
@@ -71,8 +68,6 @@ final class ExchangeNotices: Sendable {
     init(_ broadcast: Broadcast<StoreNotice>) { self.broadcast = Mutex(broadcast) }
 
     func tell(_ other: Broadcast<StoreNotice>) { broadcast.withLock { $0 = other } }
-
-    var hasObservers: Bool { broadcast.withLock { $0 }.hasObservers }
 
     func post(_ notice: StoreNotice) { broadcast.withLock { $0 }.post(notice) }
 }

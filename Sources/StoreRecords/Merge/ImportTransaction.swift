@@ -125,7 +125,7 @@ package final class ImportTransaction {
             if !isChecking { try db.execute(sql: "PRAGMA ignore_check_constraints = 0") }
             isChecking = true
             if isWhole { broken += try inspector.inspectAll() }
-            for changed in [notice.inserted, notice.updated, notice.deleted] {
+            for changed in [notice?.inserted, notice?.updated, notice?.deleted].compactMap(\.self) {
                 for record in changed where record.table == shape.name { if let found = try inspector.inspect(record) { broken.append(found) } }
             }
         }

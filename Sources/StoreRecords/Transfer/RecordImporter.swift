@@ -1,26 +1,28 @@
-internal import GRDB
+package import GRDB
 internal import StoreFormat
 
 /// The result of an import.
-package struct RecordImport: Sendable, Hashable, Codable {
+public struct RecordImport: Sendable, Hashable, Codable {
     /// The numbers of imported records of a table.
-    package struct Count: Sendable, Hashable, Codable {
+    public struct Count: Sendable, Hashable, Codable {
         /// The number of records that did not exist.
-        package var inserted = 0
+        public var inserted = 0
         /// The number of records that changed.
-        package var updated = 0
+        public var updated = 0
         /// The number of records that already had the supplied values.
-        package var unchanged = 0
+        public var unchanged = 0
     }
 
     /// The counts by table.
-    package var tables: [String: Count] = [:]
+    public var tables: [String: Count] = [:]
+}
+
+extension RecordInput {
+    /// The default limit for the size of a line or row, in bytes.
+    package static let longestRecord = 256 << 20
 }
 
 extension InspectedStore {
-    /// The default limit for the size of a line or row, in bytes.
-    package static let longestRecord = 256 << 20
-
     /// Writes all records as one save that is made now, or none; the app publishes the save with its next exchange.
     ///
     /// A record whose key exists gets the supplied columns that differ; other records are inserted. The import is one
@@ -34,29 +36,45 @@ extension InspectedStore {
     /// - Returns: the numbers of records that were written, or would be.
     /// - Throws: `UbiquitousStoreError` with the file and the line; nothing is written then.
     package func importRecords(
-        from inputs: [RecordInput], isRehearsal: Bool = false, limit: Int = longestRecord, progress: ((Int) -> Void)? = nil
+        from inputs: [RecordInput], isRehearsal: Bool = false, limit: Int = RecordInput.longestRecord, progress: ((Int) -> Void)? = nil
     ) throws -> RecordImport {
-        try write { db in
-            let tables = Dictionary(uniqueKeysWithValues: try RecordTable.all(db).map { ($0.name, $0) })
-            var importer = RecordImporter(db, tables)
-            // A child may come before its parent.
-            try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
-            var count = 0
-            try db.inSavepoint {
-                let readers = inputs.map { RecordReader(input: $0, tables: tables, limit: limit) }
-                for reader in readers {
-                    try reader.forEach { record in
-                        try importer.write(record)
-                        count += 1
-                        if count.isMultiple(of: 1000) { progress?(count) }
-                    }
+        try write { db in try RecordImport(of: inputs, isRehearsal: isRehearsal, limit: limit, progress: progress, db) }
+    }
+}
+
+extension RecordImport {
+    /// Writes all records in a transaction, or none.
+    ///
+    /// - Parameters:
+    ///   - inputs: the inputs.
+    ///   - isRehearsal: whether everything is rolled back at the end.
+    ///   - limit: the maximum size of a line or row in bytes.
+    ///   - progress: called with the number of records, once every thousand records; an error that it throws ends the
+    ///     import.
+    ///   - db: the store, in a transaction whose changes are captured.
+    /// - Throws: `UbiquitousStoreError` with the file and the line, and the error of `progress`; nothing is written then.
+    package init(
+        of inputs: [RecordInput], isRehearsal: Bool, limit: Int = RecordInput.longestRecord, progress: ((Int) throws -> Void)?, _ db: Database
+    ) throws {
+        let tables = Dictionary(uniqueKeysWithValues: try RecordTable.all(db).map { ($0.name, $0) })
+        var importer = RecordImporter(db, tables)
+        // A child may come before its parent.
+        try db.execute(sql: "PRAGMA defer_foreign_keys = 1")
+        var count = 0
+        try db.inSavepoint {
+            let readers = inputs.map { RecordReader(input: $0, tables: tables, limit: limit) }
+            for reader in readers {
+                try reader.forEach { record in
+                    try importer.write(record)
+                    count += 1
+                    if count.isMultiple(of: 1000) { try progress?(count) }
                 }
-                Waypoint.recordsWritten.pass()
-                if let orphan = try OrphanedRecord.first(db, keys: tables.mapValues(\.keyColumns)) { throw try orphan.refusal(among: readers) }
-                return isRehearsal ? .rollback : .commit
             }
-            return importer.result
+            Waypoint.recordsWritten.pass()
+            if let orphan = try OrphanedRecord.first(db, keys: tables.mapValues(\.keyColumns)) { throw try orphan.refusal(among: readers) }
+            return isRehearsal ? .rollback : .commit
         }
+        self = importer.result
     }
 }
 

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import StoreFormat
-internal import SystemPackage
+package import SystemPackage
 internal import UbiquityContainers
 
 /// A source of records: a file in one of the formats, which each reading opens again.
@@ -44,9 +44,19 @@ package struct RecordInput: Sendable {
             }
             return [RecordInput(name: "standard input", format: .jsonLines, source: .copy(try copy(of: .standardInput, called: "Standard input")))]
         }
-        let path = FilePath(argument)
+        return try inputs(of: FilePath(argument), format: format)
+    }
+
+    /// Returns the inputs at a path.
+    ///
+    /// - Parameters:
+    ///   - path: a file, or a directory of CSV files.
+    ///   - format: the format; nil to derive it from the file's extension.
+    /// - Returns: the inputs; those of a directory are sorted by name.
+    /// - Throws: `UbiquitousStoreError` if nothing can be read, or the format is unknown.
+    package static func inputs(of path: FilePath, format: RecordFormat? = nil) throws -> [RecordInput] {
         var isDirectory: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory) else {
+        guard FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory) else {
             throw UbiquitousStoreError(.notFound, "There is no file \(path) to import.", path: path)
         }
         guard isDirectory.boolValue else { return [try RecordInput(file: path, format: format)] }
@@ -57,7 +67,7 @@ package struct RecordInput: Sendable {
             }
             return try files.map { try RecordInput(file: path.appending($0), format: .csv) }
         } catch let error as Errno {
-            throw unreadable(argument, path, error)
+            throw unreadable(path.string, path, error)
         }
     }
 
@@ -71,7 +81,7 @@ package struct RecordInput: Sendable {
         let extensions: [String: RecordFormat] = ["jsonl": .jsonLines, "ndjson": .jsonLines, CSVFile.fileExtension: .csv]
         guard let format = format ?? extensions[file.extension ?? ""] else {
             throw UbiquitousStoreError(
-                .unsupported, "\(file) has no extension that names its format: rename it to .jsonl or .csv, or give --format.", path: file)
+                .unsupported, "\(file) has no extension that names its format: rename it to .jsonl or .csv, or say which format it has.", path: file)
         }
         let attributes = try? FileManager.default.attributesOfItem(atPath: PathFacts.resolved(file).string)
         if attributes?[.type] as? FileAttributeType == .typeRegular {

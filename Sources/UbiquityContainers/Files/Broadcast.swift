@@ -18,6 +18,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// Held while observers receive values, so that all observers see the same order.
     private let delivery = Mutex<Void>(())
     private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
+    /// Called with each value after the observers, on the thread that sends it.
+    private let relay = Mutex<(@Sendable (Element) -> Void)?>(nil)
 
     /// Makes a broadcast without observers.
     ///
@@ -28,8 +30,6 @@ package final class Broadcast<Element: Sendable>: Sendable {
         state = Mutex(State(present: present.map { [$0] } ?? []))
         self.buffering = buffering
     }
-
-    package var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
 
     /// Starts an observation, which ends when the broadcast is closed.
     package func subscribe() -> AsyncStream<Element> {
@@ -59,12 +59,17 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// - Parameter value: makes the value; it may change the first values for new observers, and runs with the lock
     ///   held.
     package func post(_ value: (_ present: inout [Element]) -> Element?) {
-        delivery.withLock { _ in
+        let sent: Element? = delivery.withLock { _ in
             let (value, observers) = state.withLock { state in (value(&state.present), Array(state.observers.values)) }
-            guard let value else { return }
+            guard let value else { return nil }
             for observer in observers { observer.yield(value) }
+            return value
         }
+        if let sent { relay.withLock { $0 }?(sent) }
     }
+
+    /// Calls a function with each value from now on, once observers have it, on the thread that sends it.
+    package func relay(to function: @escaping @Sendable (Element) -> Void) { relay.withLock { $0 = function } }
 
     package func close() {
         let observers = state.withLock { state in

@@ -163,4 +163,9 @@ extension Notification.Name {
     public static let ubiquitousStoreWillChange = Notification.Name("UbiquitousStoreWillChange")
     /// Posted after a store has changed files, like ``StoreNotice/didChange(_:)``.
     public static let ubiquitousStoreDidChange = Notification.Name("UbiquitousStoreDidChange")
+    /// Posted after changes of other peers have been committed, like ``StoreNotice/didImport(_:)``, on the thread of the
+    /// exchange: return soon.
+    ///
+    /// The object is the store, and the user info has the `ImportNotice` under `import`.
+    public static let ubiquitousStoreDidImport = Notification.Name("UbiquitousStoreDidImport")
 }

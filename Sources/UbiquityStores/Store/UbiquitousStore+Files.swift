@@ -68,3 +68,41 @@ extension UbiquitousStore {
         return export
     }
 }
+
+extension UbiquitousStore {
+    /// Writes the records of files into the store, as one save or not at all; <doc:Export> describes the formats.
+    ///
+    /// A record whose key exists gets the supplied columns that differ; other records are inserted. Columns that are
+    /// not supplied stay, or get their default. If a record appears twice, the later one overwrites the earlier. The
+    /// other devices get the save like any other. What ``export(to:format:tables:progress:)`` has written is read back
+    /// without change.
+    ///
+    /// The store's other saves wait meanwhile; reads do not. A process that is killed has written everything or nothing.
+    ///
+    /// ```swift
+    /// let rehearsal = try await store.importRecords(from: "people.csv", isRehearsal: true)
+    /// if rehearsal.tables["person"]?.updated == 0 { try await store.importRecords(from: "people.csv") }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: a file of JSON Lines (`.jsonl`), a file of CSV (`<table>.csv`), or a directory of CSV files.
+    ///   - format: the format, whatever the names end in; nil to derive it from the names.
+    ///   - isRehearsal: whether everything is undone at the end, so that only the result shows what would be written.
+    ///   - progress: called with the number of records that have been read, once every thousand, on a thread of GRDB.
+    /// - Returns: for each table, the numbers of records that were inserted, updated and unchanged.
+    /// - Throws: `UbiquitousStoreError`, which names the file and the line of what cannot be written;
+    ///   `CancellationError` if the task is cancelled. Nothing is written then.
+    @discardableResult
+    public func importRecords(
+        from path: FilePath, format: RecordFormat? = nil, isRehearsal: Bool = false, progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws -> RecordImport {
+        let inputs = try await blocking { try RecordInput.inputs(of: path, format: format) }
+        do {
+            return try await write { db in try RecordImport(of: inputs, isRehearsal: isRehearsal, progress: progress, db) }
+        } catch {
+            // SQLite is interrupted by a cancellation, and says so in its own words.
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+}

@@ -2,7 +2,6 @@ internal import GRDB
 internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
-/// The number of records that were skipped, because they exist already or were deleted.
 internal import SystemPackage
 internal import UbiquityContainers
 

@@ -39,6 +39,10 @@ public final class UbiquitousStore: Sendable {
         self.keeper = keeper
         notices = StoreNotices(broadcast: context.notices)
         importProgress = ImportProgressSequence(broadcast: context.progress)
+        context.notices.relay { [weak self] notice in
+            guard case .didImport(let imported) = notice, let self else { return }
+            NotificationCenter.default.post(name: .ubiquitousStoreDidImport, object: self, userInfo: ["import": imported])
+        }
     }
 
     /// The file in use, with the parts that belong to it.

@@ -52,7 +52,7 @@ struct ImportTests {
                 shapes: file.shapes, sealer: sealer, conflictRetention: ConflictRetention(),
                 values: LargeValueReader(layout: layout, epoch: 1, files: LinuxFileLayer()))
             let outcome = try file.importing { db in try importer.join(plan.ready, isolating: false, db) }
-            #expect(outcome.imported.changes.isEmpty && outcome.refused == nil)
+            #expect(outcome.imported.changes.notice == nil && outcome.refused == nil)
             try file.pool.close()
 
             try await settle(right, left)

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import SystemPackage
 import Testing
 import UbiquityContainers
@@ -68,6 +69,46 @@ struct RecordImportTests {
             #expect(try await store.status().knowledge != before)
             #expect(try await store.logs(of: store.status().peer).map(\.sequence) == [1, 2])
             #expect(try InspectedStore(store.file, readOnly: true).check(container: nil).problems.isEmpty)
+        }
+    }
+
+    @Test("S-113: an app imports by its open store: rehearsed, then as one save, with progress, or not at all; and did-import is heard elsewhere")
+    func byTheStore() async throws {
+        try await withDevices(2) { devices, _ in
+            let (store, other) = (try await devices[0].open(schema), try await devices[1].open(schema))
+            let file = devices[0].directory.appending("folder.csv")
+            let lines = (0..<2500).map { "\"k\($0)\",\"n\"\n" }
+            try Data(("id,name\n" + lines.joined()).utf8).write(to: URL(filePath: file.string))
+            let counts = Mutex<[Int]>([])
+            let rehearsed = try await store.importRecords(from: file, isRehearsal: true) { count in counts.withLock { $0.append(count) } }
+            #expect(rehearsed.tables == ["folder": RecordImport.Count(inserted: 2500)])
+            #expect(counts.withLock { $0 } == [1000, 2000])
+            #expect(try await store.rows("SELECT count(*) FROM folder") == [["0"]])
+            #expect(try await store.status().unpublished == 0)
+
+            let imported = Mutex<[ImportNotice]>([])
+            let observer = NotificationCenter.default.addObserver(forName: .ubiquitousStoreDidImport, object: other, queue: nil) { notification in
+                if let notice = notification.userInfo?["import"] as? ImportNotice { imported.withLock { $0.append(notice) } }
+            }
+            defer { NotificationCenter.default.removeObserver(observer) }
+            #expect(try await store.importRecords(from: file) == rehearsed)
+            #expect(try await store.importRecords(from: file).tables == ["folder": RecordImport.Count(unchanged: 2500)])
+            try await settle(store, other)
+            #expect(try await store.logs(of: store.status().peer).count == 1)
+            #expect(try await other.rows("SELECT count(*) FROM folder WHERE name = 'n'") == [["2500"]])
+            #expect(imported.withLock { $0.reduce(0) { $0 + $1.inserted.count } } == 2500)
+
+            // What cannot be read names the line, and nothing of it is there.
+            let broken = devices[0].directory.appending("broken.jsonl")
+            try Data((line("folder", #""id":"z""#) + "{").utf8).write(to: URL(filePath: broken.string))
+            await #expect { try await store.importRecords(from: broken) } throws: { "\($0)".contains("broken.jsonl") && "\($0)".contains("2") }
+            #expect(try await store.rows("SELECT count(*) FROM folder WHERE id = 'z'") == [["0"]])
+            let cancelled = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await store.importRecords(from: file)
+            }
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            for store in [store, other] { try await store.close() }
         }
     }
 
