@@ -81,7 +81,8 @@ package struct RecordInput: Sendable {
         let extensions: [String: RecordFormat] = ["jsonl": .jsonLines, "ndjson": .jsonLines, CSVFile.fileExtension: .csv]
         guard let format = format ?? extensions[file.extension ?? ""] else {
             throw UbiquitousStoreError(
-                .unsupported, "\(file) has no extension that names its format: rename it to .jsonl or .csv, or say which format it has.", path: file)
+                .unsupported, "\(file) has no extension that names its format: rename it to .jsonl or .csv, or name the format (--format).",
+                path: file)
         }
         let attributes = try? FileManager.default.attributesOfItem(atPath: PathFacts.resolved(file).string)
         if attributes?[.type] as? FileAttributeType == .typeRegular {
