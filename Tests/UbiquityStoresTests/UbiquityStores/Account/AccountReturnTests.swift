@@ -24,7 +24,17 @@ struct AccountReturnTests {
     @Test("Whenever an account is back, the store is on its way to it and exchanges again, though nobody asks", arguments: Way.allCases)
     func returns(way: Way) async throws {
         var moments: [KeeperMoment] = []
-        while let moment = try await comesBack(way, at: moments.count) { moments.append(moment) }
+        var misses = 0
+        while misses < 5 {
+            if let moment = try await comesBack(way, at: moments.count) {
+                moments.append(moment)
+            } else if way == .stuck, !moments.contains(.failed(.prepare)) {
+                // On a busy machine the store may settle before it has failed for the first time.
+                misses += 1
+            } else {
+                break
+            }
+        }
         #expect(moments.contains(.looked))
         switch way {
         case .out: #expect(moments.contains(.done(.swap)) && moments.contains(.begins(.tellDidChange)), "\(moments)")
