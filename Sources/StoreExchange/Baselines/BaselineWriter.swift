@@ -129,8 +129,12 @@ package struct BaselineWriter {
                 INSERT INTO \(record) SELECT * FROM store.\(shape.name.quotedIdentifier);
                 INSERT INTO \(clock) SELECT * FROM store.\(shape.clockTable);
                 """)
-        // A row that was inserted while a trigger was missing has no clock, and is nobody's record yet.
-        let isWhole = try Bool.fetchOne(db, sql: "SELECT (SELECT count(*) FROM \(record)) = (SELECT count(*) FROM \(clock))")!
+        // A row that was inserted while a trigger was missing has no clock, and is nobody's record yet. Where SQLite does
+        // not copy the rows as they are stored, as with a column's DEFAULT, it numbers them from 1: as many clocks with
+        // the same first and last number belong to the same rows.
+        let (rows, places) = form.hasRowid ? (", min(rowid), max(rowid)", ", min(rid), max(rid)") : ("", "")
+        let isWhole = try Bool.fetchOne(
+            db, sql: "SELECT (SELECT (count(*)\(rows)) IS (SELECT count(*)\(places) FROM \(clock)) FROM \(record))")!
         if !isWhole { try db.execute(sql: "DELETE FROM \(record); DELETE FROM \(clock)") }
         return isWhole
     }
