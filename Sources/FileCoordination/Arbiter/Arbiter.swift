@@ -316,7 +316,7 @@ package struct Arbiter: Sendable {
         presenters[presenter]?.unhandledMoves.remove(id)
         guard let claim = pending.claim else { return }
         claims[claim]?.unanswered.remove(id)
-        // The others are asked all the same: whoever only announces something has told all of them.
+        // The other presenters still get their questions, so that a claim that only announces something reaches all of them.
         if case .refused(let reason) = answer, claims[claim]?.refusal == nil { claims[claim]?.refusal = .refused(id, presenter, reason) }
         agenda.append(claim)
     }

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The three sets describe the import as a whole: a record that was inserted and then changed is in `inserted` alone.
 /// They are made when one of them is first read.
 public struct ImportNotice: Sendable, Hashable {
-    /// The sets of an import's changes, which are found once, by whoever asks first.
+    /// The sets of an import's changes, computed for the first reader.
     private final class Sets: Sendable {
         struct Value: Sendable, Hashable {
             var inserted: Set<ObjectID> = []

@@ -185,6 +185,32 @@ struct BaselineDraftTests {
         }
     }
 
+    @Test("a table with defaults, which SQLite does not copy as it is stored, keeps its rows and their stamps together, whatever gaps it has")
+    func defaults() async throws {
+        let schema = SyncedSchema(
+            migrator: migrator("CREATE TABLE note (id TEXT NOT NULL PRIMARY KEY, title TEXT DEFAULT 'none', stars INTEGER DEFAULT 3)")
+        ) { SyncedTable("note") }
+        try await withDevices(2) { devices, root in
+            let first = try await devices[0].open(schema)
+            for number in 0..<6 { try await first.execute("INSERT INTO note (id) VALUES ('\(number)')") }
+            // In a save of its own, so that the rows had their numbers before.
+            try await first.execute("DELETE FROM note WHERE id IN ('0', '3'); UPDATE note SET stars = 5 WHERE id = '4'")
+            #expect(try await first.rollBaseline() == 1)
+            let directory = root.appending("alice/org.example.test/CoreData/People")
+            let names = FileManager.default.enumerator(atPath: directory.string)?.compactMap { $0 as? String } ?? []
+            #expect(names.contains { $0.hasSuffix(".ubbaseline") } && !names.contains { $0.hasSuffix(".ublog") }, "\(names)")
+            let second = try await devices[1].open(schema)
+            try await second.settled()
+            let all = "SELECT id, title, stars FROM note ORDER BY id"
+            #expect(try await second.rows(all) == first.rows(all))
+            #expect(try await second.rows(all).count == 4)
+            #expect(try await second.status().quarantined.isEmpty)
+            try await check(second)
+            let stamps = "SELECT id, life, time, c.columns, quote(others) FROM note t JOIN ubiquity_clock_1 c ON rid = t.rowid ORDER BY id"
+            #expect(try await second.rows(stamps) == first.rows(stamps))
+        }
+    }
+
     @Test("a table that a baseline cannot hold in its own form is written plainly, and read the same")
     func plainForm() async throws {
         let sql = """
