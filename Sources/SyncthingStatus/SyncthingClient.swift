@@ -117,9 +117,39 @@ package struct SyncthingClient: Sendable {
     private func answer<Answer: Decodable & Sendable>(
         _ path: String, _ query: [String: String], wait: Duration = .zero
     ) async throws -> Answer {
-        let (status, bytes) = try await fetch(path, query, timeout: timeout + wait)
+        let bytes = try await exchange("GET", path, query, timeout: timeout + wait)
+        do {
+            return try JSONDecoder().decode(Answer.self, from: Data(bytes))
+        } catch {
+            throw unexpected(path, error)
+        }
+    }
+
+    /// Sends a request that changes something; the answer's content does not matter.
+    ///
+    /// - Parameters:
+    ///   - method: `POST`, `PUT`, `PATCH` or `DELETE`.
+    ///   - path: the path below `/rest/`.
+    ///   - query: the parameters.
+    ///   - body: JSON; nil for none.
+    /// - Throws: `SyncthingError`, `CancellationError`.
+    package func send(_ method: String, _ path: String, _ query: [String: String] = [:], body: [UInt8]? = nil) async throws {
+        do {
+            _ = try await exchange(method, path, query, body: body, timeout: timeout)
+        } catch is Missing {
+            throw unexpected("\(path) (404)", nil)
+        }
+    }
+
+    /// Returns the body of an answer with the status 200.
+    ///
+    /// - Throws: `Missing` for the status 404; `SyncthingError`, `CancellationError`.
+    private func exchange(
+        _ method: String, _ path: String, _ query: [String: String], body: [UInt8]? = nil, timeout: Duration
+    ) async throws -> [UInt8] {
+        let (status, bytes) = try await fetch(method, path, query, body: body, timeout: timeout)
         switch status {
-        case 200: break
+        case 200: return bytes
         case 401, 403:
             throw SyncthingError(
                 .wrongKey, "Syncthing at \(endpoint) does not accept the API key; copy it again from its settings (Actions, Settings, General).")
@@ -129,11 +159,6 @@ package struct SyncthingClient: Sendable {
                 "Syncthing at \(endpoint) redirects to another address; give that address, with https if it uses https, and its certificate.")
         case 404: throw Missing(text: String(decoding: bytes.prefix(200), as: UTF8.self))
         default: throw unexpected("\(path) (\(status))", nil)
-        }
-        do {
-            return try JSONDecoder().decode(Answer.self, from: Data(bytes))
-        } catch {
-            throw unexpected(path, error)
         }
     }
 
@@ -151,7 +176,9 @@ package struct SyncthingClient: Sendable {
         )
     }
 
-    private func fetch(_ path: String, _ query: [String: String], timeout: Duration) async throws -> (status: Int, bytes: [UInt8]) {
+    private func fetch(
+        _ method: String, _ path: String, _ query: [String: String], body: [UInt8]?, timeout: Duration
+    ) async throws -> (status: Int, bytes: [UInt8]) {
         var components = URLComponents(url: endpoint.address.appending(path: "rest/\(path)"), resolvingAgainstBaseURL: false)!
         // Go reads `+` in a query as a space, and rejects `;`.
         let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\0"..."\u{7F}")).union(CharacterSet(charactersIn: "-._~"))
@@ -159,12 +186,11 @@ package struct SyncthingClient: Sendable {
             components.percentEncodedQuery = query.sorted { $0.key < $1.key }
                 .map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed)!)" }.joined(separator: "&")
         }
-        let url = components.string!
+        var request = HTTPRequest(method: method, url: components.string!, headers: ["X-API-Key": endpoint.key], body: body)
+        if body != nil { request.headers["Content-Type"] = "application/json" }
         do {
-            return try await withThrowingTaskGroup { group in
-                group.addTask {
-                    try await HTTPTransport.get(url, headers: ["X-API-Key": endpoint.key], pin: endpoint.pin, limit: Self.longestAnswer)
-                }
+            return try await withThrowingTaskGroup { [request] group in
+                group.addTask { try await HTTPConnection.send(request, pin: endpoint.pin, limit: Self.longestAnswer) }
                 group.addTask {
                     try await Task.sleep(for: timeout)
                     throw SyncthingError(
@@ -177,7 +203,7 @@ package struct SyncthingClient: Sendable {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            if HTTPTransport.isDistrust(error) { throw untrusted }
+            if HTTPConnection.isDistrust(error) { throw untrusted }
             throw SyncthingError(
                 .notReachable, "Syncthing does not answer at \(endpoint); check that it runs, and that its web interface has this address.",
                 cause: error)

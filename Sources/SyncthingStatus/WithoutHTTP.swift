@@ -4,8 +4,8 @@
     // Without the trait `Syncthing` the package has no HTTP client: every question fails with an error that says so.
 
     /// Stands for the HTTP client.
-    enum HTTPTransport {
-        static func get(_ url: String, headers: [String: String], pin: CertificatePin?, limit: Int) async throws -> (status: Int, bytes: [UInt8]) {
+    enum HTTPConnection {
+        static func send(_ request: HTTPRequest, pin: CertificatePin?, limit: Int) async throws -> (status: Int, bytes: [UInt8]) {
             throw SyncthingError.notIncluded
         }
 
