@@ -122,7 +122,7 @@ let package = Package(
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
-            name: "notes", dependencies: ["Ubiquity", arguments, grdb, csv, signals, system], path: "Examples/Notes", swiftSettings: settings),
+            name: "notes", dependencies: ["Ubiquity", "SyncthingStatus", arguments, grdb, csv, signals, system], path: "Examples/Notes", swiftSettings: settings),
         .target(
             name: "PeopleStore", dependencies: ["Ubiquity", grdb, system], path: "Examples/People/Store", resources: [.copy("States.sqlite")],
             swiftSettings: settings),
@@ -196,7 +196,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "SyncthingTests",
-            dependencies: ["ToolProcesses", "Waiting", "UbiquityContainers", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", system],
+            dependencies: [
+                "ToolProcesses", "Waiting", "UbiquityContainers", "UbiquityStores", "SyncthingStatus", "notes", "ubcontrol", "ubwatch", grdb, system,
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GRDB
+import SyncthingStatus
 import SystemPackage
 import Ubiquity
 
@@ -59,6 +60,9 @@ struct Notebook: ParsableArguments {
         var options = UbiquitousStore.Options(contentName: Self.contentName, exchangesAutomatically: exchangesAutomatically)
         // The database in which the notebook kept its notes before it synced.
         options.existingDatabase = place
+        #if Syncthing
+            options.transport = { try? SyncthingTransport(configuredFor: $0) }
+        #endif
         return try await UbiquitousStore.open(at: place, options: options, in: container, schema: Self.schema)
     }
 

@@ -54,6 +54,8 @@ struct StatusCommand: AsyncParsableCommand {
         let status = try await store.status()
         let notes = try await store.read { db in try Note.fetchCount(db) }
         print("\(status.peer), epoch \(status.epoch): notes: \(notes), logs not published: \(status.unpublished)")
+        if let text = status.delivery?.text { print(text) }
+        if let obstacle = status.delivery?.obstacle { print(obstacle) }
         if let reason = status.suspended { print("suspended: \(ContainerAttachment.detached(reason))") }
         if status.isPaused { print("paused") }
         if let failure = status.failure { print("failed: \(failure)") }

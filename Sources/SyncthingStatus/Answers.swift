@@ -1,3 +1,5 @@
+package import Foundation
+
 // Syncthing's answers (https://docs.syncthing.net/dev/rest.html), reduced to the parts that are used. Missing or
 // unknown fields, and fields of another type, are no error, because the interface grows with each version.
 
@@ -203,31 +205,67 @@ package struct FileAnswer: Decodable, Sendable {
 package struct Completion: Decodable, Sendable {
     /// The number of items and removals that the device lacks; nil if unknown.
     package var needed: Int?
+    /// The bytes that it lacks.
+    package var neededBytes: Int64?
+    /// The part of all bytes that it has, in percent.
+    package var percentage: Double?
     /// Whether the device is known not to share the folder any more, or not yet.
     package var isNotSharing: Bool
 
-    private enum CodingKeys: String, CodingKey { case needItems, needDeletes, remoteState }
+    private enum CodingKeys: String, CodingKey { case needItems, needDeletes, needBytes, completion, remoteState }
 
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let items: Int? = values.lenient(.needItems, Int?.none)
         needed = items.map { $0 + values.lenient(.needDeletes, 0) }
+        neededBytes = values.lenient(.needBytes, Int64?.none)
+        percentage = values.lenient(.completion, Double?.none)
         isNotSharing = values.lenient(.remoteState, "") == "notSharing"
     }
 }
 
 /// A page of `/rest/db/need` or `/rest/db/remoteneed`.
 package struct NeedPage: Decodable, Sendable {
-    package var progress: [String]
-    package var waiting: [String]
+    /// The newest version of an item.
+    package struct File: Decodable, Sendable {
+        package var name: String
+        package var size: Int64
+        package var isDirectory: Bool
+        package var isDeleted: Bool
+
+        private enum CodingKeys: String, CodingKey { case name, size, type, deleted }
+
+        package init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            name = try values.decode(String.self, forKey: .name)
+            size = values.lenient(.size, 0)
+            isDirectory = values.lenient(.type, "").hasSuffix("DIRECTORY")
+            isDeleted = values.lenient(.deleted, false)
+        }
+    }
+
+    package var progress: [File]
+    package var waiting: [File]
 
     private enum CodingKeys: String, CodingKey { case progress, queued, rest, files }
-    private struct File: Decodable { var name: String }
 
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
-        progress = values.lenient(.progress, list: File.self).map(\.name)
-        waiting = [CodingKeys.queued, .rest, .files].flatMap { values.lenient($0, list: File.self) }.map(\.name)
+        progress = values.lenient(.progress, list: File.self)
+        waiting = [CodingKeys.queued, .rest, .files].flatMap { values.lenient($0, list: File.self) }
+    }
+}
+
+/// An element of `/rest/stats/device`.
+package struct DeviceStatistics: Decodable, Sendable {
+    /// When the device was connected last; nil if never.
+    package var lastSeen: Date?
+
+    private enum CodingKeys: String, CodingKey { case lastSeen }
+
+    package init(from decoder: any Decoder) throws {
+        let text = try decoder.container(keyedBy: CodingKeys.self).lenient(.lastSeen, "")
+        lastSeen = Timestamp(text).flatMap { $0.seconds > 0 ? Date(timeIntervalSince1970: Double($0.seconds)) : nil }
     }
 }
 
@@ -245,15 +283,34 @@ package struct Ignores: Decodable, Sendable {
 
 /// An element of `/rest/events`.
 package struct SyncthingEvent: Decodable, Sendable {
+    /// The progress of one of this device's downloads.
+    package struct Download: Decodable, Sendable {
+        package var done: Int64
+        package var total: Int64
+
+        private enum CodingKeys: String, CodingKey { case done = "bytesDone", total = "bytesTotal" }
+
+        package init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            done = values.lenient(.done, 0)
+            total = values.lenient(.total, 0)
+        }
+    }
+
     package var id: Int
     package var type: String
     package var folder: String
+    package var device: String
     package var item: String?
     package var filenames: [String]
     package var to: String
+    /// The number of blocks that another device has of the files that it is fetching, by name.
+    package var blocks: [String: Int64]
+    /// The downloads of this device, by folder and name.
+    package var downloads: [String: [String: Download]]
 
     private enum CodingKeys: String, CodingKey { case id, type, data }
-    private enum DataKeys: String, CodingKey { case folder, item, filenames, to, state }
+    private enum DataKeys: String, CodingKey { case folder, device, item, filenames, to, state }
 
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -261,10 +318,14 @@ package struct SyncthingEvent: Decodable, Sendable {
         type = values.lenient(.type, "")
         let data = try? values.nestedContainer(keyedBy: DataKeys.self, forKey: .data)
         folder = data?.lenient(.folder, "") ?? ""
+        device = data?.lenient(.device, "") ?? ""
         item = data?.lenient(.item, String?.none)
-        // For an event about another device's downloads, the keys are the names.
-        let fetched = data?.lenient(.state, [String: Int]()).keys.sorted() ?? []
-        filenames = (data?.lenient(.filenames, list: String.self) ?? []) + fetched
+        blocks = type == "RemoteDownloadProgress" ? data?.lenient(.state, [:]) ?? [:] : [:]
+        downloads =
+            type == "DownloadProgress"
+            ? values.lenient(.data, [String: [String: Lossy<Download>]]()).mapValues { $0.compactMapValues(\.value) } : [:]
+        filenames =
+            (data?.lenient(.filenames, list: String.self) ?? []) + blocks.keys.sorted() + downloads.values.flatMap { $0.keys.sorted() }
         to = data?.lenient(.to, "") ?? ""
     }
 }

@@ -43,4 +43,17 @@ package struct SharedFolder: Sendable {
         guard path.removePrefix(self.path), !path.isEmpty else { return nil }
         return path.string
     }
+
+    /// Returns the item of a container that has a name in the folder, in the container's spelling of the path.
+    ///
+    /// - Parameters:
+    ///   - name: a path relative to the folder.
+    ///   - container: the container's directory.
+    /// - Returns: nil for an item outside of the container.
+    package func item(named name: String, in container: FilePath) -> FilePath? {
+        var relative = path.pushing(FilePath(name))
+        let real = self.name(of: container).map { path.appending($0) } ?? path
+        guard relative.removePrefix(real) else { return nil }
+        return container.pushing(relative)
+    }
 }

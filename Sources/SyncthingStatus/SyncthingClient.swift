@@ -39,6 +39,11 @@ package struct SyncthingClient: Sendable {
 
     package func connections() async throws -> Connections { try await ask("system/connections") }
 
+    /// Returns when each device was connected last.
+    package func statistics() async throws -> [String: DeviceStatistics] {
+        (try await ask("stats/device") as [String: Lossy<DeviceStatistics>]).compactMapValues(\.value)
+    }
+
     package func state(of folder: String) async throws -> FolderState { try await ask("db/status", ["folder": folder]) }
 
     package func ignores(of folder: String) async throws -> Ignores { try await ask("db/ignores", ["folder": folder]) }

@@ -13,7 +13,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         discussion: """
             Prints one line for each item: its status and its path. current: another device has or made this version. waitingToUpload, uploading: \
             only this device has it. downloading, downloaded, notDownloaded: a newer version is on its way, or known elsewhere. excluded: it never \
-            leaves this device. conflicted: unresolved conflict copies exist beside it. unknown: the status cannot be determined.
+            leaves this device. conflicted: unresolved conflict copies exist beside it. failed: it could not be fetched. unknown: the status cannot be determined.
 
             Syncthing is asked if config.json of the device home names it; without it only excluded and conflicted are known: see `ubcontrol \
             doctor`. Exit status 0, 1 if Syncthing rejects the key or has no such folder, 64 if a path is in no container.
@@ -28,24 +28,28 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         completion: .file())
     var paths: [String] = []
 
-    @Flag(name: .shortAndLong, help: "Also list the contents of directories, except .ubiquity and CoreData.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Also list the contents of directories, and what only other devices have there, except .ubiquity and CoreData.")
     var recursive = false
+
+    @Flag(help: "With --recursive, also list the files of stores and of this package: CoreData and .ubiquity.")
+    var all = false
 
     @Flag(name: .shortAndLong, help: "Continue until the output is closed, and print each item again when its status changes.")
     var follow = false
 
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object a line: path, status.")
+    @Flag(help: "Print a JSON object a line: path, status, isHere, size, progress (done, total, rate), failure.")
     var json = false
 
     func run() async throws {
         let deviceHome = try home.deviceHome
-        let endpoint = try SyncthingEndpoint(configuredIn: deviceHome)
-        let listings = try listings(KnownContainer.list(in: deviceHome), endpoint, deviceHome)
-        if endpoint == nil {
+        let listings = try listings(KnownContainer.list(in: deviceHome), deviceHome)
+        if listings.contains(where: { $0.transport.kind == .none }) {
             note("Syncthing is not asked, because \(deviceHome.configurationFile) does not name it; see `ubcontrol doctor`.")
-        } else if let first = listings.first(where: { $0.source is SyncthingStatus })?.source as? SyncthingStatus {
+        } else if let first = listings.first?.transport as? SyncthingTransport {
             do {
                 try await first.check()
             } catch let error as SyncthingError where error.isPassing {
@@ -68,7 +72,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         if json {
             try printJSON(line)
         } else {
-            print("\(line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0))  \(line.path.printable)")
+            print("\(line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0))  \(line.path.printable)\(line.details.printable)")
         }
         try flushOutput()
     }
@@ -77,8 +81,8 @@ struct ContainerStatusCommand: AsyncParsableCommand {
 
     /// Returns the requested items, by container.
     private func listings(
-        _ containers: [KnownContainer], _ endpoint: SyncthingEndpoint?, _ home: DeviceHome
-    ) throws -> [(items: ItemListing, source: any ItemStatusSource)] {
+        _ containers: [KnownContainer], _ home: DeviceHome
+    ) throws -> [(items: ItemListing, transport: any Transport)] {
         var roots: [(container: FilePath, items: [FilePath])] = []
         func add(_ item: FilePath, in container: FilePath) {
             if let index = roots.firstIndex(where: { $0.container == container }) {
@@ -98,9 +102,9 @@ struct ContainerStatusCommand: AsyncParsableCommand {
             let (item, container) = try find(path, in: containers, home)
             add(item, in: container)
         }
-        return roots.map { container, items in
-            let source: any ItemStatusSource = endpoint.map { SyncthingStatus(container, endpoint: $0) } ?? LocalItemStatus(container)
-            return (ItemListing(of: items, in: container, isRecursive: recursive, source: source), source)
+        return try roots.map { container, items in
+            let transport = try configuredTransport(for: container, home: home)
+            return (ItemListing(of: items, in: container, isRecursive: recursive, includesStores: all, transport: transport), transport)
         }
     }
 

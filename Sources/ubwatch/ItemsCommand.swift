@@ -13,7 +13,8 @@ struct ItemsCommand: AsyncParsableCommand {
         abstract: "Show the status of a container's items with respect to the user's other devices.",
         discussion: """
             Prints one line for each item, except .ubiquity and CoreData: current, downloaded, notDownloaded, downloading, uploading, \
-            waitingToUpload, excluded, conflicted or unknown, and its path in the container. Syncthing is asked if config.json of the device home \
+            waitingToUpload, excluded, conflicted, failed or unknown, its path in the container, and how much of it has been transferred. Items \
+            that only other devices have are listed with their size. Syncthing is asked if config.json of the device home \
             names it; without it only excluded and conflicted are known. `ubcontrol container status` shows single items. The command writes \
             nothing.
             """
@@ -25,7 +26,10 @@ struct ItemsCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Continue until the output is closed, and print each item again when its status changes.")
     var follow = false
 
-    @Flag(help: "Print a JSON object a line: path, status.")
+    @Flag(help: "Also list the files of stores and of this package: CoreData and .ubiquity.")
+    var all = false
+
+    @Flag(help: "Print a JSON object a line: path, status, isHere, size, progress (done, total, rate), failure.")
     var json = false
 
     @Option(
@@ -40,9 +44,8 @@ struct ItemsCommand: AsyncParsableCommand {
             throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }
         let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
-        let source: any ItemStatusSource =
-            try SyncthingEndpoint(configuredIn: home).map { SyncthingStatus(path, endpoint: $0) } ?? LocalItemStatus(path)
-        let listing = ItemListing(of: [path], in: path, isRecursive: true, source: source)
+        let listing = ItemListing(
+            of: [path], in: path, isRecursive: true, includesStores: all, transport: try configuredTransport(for: path, home: home))
         if follow {
             try await listing.follow { lines in for line in lines { try show(line, in: path) } }
         } else {
@@ -56,7 +59,7 @@ struct ItemsCommand: AsyncParsableCommand {
             print(try jsonLine(line))
         } else {
             let word = line.status.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0)
-            print("\(line.status.coloured(word))  \(line.path.dropFirst(container.string.count + 1).description.printable)")
+            print("\(line.status.coloured(word))  \(line.path.dropFirst(container.string.count + 1).description.printable)\(line.details.printable)")
         }
         try flushOutput()
     }
@@ -66,7 +69,7 @@ extension ItemStatus {
     fileprivate func coloured(_ word: String) -> String {
         switch self {
         case .current: word.green
-        case .conflicted: word.red
+        case .conflicted, .failed: word.red
         case .downloaded, .notDownloaded, .downloading, .uploading, .waitingToUpload: word.yellow
         case .excluded, .unknown: word
         }

@@ -187,6 +187,6 @@ struct CertificateTests {
 
 extension Member {
     fileprivate func check(_ certificate: FilePath?) async throws {
-        try await SyncthingStatus(container, endpoint: SyncthingEndpoint(device.address, key: device.key, certificate: certificate)).check()
+        try await SyncthingTransport(container, endpoint: SyncthingEndpoint(device.address, key: device.key, certificate: certificate)).check()
     }
 }

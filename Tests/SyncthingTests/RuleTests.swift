@@ -100,7 +100,7 @@ struct RuleTests {
         let finished: SyncthingEvent = try read(#"{"id": 3, "data": {"item": "a", "error": null, "filenames": null, "folder": 5}}"#)
         #expect(finished.item == "a" && finished.folder.isEmpty)
         let page: NeedPage = try read(#"{"progress": [{"name": "a"}], "queued": null, "rest": [{"name": "b"}, {}]}"#)
-        #expect(page.progress == ["a"] && page.waiting == ["b"])
+        #expect(page.progress.map(\.name) == ["a"] && page.waiting.map(\.name) == ["b"])
         let completion: Completion = try read(#"{"completion": 100}"#)
         #expect(completion.needed == nil && !completion.isNotSharing)
         let connections: Connections = try read(#"{"connections": {"A": {"connected": true}, "B": {}, "C": 5}}"#)
@@ -137,8 +137,8 @@ struct RuleTests {
 
     @Test("a build without the trait Syncthing says so, and how to get one with it", .enabled(if: !asksSyncthing))
     func withoutTrait() async throws {
-        let source = SyncthingStatus("/nowhere", endpoint: try SyncthingEndpoint("http://127.0.0.1:1", key: "secret"))
-        await #expect { try await source.status(of: "/nowhere/x") } throws: {
+        let source = SyncthingTransport("/nowhere", endpoint: try SyncthingEndpoint("http://127.0.0.1:1", key: "secret"))
+        await #expect { try await source.state(of: "/nowhere/x").status } throws: {
             ($0 as? SyncthingError)?.code == .notIncluded && "\($0)".contains("swift build --traits Syncthing")
         }
         #expect { try SyncthingEndpoint("https://127.0.0.1:1", key: "k", certificate: "/etc/passwd") } throws: {
@@ -149,12 +149,12 @@ struct RuleTests {
     @Test("where nothing listens the check says so with the address, and the status is unknown", .asking)
     func notRunning() async throws {
         let endpoint = try SyncthingEndpoint("http://127.0.0.1:1", key: "secret")
-        let source = SyncthingStatus("/nowhere", endpoint: endpoint)
+        let source = SyncthingTransport("/nowhere", endpoint: endpoint)
         await #expect { try await source.check() } throws: {
             ($0 as? SyncthingError)?.code == .notReachable && "\($0)".contains("http://127.0.0.1:1") && !"\($0)".contains("secret")
         }
-        #expect(try await source.status(of: "/nowhere/x") == .unknown)
-        #expect(try await source.status(of: "/nowhere/x.nosync/y") == .excluded)
-        await #expect { try await source.status(of: "/elsewhere") } throws: { ($0 as? ContainerError)?.code == .notInContainer }
+        #expect(try await source.state(of: "/nowhere/x").status == .unknown)
+        #expect(try await source.state(of: "/nowhere/x.nosync/y").status == .excluded)
+        await #expect { try await source.state(of: "/elsewhere").status } throws: { ($0 as? ContainerError)?.code == .notInContainer }
     }
 }

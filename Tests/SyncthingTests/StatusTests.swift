@@ -78,7 +78,7 @@ extension PairTests {
                 for await change in source.changes() {
                     isReady.yield()
                     guard change == .item(film) || change == .below(b.container) else { continue }
-                    let status = try await source.status(of: film)
+                    let status = try await source.state(of: film).status
                     if statuses.last != status { statuses.append(status) }
                     if status == .current { break }
                 }
@@ -96,13 +96,13 @@ extension PairTests {
     @Test("a wrong key and a folder that is not shared are errors that say what to do")
     func misconfigured() async throws {
         let a = try await pair.members().a
-        let wrong = SyncthingStatus(a.container, endpoint: try SyncthingEndpoint(a.device.address, key: "wrong"))
-        for ask in [wrong.check, { _ = try await wrong.status(of: a.container.appending("x")) }] {
+        let wrong = SyncthingTransport(a.container, endpoint: try SyncthingEndpoint(a.device.address, key: "wrong"))
+        for ask in [wrong.check, { _ = try await wrong.state(of: a.container.appending("x")).status }] {
             await #expect { try await ask() } throws: {
                 ($0 as? SyncthingError)?.code == .wrongKey && "\($0)".contains(a.device.address) && !"\($0)".contains("wrong")
             }
         }
-        let elsewhere = SyncthingStatus(pair.directory.appending("elsewhere"), endpoint: try a.device.endpoint)
+        let elsewhere = SyncthingTransport(pair.directory.appending("elsewhere"), endpoint: try a.device.endpoint)
         await #expect { try await elsewhere.check() } throws: {
             ($0 as? SyncthingError)?.code == .folderNotShared && "\($0)".contains("elsewhere")
         }
@@ -120,7 +120,7 @@ extension PairTests {
         try await within("the sequence has ended", limit: patience) { await reading.value }
         let asking = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await source.status(of: a.container.appending("x"))
+            return try await source.state(of: a.container.appending("x")).status
         }
         await #expect(throws: CancellationError.self) { try await asking.value }
     }
@@ -140,7 +140,7 @@ struct AbsenceTests {
             let (statuses, told) = AsyncStream.makeStream(of: ItemStatus.self)
             let reading = Task {
                 for await change in source.changes() where change == .below(b.container) || change == .item(letter) {
-                    told.yield(try await source.status(of: letter))
+                    told.yield(try await source.state(of: letter).status)
                 }
             }
             defer { reading.cancel() }

@@ -1,7 +1,7 @@
 package import StoreFormat
 public import StoreRecords
 public import SystemPackage
-internal import UbiquityContainers
+public import UbiquityContainers
 
 /// The options with which a store is opened.
 public struct StoreOptions: Sendable {
@@ -71,6 +71,16 @@ public struct StoreOptions: Sendable {
     /// Its thread then has a nice value greater by ten, and its disk access comes last. Publishing, importing and
     /// rebuilding take as long as other work demands. Saves wait for an import's transaction as before.
     public var givesWay = false
+    /// Returns what carries a container, such as Syncthing: it is told of each publication, so that changes leave at
+    /// once, and asked how far they have got (``StoreStatus/delivery``).
+    ///
+    /// ```swift
+    /// options.transport = { try? SyncthingTransport(configuredFor: $0) }
+    /// ```
+    ///
+    /// If it is nil or returns nil, the store asks the container's directory, and only what other peers state in their
+    /// receipts counts as delivered.
+    public var transport: (@Sendable (UbiquityContainer) -> (any Transport)?)?
     /// The size in bytes above which a text or blob is published in a file of its own, which its log names.
     public var largeValueSize = 1 << 20
 

@@ -41,6 +41,8 @@ public struct StoreStatus: Sendable {
     /// Every change starts another attempt. If no exchange failed, it is the reason why the account's file was not
     /// ``StoreOptions/rebuildsFromUbiquitousContent`` asked for that.
     public var failure: String?
+    /// How far this store's own changes have got; nil while the container is gone, or for a file that exchanges nothing.
+    public var delivery: StoreDelivery?
 
     /// The files that logs wait for, if a log or receipt names them.
     public var awaited: [AwaitedFile] {

@@ -17,6 +17,7 @@ package struct Publisher {
     package let storeFile: FilePath
     package let files: any FileLayer
     var log: StoreLog?
+    var hint: TransportHint?
 
     package init(layout: ContentLayout, storeFile: FilePath, files: any FileLayer, log: StoreLog? = nil) {
         self.layout = layout
@@ -64,6 +65,7 @@ package struct Publisher {
             }
             try files.syncDirectory(directory)
             Waypoint.publishDirectorySynced.pass()
+            hint?.published(in: directory)
             through = last.name.sequence
             if let whole = logs.last(where: { !$0.goesOn }) {
                 try pool.write { db in
@@ -112,6 +114,7 @@ package struct Publisher {
             try files.renameNew(draft, to: directory.appending(String(number)))
         }
         try files.syncDirectory(directory)
+        hint?.published(in: directory)
         Waypoint.receiptWritten.pass()
         for name in before { try files.remove(directory.appending(name)) }
         Waypoint.receiptTrimmed.pass()

@@ -296,6 +296,7 @@ struct BaselineExchange {
         try scope.files.renameNew(draft, to: scope.layout.baseline(id, epoch: scope.epoch))
         Waypoint.rollRenamed.pass()
         try scope.files.syncDirectory(directory)
+        scope.context.hint?.published(in: directory)
         Waypoint.rollDirectorySynced.pass()
         inventory.baselines.insert(id)
         scope.context.log.detail("wrote \(id.name) in \(began.elapsed)")

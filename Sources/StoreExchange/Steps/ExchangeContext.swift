@@ -18,6 +18,8 @@ package struct ExchangeContext: Sendable {
     package let files: any FileLayer
     let log: StoreLog
     let notices: ExchangeNotices
+    /// Tells the transport of published files; nil for a file that exchanges nothing.
+    let hint: TransportHint?
     let progress: Broadcast<ImportProgress>
     let conflictRetention: ConflictRetention
     let coalescing: Coalescing?
@@ -37,7 +39,24 @@ package struct ExchangeContext: Sendable {
             wipes: ContentAbsence.Rule(wipePolicy))
     }
 
-    package var publisher: Publisher { Publisher(layout: layout, storeFile: file.path, files: files, log: log) }
+    package var publisher: Publisher {
+        var publisher = Publisher(layout: layout, storeFile: file.path, files: files, log: log)
+        publisher.hint = hint
+        return publisher
+    }
+
+    /// Returns when the transport has been told of everything that was published, or after a limit.
+    package func toldTransport(within limit: Duration) async { await hint?.finished(within: limit) }
+
+    /// Returns how far this store's changes have got; nil for a file that exchanges nothing.
+    ///
+    /// - Parameter status: the store's status.
+    /// - Throws: `Errno` if the container cannot be read; the transport's error; `CancellationError`.
+    package func delivery(_ status: StoreStatus) async throws -> StoreDelivery? {
+        guard let hint else { return nil }
+        let reader = DeliveryReader(layout: layout, own: status.peer, epoch: status.epoch, files: files)
+        return try await reader.delivery(by: hint.transport, unpublished: status.unpublished)
+    }
 
     var folders: PeerFolders { PeerFolders(layout: layout, files: files) }
 

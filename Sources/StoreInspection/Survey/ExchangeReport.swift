@@ -18,6 +18,8 @@ package struct ExchangeReport: Sendable, Codable, Equatable {
         package var awaited: [AwaitedFile] = []
         /// The reason why it waits.
         package var reason: String
+        /// Whether the first one cannot be used as it is: it is damaged, or needs a newer version of the app.
+        package var isUnusable = false
     }
 
     /// The store's knowledge, including its own logs.

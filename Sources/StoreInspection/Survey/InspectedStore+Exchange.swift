@@ -168,6 +168,7 @@ private struct ExchangeReader {
         }
         if let fault = unusable["\(peer)/\(first)"] {
             waiting.reason = "it cannot be used: \(fault.reason)"
+            waiting.isUnusable = true
         } else if header == nil {
             waiting.reason = "it is not a complete log: it is damaged, or still arriving"
         } else if !waiting.awaited.isEmpty {

@@ -9,6 +9,9 @@ package struct HomeConfiguration: Codable, Sendable, HomeFormat {
     /// The containers that programs may open without a name, in order.
     package var containers: [String]?
 
+    /// What carries the containers, if it is not Syncthing: `directory` for a disk that all devices share.
+    package var transport: String?
+
     /// The limit above which deletions look like an accident.
     package var massDeletion: MassDeletionLimit?
 
@@ -65,6 +68,11 @@ extension DeviceHome {
             return try files.read(SyncthingConfiguration.File.self, from: files.configurationFile)?.syncthing
         }
     }
+
+    /// Whether the containers root lies on a disk that all devices share: `"transport": "directory"`.
+    ///
+    /// A configuration that cannot be read says nothing; `ubcontrol doctor` reports it.
+    package var sharesDirectory: Bool { (try? configuration)?.transport == TransportKind.directory.rawValue }
 
     /// The file that contains ``configuration`` and ``syncthing``.
     package var configurationFile: FilePath { HomeFiles(home: self).configurationFile }

@@ -5,11 +5,11 @@ extension ItemStatus {
     /// Cocoa's error for an item with this status, as in `NSURLUbiquitousItemDownloadingErrorKey` and
     /// `…UploadingErrorKey`; nil if there is none.
     ///
-    /// It is `ubiquitousFileUnavailable` (4353) for an item that no device has brought here yet, and
+    /// It is `ubiquitousFileUnavailable` (4353) for an item that has not come here yet, and
     /// `ubiquitousFileUbiquityServerNotAvailable` (4355) for an item that no connected device can take.
     public var ubiquityError: CocoaError? {
         switch self {
-        case .notDownloaded: CocoaError(.ubiquitousFileUnavailable)
+        case .notDownloaded, .failed: CocoaError(.ubiquitousFileUnavailable)
         case .waitingToUpload: CocoaError(.ubiquitousFileUbiquityServerNotAvailable)
         case .current, .downloaded, .downloading, .uploading, .excluded, .conflicted, .unknown: nil
         }

@@ -19,6 +19,8 @@ public enum ItemStatus: String, Sendable, Hashable, Codable, CaseIterable, Custo
     case excluded
     /// The item has unresolved conflict copies beside it.
     case conflicted
+    /// Its newest version could not be fetched.
+    case failed
     /// The status is unknown: there is no transport, the transport does not answer, or there is no such item.
     case unknown
 
@@ -36,7 +38,7 @@ public enum ItemStatus: String, Sendable, Hashable, Codable, CaseIterable, Custo
         let name: String? =
             switch self {
             case .notDownloaded: "NotDownloaded"
-            case .downloading: isHere ? "Downloaded" : "NotDownloaded"
+            case .downloading, .failed: isHere ? "Downloaded" : "NotDownloaded"
             case .downloaded: "Downloaded"
             case .current, .uploading, .waitingToUpload, .excluded, .conflicted: "Current"
             case .unknown: nil

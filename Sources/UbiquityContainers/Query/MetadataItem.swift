@@ -5,9 +5,10 @@ public import SystemPackage
 public struct MetadataItem: Hashable, Sendable, Identifiable {
     /// Its absolute path, which begins with the container's path as the caller spelled it.
     public let path: FilePath
-    /// Its size in bytes; for a package the size of all its files; for a directory or link, no useful value.
+    /// Its size in bytes, of the newest known version if the item is not here; for a package the size of all its files; for a directory or link, no useful value.
     public let size: Int64
-    /// The time of the last change of its content; for a package the latest change of a file in it.
+    /// The time of the last change of its content; for a package the latest change of a file in it; 1970 if the item is
+    /// not here.
     public let contentModificationDate: Date
     /// Whether it is a directory, a package included.
     public let isDirectory: Bool
@@ -17,12 +18,16 @@ public struct MetadataItem: Hashable, Sendable, Identifiable {
     public let isSymbolicLink: Bool
     /// Whether the item has the unresolved versions of ``FileVersion/unresolvedConflictVersions(ofItemAt:)``.
     public internal(set) var hasUnresolvedConflicts: Bool
-    /// Its status, if the query has a status source; nil until the source has answered.
-    public internal(set) var status: ItemStatus?
+    /// Whether any version of it is on this device; otherwise only the query's transport knows it, from other devices.
+    public let isHere: Bool
+    /// Where it is, if the query has a transport; nil until the transport has answered.
+    public internal(set) var state: ItemState?
+    /// Its status, if the query has a transport; nil until the transport has answered.
+    public var status: ItemStatus? { state?.status }
 
     package init(
         path: FilePath, size: Int64 = 0, contentModificationDate: Date = Date(timeIntervalSince1970: 0), isDirectory: Bool = false,
-        isPackage: Bool = false, isSymbolicLink: Bool = false, hasUnresolvedConflicts: Bool = false, status: ItemStatus? = nil
+        isPackage: Bool = false, isSymbolicLink: Bool = false, hasUnresolvedConflicts: Bool = false, isHere: Bool = true, state: ItemState? = nil
     ) {
         self.path = path
         self.size = size
@@ -31,7 +36,8 @@ public struct MetadataItem: Hashable, Sendable, Identifiable {
         self.isPackage = isPackage
         self.isSymbolicLink = isSymbolicLink
         self.hasUnresolvedConflicts = hasUnresolvedConflicts
-        self.status = status
+        self.isHere = isHere
+        self.state = state
     }
 
     /// The path, which identifies the item across updates.

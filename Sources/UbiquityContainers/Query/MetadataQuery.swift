@@ -9,6 +9,7 @@ public import SystemPackage
 /// ```
 ///
 /// Items are files, directories, file packages, which count as one item, and symbolic links, which are not followed.
+/// With a transport, items that other devices have and this device has not are items too (``MetadataItem/isHere``).
 /// The query leaves out:
 ///
 /// - names that begin with a dot, and everything below them, unless requested;
@@ -45,31 +46,31 @@ public final class MetadataQuery: Sendable {
     ///   - scope: the part of them to search.
     ///   - includesHidden: whether to include names that begin with a dot.
     ///   - batchingInterval: the time during which changes are collected into one update.
-    ///   - statusSource: returns the statuses of a container's items, such as ``LocalItemStatus``; without it
-    ///     ``MetadataItem/status`` is nil.
+    ///   - transport: returns what carries a container, such as ``DirectoryTransport``: it tells where items are, and
+    ///     which are only elsewhere. Without it ``MetadataItem/state`` is nil, and only items that are here are found.
     ///   - order: the order of the results; the path decides between equal items.
     ///   - predicate: the items to find.
     public convenience init(
         _ containers: UbiquityContainer..., scope: Scope = .documents, includesHidden: Bool = false, batchingInterval: Duration = .seconds(1),
-        statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)? = nil,
+        transport: (@Sendable (UbiquityContainer) -> any Transport)? = nil,
         sortedBy order: @escaping Order = { $0.path.string < $1.path.string },
         predicate: @escaping Predicate
     ) {
         self.init(
-            containers: containers, scope: scope, includesHidden: includesHidden, batchingInterval: batchingInterval, statusSource: statusSource,
+            containers: containers, scope: scope, includesHidden: includesHidden, batchingInterval: batchingInterval, transport: transport,
             sortedBy: order, clock: ContinuousClock(), predicate: predicate)
     }
 
     /// Makes a query with a clock that measures the batching interval.
     package init(
         containers: [UbiquityContainer], scope: Scope = .documents, includesHidden: Bool = false, batchingInterval: Duration = .seconds(1),
-        statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)? = nil,
+        transport: (@Sendable (UbiquityContainer) -> any Transport)? = nil,
         sortedBy order: @escaping Order = { $0.path.string < $1.path.string },
         clock: any Clock<Duration>, predicate: @escaping Predicate
     ) {
         core = QueryCore(predicate: predicate, order: order, interval: batchingInterval, clock: clock) { core, number in
             let run = QueryRun(
-                number: number, core: core, containers: containers, scope: scope, includesHidden: includesHidden, statusSource: statusSource)
+                number: number, core: core, containers: containers, scope: scope, includesHidden: includesHidden, transport: transport)
             return Task { await run.run() }
         }
     }

@@ -25,7 +25,7 @@ package struct MetadataQueryState: Sendable {
 
     /// The result of inspecting files.
     package enum Finding: Sendable, Hashable {
-        /// An item exists in this state; its status is nil, because files do not tell it.
+        /// An item exists; its state is nil if it is here, because files do not tell it.
         case item(MetadataItem)
         /// No item is at the path; if one was, everything below it is gone too.
         case absent(FilePath)
@@ -104,10 +104,10 @@ package struct MetadataQueryState: Sendable {
         return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
-    /// Adds statuses.
-    package mutating func stand(_ statuses: [FilePath: ItemStatus]) -> [Action] {
-        for (path, status) in statuses where items[path] != nil && items[path]?.status != status {
-            items[path]?.status = status
+    /// Adds states.
+    package mutating func stand(_ states: [FilePath: ItemState]) -> [Action] {
+        for (path, state) in states where items[path] != nil && items[path]?.state != state {
+            items[path]?.state = state
             touched.insert(path)
         }
         return schedule()
@@ -162,7 +162,7 @@ package struct MetadataQueryState: Sendable {
                 let before = items[item.path]
                 // The items in a directory disappear with it.
                 if let before, before.isDirectory, !item.isDirectory || item.isPackage != before.isPackage { remove(below: item.path) }
-                item.status = before?.status
+                item.state = item.state ?? before?.state
                 guard item != before else { continue }
                 items[item.path] = item
                 touched.insert(item.path)

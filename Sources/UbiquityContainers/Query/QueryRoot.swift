@@ -14,7 +14,9 @@ enum QueryRoot {
         var options = TreeWatcher.Options()
         // A conflict is resolved by an attribute of the copy.
         options.attributes = true
-        options.collapses = true
+        // Not collapsed: an item may be found by a coordinated write or a transport's word before its creation is
+        // reported. If it is removed in the same batch, only the removal tells.
+        options.collapses = false
         options.followsRoot = false
         options.awaitsRoot = true
         options.sharing = .open

@@ -13,7 +13,7 @@ struct QueryRun: Sendable {
     let containers: [UbiquityContainer]
     let scope: MetadataQuery.Scope
     let includesHidden: Bool
-    let statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)?
+    let transport: (@Sendable (UbiquityContainer) -> any Transport)?
 
     /// The events; the number identifies a container.
     enum Input: Sendable {
@@ -25,8 +25,10 @@ struct QueryRun: Sendable {
         case written([FilePath])
         /// The next step of this scan is due.
         case scan(Int, UInt64)
-        case statusMayDiffer(Int, ItemStatusChange)
-        case statuses(Int, [FilePath: ItemStatus])
+        case stateMayDiffer(Int, TransportChange)
+        case states(Int, [FilePath: ItemState])
+        /// All items of the container that only other devices have.
+        case elsewhere(Int, [FilePath: ItemState])
     }
 
     /// Runs until the task is cancelled.
@@ -43,14 +45,20 @@ struct QueryRun: Sendable {
                 }
                 group.addTask { await followAccount(of: container, index, input) }
                 var source = QueryContainer(container, scope: scope, includesHidden: includesHidden)
-                if let status = statusSource?(container) {
+                if let transport = transport?(container) {
                     let (questions, question) = AsyncStream.makeStream(of: [FilePath].self)
                     source.question = question
                     group.addTask {
-                        for await change in status.changes() { input.yield(.statusMayDiffer(index, change)) }
+                        for await change in transport.changes() {
+                            // What is elsewhere comes first, so that the states of these items are asked for too.
+                            if case .below = change, let items = try? await transport.elsewhere(below: container.path) {
+                                input.yield(.elsewhere(index, items))
+                            }
+                            input.yield(.stateMayDiffer(index, change))
+                        }
                     }
                     group.addTask {
-                        for await paths in questions { input.yield(.statuses(index, (try? await status.statuses(of: paths)) ?? [:])) }
+                        for await paths in questions { input.yield(.states(index, (try? await transport.states(of: paths)) ?? [:])) }
                     }
                 }
                 sources.append(source)
@@ -81,7 +89,7 @@ struct QueryContainer: Sendable {
     /// The path as coordination spells it.
     let canonical: FilePath
     let tree: QueryTreeBox
-    /// Sends paths to the status source; nil without one.
+    /// Sends paths to the transport; nil without one.
     var question: AsyncStream<[FilePath]>.Continuation?
     var isSignedIn: Bool?
     /// Nil until it is known.
@@ -93,7 +101,9 @@ struct QueryContainer: Sendable {
     var isGathered = false
     /// The paths to inspect after the scan.
     var held: [QueryLook] = []
-    /// The items whose status is needed.
+    /// The items that only other devices have, as the transport tells.
+    var elsewhere: [FilePath: ItemState] = [:]
+    /// The items whose state is needed.
     var questions: Set<FilePath> = []
     var isAsking = false
 

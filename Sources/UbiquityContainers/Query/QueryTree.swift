@@ -123,6 +123,32 @@ struct QueryTree: Sendable {
         return findings
     }
 
+    /// Returns a finding with the items that are not here, in place of their absence.
+    ///
+    /// - Parameters:
+    ///   - finding: the result of an inspection.
+    ///   - elsewhere: the states of the items that only other devices have.
+    /// - Returns: the finding, and the items elsewhere that it concerns.
+    func filledUp(_ finding: Finding, _ elsewhere: [FilePath: ItemState]) -> [Finding] {
+        guard !elsewhere.isEmpty else { return [finding] }
+        switch finding {
+        case .item: return [finding]
+        case .absent(let path): return [elsewhere[path].flatMap { item(elsewhere: $0, at: path) } ?? finding]
+        case .nothingBelow(let path):
+            // An item that is here is found by the same inspection, later.
+            let items = elsewhere.filter { $0.key.starts(with: path) && (try? files.kind(of: $0.key)) ?? nil == nil }
+            return [finding] + items.sorted { $0.key.string < $1.key.string }.compactMap { item(elsewhere: $0.value, at: $0.key) }
+        }
+    }
+
+    private func item(elsewhere state: ItemState, at path: FilePath) -> Finding? {
+        guard case .item = place(of: path) else { return nil }
+        return .item(
+            MetadataItem(
+                path: path, size: state.size ?? 0, isDirectory: state.isDirectory,
+                isPackage: state.isDirectory && FileCoordinator.filePackages.contains(path), isHere: false, state: state))
+    }
+
     private mutating func lookAtItem(_ path: FilePath) -> [Finding] {
         let finding = describe(path)
         guard case .absent = finding else {

@@ -30,15 +30,17 @@ struct QueryWorker {
         case .scan(let index, let number):
             guard sources[index].scanNumber == number else { return }
             await scan(index)
-        case .statusMayDiffer(let index, .item(let path)):
+        case .elsewhere(let index, let items): await takeElsewhere(items, index)
+        case .stateMayDiffer(let index, .item(let path)):
             sources[index].questions.formUnion(core.known(number, below: path).filter { $0 == path })
             ask(index)
-        case .statusMayDiffer(let index, .below(let path)):
+        case .stateMayDiffer(let index, .below(let path)):
             sources[index].questions.formUnion(core.known(number, below: path))
             ask(index)
-        case .statuses(let index, let statuses):
+        case .states(let index, let states):
             sources[index].isAsking = false
-            if sources[index].isOpen { core.apply(number) { $0.stand(statuses) } }
+            if sources[index].isOpen { core.apply(number) { $0.stand(states) } }
+            await forgetArrived(states, index)
             ask(index)
         }
     }
@@ -75,7 +77,7 @@ struct QueryWorker {
             return
         }
         sources[index].scan = nil
-        let held = sources[index].held
+        let held = sources[index].held + sources[index].elsewhere.keys.sorted { $0.string < $1.string }.map { QueryLook(path: $0) }
         sources[index].held = []
         await look(held, index)
         gathered(index)
@@ -110,8 +112,7 @@ struct QueryWorker {
                 looks.append(QueryLook(path: from, isDeep: change.isExchange, wasDirectory: change.isDirectory))
             }
         }
-        guard sources[index].isOpen else { return }
-        if sources[index].scan != nil { sources[index].held += looks } else { await look(looks, index) }
+        await take(looks, index)
     }
 
     /// Reports this process's own writes, before any other source reports them.
@@ -130,8 +131,33 @@ struct QueryWorker {
         let looks = looks.enumerated().filter { seen.updateValue($0.offset, forKey: $0.element) == nil }.map(\.element)
         guard !looks.isEmpty else { return }
         let tree = sources[index].tree
-        let findings = await off { tree.withTree { tree in looks.flatMap { tree.look(at: $0) } } }
+        let elsewhere = sources[index].elsewhere
+        let findings = await off { tree.withTree { tree in looks.flatMap { tree.look(at: $0) }.flatMap { tree.filledUp($0, elsewhere) } } }
         tell(findings, index) { $0.found($1, isUrgent: isUrgent) }
+    }
+
+    // MARK: Items that are elsewhere
+
+    /// Replaces the items that only other devices have.
+    private mutating func takeElsewhere(_ items: [FilePath: ItemState], _ index: Int) async {
+        let before = sources[index].elsewhere
+        sources[index].elsewhere = items
+        let differing = Set(before.keys).symmetricDifference(items.keys).sorted { $0.string < $1.string }
+        await take(differing.map { QueryLook(path: $0) }, index)
+    }
+
+    /// Removes items that have arrived, or are no longer anywhere.
+    private mutating func forgetArrived(_ states: [FilePath: ItemState], _ index: Int) async {
+        let missing: Set<ItemStatus> = [.notDownloaded, .downloading, .failed]
+        let arrived = states.filter { sources[index].elsewhere[$0.key] != nil && !missing.contains($0.value.status) }.keys
+        for path in arrived { sources[index].elsewhere[path] = nil }
+        await take(arrived.map { QueryLook(path: $0) }, index)
+    }
+
+    /// Inspects paths, or does so after the scan.
+    private mutating func take(_ looks: [QueryLook], _ index: Int) async {
+        guard sources[index].isOpen, !looks.isEmpty else { return }
+        if sources[index].scan != nil { sources[index].held += looks } else { await look(looks, index) }
     }
 
     // MARK: Reporting

@@ -337,6 +337,7 @@ public final class UbiquitousStore: Sendable {
             status.failure = status.failure ?? other.failure
         }
         if status.failure == nil { status.failure = await keeper?.obstacle }
+        if status.suspended == nil { status.delivery = try? await exchanging.context.delivery(status) }
         if let keeper { status.locations = try await keeper.locations(besides: file) }
         return status
     }
@@ -361,6 +362,8 @@ public final class UbiquitousStore: Sendable {
     public func close() async throws {
         await keeper?.stop()
         await current.stop()
+        // A program may end after this call.
+        await runner.context.toldTransport(within: .seconds(2))
         notices.broadcast.close()
         importProgress.broadcast.close()
         try current.pool.close()

@@ -29,5 +29,7 @@ struct LocalStore: Sendable, Codable, Equatable {
         var suspended: String?
         /// Its exchange with the container; nil if it does not exchange, or while the container is gone.
         var exchange: ExchangeReport?
+        /// How far its own changes have got; nil if it does not exchange.
+        var delivery: StoreDelivery?
     }
 }

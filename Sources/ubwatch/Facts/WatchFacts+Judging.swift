@@ -1,3 +1,4 @@
+import Foundation
 internal import StoreInspection
 import UbiquityContainers
 import UbiquityStores
@@ -6,7 +7,8 @@ extension WatchFacts {
     /// The facts with ``state`` and ``reasons`` derived from the rest.
     var judged: WatchFacts {
         var facts = self
-        let findings = [signing, setUp, outgoing, incoming].compactMap { $0 }
+        let moving = [outgoing, incoming].compactMap { $0 }
+        let findings = [signing, setUp, suspension, stop, network(isMoving: !moving.isEmpty)].compactMap { $0 } + moving
         facts.state = findings.first?.state ?? .idle
         facts.reasons = obstacles + findings.flatMap(\.reasons)
         return facts
@@ -63,6 +65,31 @@ extension WatchFacts {
         return reasons.isEmpty ? nil : (.settingUp, reasons)
     }
 
+    /// The loss of the container or a content, or a pause; the obstacles tell the reasons.
+    private var suspension: Finding? {
+        guard device.signedIn == account, device.wasAttached else { return nil }
+        let isSuspended = presence != .there || device.detached != nil || exchanging.contains { $0.file.suspended != nil }
+        return isSuspended ? (.suspended, []) : nil
+    }
+
+    /// What does not come by itself.
+    private var stop: Finding? {
+        var reasons: [String] = []
+        for (store, file) in exchanging {
+            for waiting in file.exchange?.waiting ?? [] where waiting.isUnusable {
+                reasons.append("the store \(store.content) is stuck at \(waiting.subject): \(waiting.reason)")
+            }
+        }
+        return reasons.isEmpty ? nil : (.stuck, reasons)
+    }
+
+    /// A transport that carries nothing now.
+    private func network(isMoving: Bool) -> Finding? {
+        guard device.signedIn == account, let transport, let obstacle = transport.obstacle else { return nil }
+        let since = transport.since.map { " (since \($0.formatted(.iso8601)))" } ?? ""
+        return transport.failure != nil || isMoving ? (.waitingForNetwork, [obstacle + since]) : nil
+    }
+
     /// The account's files of this device's stores.
     private var exchanging: [(store: LocalStore, file: LocalStore.File)] {
         localStores.flatMap { store in store.files.filter { $0.isInUse && $0.summary.place == "account" }.map { (store, $0) } }
@@ -73,6 +100,11 @@ extension WatchFacts {
         for (store, file) in exchanging {
             if file.summary.unpublished > 0 {
                 reasons.append("to go out: \(Self.amount(file.summary.unpublished, "log")) of the store \(store.content)")
+            }
+            if let delivery = file.delivery, delivery.waitingLogs > 0, delivery.isCertain || delivery.obstacle != nil {
+                var waiting = delivery
+                waiting.unpublished = 0
+                reasons.append("\(waiting.text ?? ""), of the store \(store.content)")
             }
             if file.summary.isNoted { reasons.append("the store \(store.content) has saves that are in no log yet: does the app run?") }
         }

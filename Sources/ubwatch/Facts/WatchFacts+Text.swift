@@ -14,6 +14,7 @@ extension WatchFacts {
             "  this device: \(state.text)",
         ]
         lines += reasons.map { "    \($0.printable)" }
+        if let transport { lines += text(of: transport) }
         for store in localStores { lines += text(of: store) }
         if stores.isEmpty, presence != .gone { lines.append("  no stores") }
         for store in stores { lines += [""] + text(of: store) }
@@ -30,6 +31,20 @@ extension WatchFacts {
         }
     }
 
+    private func text(of transport: TransportCondition) -> [String] {
+        guard transport.kind != .none else { return ["  carried by: unknown; see `ubcontrol setup`"] }
+        var lines = ["  carried by: \(transport.kind)\(transport.isReachable ? "" : ", which does not work now".red)"]
+        for device in transport.devices {
+            var parts = [device.isPaused ? "paused".yellow : device.isConnected ? "connected".green : "not connected".yellow]
+            if let seen = device.lastSeen, !device.isConnected { parts.append("last seen \(seen.formatted(.iso8601))") }
+            if let bytes = device.missingBytes, let items = device.missingItems {
+                parts.append(items == 0 ? "has everything" : "lacks \(Self.amount(items, "file")), \(Self.size(bytes))")
+            }
+            lines.append("    \(device.name.printable): \(parts.joined(separator: ", "))")
+        }
+        return lines
+    }
+
     private func text(of store: LocalStore) -> [String] {
         guard !store.isGone else { return ["  store \(store.content.printable) here: \(store.path.printable), which is gone"] }
         var lines = [
@@ -44,6 +59,7 @@ extension WatchFacts {
             }
             if file.suspended != nil { parts.append("suspended".yellow) }
             lines.append("    \(parts.joined(separator: ", "))")
+            if let text = file.delivery?.text { lines.append("    \(text.yellow)") }
         }
         return lines
     }
@@ -81,7 +97,8 @@ extension WatchFacts {
             lines.append("items: \(failure.printable)")
         } else {
             let statuses = items.byStatus.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
-            lines.append("items: \(items.count)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
+            let elsewhere = items.elsewhere > 0 ? ", \(items.elsewhere) of them only on other devices" : ""
+            lines.append("items: \(items.count)\(elsewhere)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
         }
         let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map(kind.text) }
         if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts`".yellow) }
@@ -98,11 +115,23 @@ extension AccountState {
     /// The state in words, with a colour.
     var text: String {
         switch self {
-        case .signedOut: "signed out".yellow
-        case .settingUp: "setting up".yellow
-        case .idle: "idle".green
-        case .uploading: "uploading".yellow
-        case .downloading: "downloading".yellow
+        case .idle: words.green
+        case .suspended, .stuck: words.red
+        case .signedOut, .settingUp, .waitingForNetwork, .uploading, .downloading: words.yellow
+        }
+    }
+
+    /// The state in words.
+    var words: String {
+        switch self {
+        case .signedOut: "signed out"
+        case .settingUp: "setting up"
+        case .suspended: "suspended"
+        case .stuck: "stuck"
+        case .waitingForNetwork: "waiting for the network"
+        case .uploading: "uploading"
+        case .downloading: "downloading"
+        case .idle: "idle"
         }
     }
 }

@@ -33,6 +33,8 @@ struct WatchFacts: Sendable, Codable, Equatable {
     var localStores: [LocalStore] = []
     /// The space that each kind of data uses.
     var storage = Storage()
+    /// What carries the container, and the other devices that it knows; nil if it is not asked.
+    var transport: TransportCondition?
     /// The documents and other items of the user.
     var items = Items()
     /// The held, quarantined and conflicting entries.
@@ -72,8 +74,8 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var count = 0
         /// The number of items with each status.
         var byStatus: [String: Int] = [:]
-        /// The source of the statuses: `syncthing`, or `local` if no transport is asked.
-        var source = "local"
+        /// The number of items that are only on other devices.
+        var elsewhere = 0
         /// Some of the items, by path, up to the requested number; items that are neither current, excluded nor unknown
         /// come first.
         var listed: [ItemListing.Line] = []
@@ -163,10 +165,15 @@ struct WatchFacts: Sendable, Codable, Equatable {
 /// - ``signedOut``: no account is signed in at the device home, or another account than the container's.
 /// - ``settingUp``: this device has not attached to the container yet, or a store of this device uses its fallback
 ///   file, or has not read its content once.
-/// - ``uploading``: a store of this device has unpublished logs, or changes in no log, or an item waits for its upload.
+/// - ``suspended``: the container or a store's content in it is gone or another than before, or a store is paused.
+/// - ``stuck``: a store waits for something that does not come by itself: a damaged file, or a newer version of the app.
+/// - ``waitingForNetwork``: the transport does not answer, or something is to go out or come in and no other device is
+///   connected.
+/// - ``uploading``: a store of this device has unpublished logs, changes in no log, or logs that have not left this device, or an item
+///   waits for its upload.
 /// - ``downloading``: a file names a log that has not arrived, a store of this device has not joined a log in the
 ///   container, or an item is not here in its newest version.
 /// - ``idle``: none of these, as far as this device knows.
 enum AccountState: String, Sendable, Codable {
-    case signedOut, settingUp, idle, uploading, downloading
+    case signedOut, settingUp, suspended, stuck, waitingForNetwork, uploading, downloading, idle
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+internal import StoreInspection
 import SyncthingStatus
 import SystemPackage
 import UbiquityContainers
@@ -28,6 +29,8 @@ actor WatchReader {
     /// The device home; nil if there is none.
     nonisolated let home: DeviceHome?
     private let options: Options
+    /// What carries the container, or why it cannot be asked.
+    nonisolated let transport: Result<any Transport, any Error>
     /// The identity of the container's directory at the first inspection.
     private var first: DirectoryIdentity?
 
@@ -41,6 +44,7 @@ actor WatchReader {
         path = PathFacts.absolute(container)
         self.home = home
         self.options = options
+        transport = Result { [path] in try configuredTransport(for: path, home: home) }
     }
 
     /// Inspects the container now.
@@ -51,6 +55,13 @@ actor WatchReader {
     ///   `CancellationError`.
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
+        // A directory that does not answer would keep this call, and its thread, until it does.
+        if case .silent(let since) = await DirectoryProbe.ask(path) {
+            throw UbiquitousStoreError(
+                .suspended,
+                "\(path) has not answered since \(since.formatted(.iso8601)); check the server or the program that its file system depends on.",
+                path: path)
+        }
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
         // A directory that is not a container is rejected before the directories below it, possibly very many, are
         // listed.
@@ -63,6 +74,7 @@ actor WatchReader {
         let statuses = isContainer || facts.presence == .gone ? found : await items()
         try Task.checkCancellation()
         if let statuses, facts.presence != .gone { facts.items = statuses }
+        if options.asksForStatus { await addTransport(to: &facts) }
         return facts.judged
     }
 
@@ -71,11 +83,10 @@ actor WatchReader {
         guard options.asksForStatus else { return nil }
         var items = WatchFacts.Items()
         do {
-            let endpoint = try home.flatMap { try SyncthingEndpoint(configuredIn: $0) }
-            let source: any ItemStatusSource = endpoint.map { SyncthingStatus(path, endpoint: $0) } ?? LocalItemStatus(path)
-            items.source = endpoint == nil ? "local" : "syncthing"
-            let lines = try await ItemListing(of: [path], in: path, isRecursive: true, source: source).lines()
+            let transport = try transport.get()
+            let lines = try await ItemListing(of: [path], in: path, isRecursive: true, transport: transport).lines()
             items.count = lines.count
+            items.elsewhere = lines.count { !$0.isHere }
             for line in lines { items.byStatus[line.status.rawValue, default: 0] += 1 }
             let quiet: Set<ItemStatus> = [.current, .excluded, .unknown]
             let isTelling = lines.filter { !quiet.contains($0.status) }
@@ -87,6 +98,23 @@ actor WatchReader {
             items.failure = "\(error)"
         }
         return items
+    }
+
+    /// Adds the transport's condition, and how far the changes of this device's stores have got.
+    private func addTransport(to facts: inout WatchFacts) async {
+        guard let transport = try? transport.get(), let condition = try? await transport.condition() else { return }
+        facts.transport = condition
+        guard facts.presence == .there else { return }
+        for store in facts.localStores.indices {
+            for index in facts.localStores[store].files.indices {
+                let file = facts.localStores[store].files[index]
+                guard file.isInUse, file.exchange != nil, let own = PeerIdentifier(file.summary.peer) else { continue }
+                let reader = DeliveryReader(
+                    layout: ContentLayout(container: path, content: file.summary.content), own: own, epoch: file.summary.epoch)
+                facts.localStores[store].files[index].delivery =
+                    try? await reader.delivery(by: transport, in: condition, unpublished: file.summary.unpublished)
+            }
+        }
     }
 }
 

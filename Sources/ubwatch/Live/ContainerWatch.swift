@@ -60,7 +60,7 @@ actor ContainerWatch {
             group.addTask { await self.followContainer() }
             group.addTask { await self.followStores() }
             group.addTask { await self.followHome() }
-            group.addTask { await self.followSyncthing() }
+            group.addTask { await self.followTransport() }
             group.addTask { await self.read() }
         }
     }
@@ -96,7 +96,10 @@ actor ContainerWatch {
             let changes = FactsTeller(teller: teller).tell(from: facts, to: new)
             // Nothing but the time is another.
             var timeless = new
-            if let facts { timeless.time = facts.time }
+            if let facts {
+                timeless.time = facts.time
+                timeless.transport = timeless.transport?.keepingSpace(of: facts.transport)
+            }
             let isNew = timeless != facts
             facts = new
             if !changes.isEmpty { tell(.changes(changes)) }
@@ -193,9 +196,10 @@ actor ContainerWatch {
         for await _ in watcher.changes { poker.yield() }
     }
 
-    /// Syncthing's word on items changes without a change in the container.
-    private func followSyncthing() async {
-        guard let home, let endpoint = try? SyncthingEndpoint(configuredIn: home) else { return }
-        for await _ in SyncthingStatus(path, endpoint: endpoint).changes() { poker.yield() }
+    /// What a transport knows changes without a change in the container.
+    private func followTransport() async {
+        // The container's own watch sees what happens in a directory.
+        guard let transport = try? reader.transport.get(), transport.kind == .syncthing else { return }
+        for await _ in transport.changes() { poker.yield() }
     }
 }

@@ -27,7 +27,7 @@ struct FactsTeller {
             }
         }
         if old?.state != new.state || old?.reasons.first != new.reasons.first {
-            add(.state, ([Self.words(new.state)] + new.reasons.prefix(1)).joined(separator: ": "))
+            add(.state, ([new.state.words] + new.reasons.prefix(1)).joined(separator: ": "))
         }
         for store in new.localStores {
             let before = old?.localStores.first { $0.path == store.path }
@@ -41,16 +41,6 @@ struct FactsTeller {
             add(.trouble, "\(kind.words): \(now)\(old == nil ? "" : ", \(before) before")")
         }
         return changes
-    }
-
-    static func words(_ state: AccountState) -> String {
-        switch state {
-        case .signedOut: "signed out"
-        case .settingUp: "setting up"
-        case .idle: "idle"
-        case .uploading: "uploading"
-        case .downloading: "downloading"
-        }
     }
 }
 

@@ -74,13 +74,14 @@ struct ViewLayout {
         case .replaced: return StyledText("replaced", CellStyle.red.reversed)
         case .there, .unmarked: break
         }
-        return switch facts.state {
-        case .signedOut: StyledText("signed out", .yellow)
-        case .settingUp: StyledText("setting up", .yellow)
-        case .idle: StyledText("idle", .green)
-        case .uploading: StyledText("uploading", .green)
-        case .downloading: StyledText("downloading", .blue)
-        }
+        let style: CellStyle =
+            switch facts.state {
+            case .signedOut, .settingUp, .waitingForNetwork: .yellow
+            case .suspended, .stuck: .red
+            case .idle, .uploading: .green
+            case .downloading: .blue
+            }
+        return StyledText(facts.state.words, style)
     }
 
     private mutating func drawReason() {

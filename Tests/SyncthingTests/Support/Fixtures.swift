@@ -133,7 +133,7 @@ struct Member: Sendable {
     let device: PairDevice
 
     var container: FilePath { device.folder.appending(account).appending("org.example.notes") }
-    var source: SyncthingStatus { get throws { SyncthingStatus(container, endpoint: try device.endpoint) } }
+    var source: SyncthingTransport { get throws { SyncthingTransport(container, endpoint: try device.endpoint) } }
 
     /// A note as `notes list --json` prints it.
     struct Note: Decodable, Hashable {
@@ -170,7 +170,7 @@ struct Member: Sendable {
         (try? Data(contentsOf: URL(filePath: container.appending(path).string))).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    func status(_ path: String) async throws -> ItemStatus { try await source.status(of: container.appending(path)) }
+    func status(_ path: String) async throws -> ItemStatus { try await source.state(of: container.appending(path)).status }
 }
 
 /// The two members of an account.

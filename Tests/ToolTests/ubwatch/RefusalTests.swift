@@ -86,7 +86,7 @@ struct RefusalTests {
     func cancelled() async throws {
         try await withTree { top, below in
             #expect(looks { check in _ = try ItemSurvey(of: top, check) } == 3)
-            let listing = ItemListing(of: [top], in: top, isRecursive: true, source: LocalItemStatus(top))
+            let listing = ItemListing(of: [top], in: top, isRecursive: true, transport: DirectoryTransport(top))
             #expect(looks { check in _ = try listing.items(check) } == 3)
             let all = try listing.items()
             #expect(all.count == below.count * 2)

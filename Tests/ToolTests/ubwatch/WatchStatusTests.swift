@@ -31,7 +31,7 @@ struct WatchStatusTests {
             #expect(try await Tool.run("ubcontrol", ["store", "pause", store]).status == 0)
             try await device.run("notes", "add", "Quince")
             let held = try await device.watched()
-            #expect(held.state == "uploading", "\(held)")
+            #expect(held.state == "suspended", "\(held)")
             #expect(held.reasons.first?.contains("paused") == true, "\(held.reasons)")
             #expect(try await Tool.run("ubcontrol", ["store", "resume", store]).status == 0)
             #expect(try await device.list().count == 3)

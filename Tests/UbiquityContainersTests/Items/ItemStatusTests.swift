@@ -19,10 +19,10 @@ struct ItemStatusTests {
     @Test("U-70: what lies below a .nosync is not ubiquitous, yet by Cocoa's names current")
     func ubiquitous() async throws {
         try await withContainer { container in
-            let source = LocalItemStatus(container)
+            let source = DirectoryTransport(container)
             let draft = container.path.appending("Drafts.nosync/Letter.txt")
             #expect(!container.isUbiquitousItem(at: URL(filePath: draft.string)))
-            let status = try await source.status(of: draft)
+            let status = try await source.state(of: draft).status
             #expect(status == .excluded)
             #expect(status.downloadingStatus(isHere: true) == "NSURLUbiquitousItemDownloadingStatusCurrent")
         }
@@ -46,7 +46,7 @@ struct ItemStatusTests {
         "U-73: a status has Cocoa's error where it has one: 4353 not here yet, 4355 nobody to hand it to; 4354, a quota, is that of a full disk",
         arguments: [
             (ItemStatus.notDownloaded, 4353), (.waitingToUpload, 4355), (.downloading, nil), (.downloaded, nil), (.current, nil), (.uploading, nil),
-            (.excluded, nil), (.conflicted, nil), (.unknown, nil),
+            (.excluded, nil), (.conflicted, nil), (.failed, 4353), (.unknown, nil),
         ] as [(ItemStatus, Int?)])
     func cocoaErrors(status: ItemStatus, code: Int?) {
         #expect(status.ubiquityError?.code.rawValue == code)
@@ -59,14 +59,15 @@ struct ItemStatusTests {
     func stableNames() {
         #expect(
             ItemStatus.allCases.map(\.rawValue) == [
-                "current", "downloaded", "notDownloaded", "downloading", "uploading", "waitingToUpload", "excluded", "conflicted", "unknown",
+                "current", "downloaded", "notDownloaded", "downloading", "uploading", "waitingToUpload", "excluded", "conflicted", "failed",
+                "unknown",
             ])
     }
 
     @Test("U-76: without a transport an item is conflicted exactly where it has unresolved versions, and nothing is ever current")
     func conflicts() async throws {
         try await withContainer { container in
-            let source = LocalItemStatus(container)
+            let source = DirectoryTransport(container)
             let files = [
                 "Letter.txt", "Letter.sync-conflict-20260102-030405-ABCDEFG.txt", "Other.txt", "README", "README.sync-conflict-20260102-030405",
                 "Done.txt", "Done.sync-conflict-20260102-030405-ABCDEFG.txt", "Gone.sync-conflict-20260102-030405-ABCDEFG.txt", "Folder.txt",
@@ -77,7 +78,7 @@ struct ItemStatusTests {
             let done = URL(filePath: container.documents.appending("Done.txt").string)
             for version in try #require(await FileVersion.unresolvedConflictVersions(ofItemAt: done)) { try await version.setResolved(true) }
             let names = ["Letter.txt", "Other.txt", "README", "Done.txt", "Gone.txt", "Folder.txt", "Missing.txt"]
-            let statuses = try await source.statuses(of: names.map(container.documents.appending))
+            let statuses = try await source.states(of: names.map(container.documents.appending)).mapValues(\.status)
             #expect(
                 names.map { statuses[container.documents.appending($0)]! }
                     == [.conflicted, .unknown, .conflicted, .unknown, .unknown, .unknown, .unknown])
@@ -93,7 +94,7 @@ struct ItemStatusTests {
         try await withContainer { container in
             let path = container.documents.appending("../../other/Letter.txt")
             await #expect {
-                try await LocalItemStatus(container).status(of: path)
+                try await DirectoryTransport(container).state(of: path)
             } throws: { ($0 as? ContainerError)?.code == .notInContainer && "\($0)".contains("\(path)") }
         }
     }
@@ -101,11 +102,11 @@ struct ItemStatusTests {
     @Test("a conflict copy that comes and goes is a change of the item that it is a copy of")
     func changes() async throws {
         try await withContainer { container in
-            let changes = LocalItemStatus(container).changes().limited().makeAsyncIterator()
+            let changes = DirectoryTransport(container).changes().limited().makeAsyncIterator()
             #expect(try await changes.next() == .below(container.path))
             let copy = URL(filePath: container.documents.appending("Letter.sync-conflict-20260102-030405-ABCDEFG.txt").string)
             try Data("text".utf8).write(to: copy)
-            let letter = ItemStatusChange.item(container.documents.appending("Letter.txt"))
+            let letter = TransportChange.item(container.documents.appending("Letter.txt"))
             #expect(try await changes.next() == letter)
             // That it was written may be another.
             try ConflictCopy.markResolved(FilePath(copy.path))
@@ -116,12 +117,12 @@ struct ItemStatusTests {
     }
 
     @Test(
-        "U-71: evicting, and fetching what is not here, need a transfer agent, whose absence is an error that says so; what is here need not be fetched"
+        "U-71: a transport that keeps everything everywhere refuses to evict, and to fetch what is not here; what is here need not be fetched"
     )
-    func noTransferAgent() async throws {
+    func nothingOnDemand() async throws {
         try await withContainer { container in
             let item = container.documents.appending("Letter.txt")
-            let agent: any TransferAgent = NoTransferAgent()
+            let agent: any Transport = DirectoryTransport(container)
             await #expect { try await agent.evict(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable && "\($0)".contains("\(item)") }
             await #expect { try await agent.startDownloading(item) } throws: { ($0 as? ContainerError)?.code == .notAvailable }
             try Data("text".utf8).write(to: URL(filePath: item.string))

@@ -126,9 +126,9 @@ struct MetadataQueryStateTests {
     @Test("a status comes later than its item, stays when the file is looked at again, and is a change")
     func statuses() {
         var state = live([item("/c/a")])
-        #expect(brief(state.stand(["/c/a": .current, "/c/none": .current])) == ["wait"])
+        #expect(brief(state.stand(["/c/a": ItemState(.current), "/c/none": ItemState(.current)])) == ["wait"])
         #expect(brief(state.intervalPassed()) == ["updated *a =a"])
-        #expect(brief(state.stand(["/c/a": .current])) == [])
+        #expect(brief(state.stand(["/c/a": ItemState(.current)])) == [])
         #expect(brief(state.found([.item(item("/c/a"))])) == [])
         #expect(state.results.map(\.status) == [.current])
     }

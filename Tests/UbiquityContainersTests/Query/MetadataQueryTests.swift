@@ -29,11 +29,11 @@ import Waiting
 
         func query(
             _ scope: MetadataQuery.Scope = .documents, includesHidden: Bool = false,
-            statusSource: (@Sendable (UbiquityContainer) -> any ItemStatusSource)? = nil,
+            transport: (@Sendable (UbiquityContainer) -> any Transport)? = nil,
             where predicate: @escaping MetadataQuery.Predicate = { _ in true }
         ) -> MetadataQuery {
             MetadataQuery(
-                containers: [container], scope: scope, includesHidden: includesHidden, statusSource: statusSource, clock: clock, predicate: predicate)
+                containers: [container], scope: scope, includesHidden: includesHidden, transport: transport, clock: clock, predicate: predicate)
         }
 
         /// The paths in the container.
@@ -367,7 +367,7 @@ import Waiting
     func statuses() async throws {
         try await withStage { stage in
             try stage.write("Documents/a.txt")
-            let (updates, found) = try await stage.gather(stage.query(statusSource: { LocalItemStatus($0) }))
+            let (updates, found) = try await stage.gather(stage.query(transport: { DirectoryTransport($0) }))
             while try await stage.until(found, updates).first?.status != .unknown {}
             try stage.write("Documents/a.sync-conflict-20260102-030405-ABCDEFG.txt")
             while try await stage.until(found, updates).first?.status != .conflicted {}

@@ -28,7 +28,7 @@ import Testing
         }
         facts.stores = [.init(name: "Notes", epoch: 2, peers: surveyed, logs: 12, bytes: 300, storage: .init())]
         facts.items.count = items.count
-        facts.items.listed = items.map { .init(path: "\(container)/Documents/\($0)", status: $0 == "b.txt" ? .conflicted : .current) }
+        facts.items.listed = items.map { .init(path: "\(container)/Documents/\($0)", state: ItemState($0 == "b.txt" ? .conflicted : .current)) }
         return facts
     }
 

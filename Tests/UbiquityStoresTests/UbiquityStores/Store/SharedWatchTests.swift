@@ -51,7 +51,7 @@ struct SharedWatchTests {
             let container = try await devices[0].container()
             let documents = container.path.appending("Documents")
             try FileManager.default.createDirectory(atPath: documents.appending("d").string, withIntermediateDirectories: true)
-            let query = MetadataQuery(container, statusSource: { LocalItemStatus($0) }) { _ in true }
+            let query = MetadataQuery(container, transport: { DirectoryTransport($0) }) { _ in true }
             let updates = query.updates.limited("an update").makeAsyncIterator()
             query.start()
             while let update = try await updates.next(), update.kind != .gatheringFinished {}
