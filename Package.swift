@@ -122,7 +122,8 @@ let package = Package(
 
         // Examples and benchmarks, part of no product.
         .executableTarget(
-            name: "notes", dependencies: ["Ubiquity", "SyncthingStatus", arguments, grdb, csv, signals, system], path: "Examples/Notes", swiftSettings: settings),
+            name: "notes", dependencies: ["Ubiquity", "SyncthingStatus", arguments, grdb, csv, signals, system], path: "Examples/Notes",
+            swiftSettings: settings),
         .target(
             name: "PeopleStore", dependencies: ["Ubiquity", grdb, system], path: "Examples/People/Store", resources: [.copy("States.sqlite")],
             swiftSettings: settings),

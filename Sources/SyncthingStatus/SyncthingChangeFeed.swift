@@ -10,7 +10,8 @@ actor SyncthingChangeFeed {
     ///
     /// All readers use one selection, because Syncthing keeps a buffer for each selection.
     static let types = [
-        "LocalIndexUpdated", "RemoteIndexUpdated", "ItemStarted", "ItemFinished", "DownloadProgress", "RemoteDownloadProgress", "FolderCompletion", "StateChanged",
+        "LocalIndexUpdated", "RemoteIndexUpdated", "ItemStarted", "ItemFinished", "DownloadProgress", "RemoteDownloadProgress", "FolderCompletion",
+        "StateChanged",
         "FolderPaused", "FolderResumed", "DeviceConnected", "DeviceDisconnected", "ConfigSaved",
     ]
     /// How long Syncthing delays its answer while there is no event.
@@ -106,7 +107,8 @@ actor SyncthingChangeFeed {
         }
         switch event.type {
         // It tells of all downloads of all folders.
-        case "DownloadProgress": transport.memory.downloads(items(event.downloads[folder.id] ?? [:]) { TransferProgress(done: $0.done, total: $0.total) })
+        case "DownloadProgress":
+            transport.memory.downloads(items(event.downloads[folder.id] ?? [:]) { TransferProgress(done: $0.done, total: $0.total) })
         case "RemoteDownloadProgress":
             transport.memory.uploads(to: event.device, items(event.blocks) { TransferProgress(blocks: $0) })
         default: break

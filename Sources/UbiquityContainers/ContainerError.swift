@@ -1,3 +1,4 @@
+package import Foundation
 public import SystemPackage
 
 /// An error about an account, a device home or a container.
@@ -53,5 +54,15 @@ public struct ContainerError: Error, CustomStringConvertible, Sendable {
     public var description: String {
         guard let cause else { return message }
         return "\(message) (\(cause))"
+    }
+}
+
+extension ContainerError {
+    /// A directory whose file system does not answer.
+    package static func silent(_ directory: FilePath, since: Date) -> ContainerError {
+        ContainerError(
+            .rootUnavailable,
+            "\(directory) has not answered since \(since.formatted(.iso8601)); check the server or the program that its file system depends on.",
+            path: directory)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StoreInspection
+import SyncthingStatus
 import SystemPackage
 import ToolSupport
 import UbiquityContainers
@@ -98,7 +99,7 @@ struct ContainerCopyCommand: AsyncParsableCommand {
         abstract: "Copy a container in its current state, for example for a bug report.",
         discussion: """
             The command does not coordinate, wait, download or change anything. It lists everything that the copy omits: folders named .nosync, \
-            files that a synchroniser is still writing, and files that cannot be read. Contents are copied unchanged: be careful to whom you give \
+            files that a synchroniser is still writing, files that cannot be read, and files that only other devices have. Contents are copied unchanged: be careful to whom you give \
             them.
             """
     )
@@ -116,9 +117,12 @@ struct ContainerCopyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
+        let source = try source
+        // A transport that is not configured, or does not answer, knows of nothing.
+        let elsewhere = (try? await configuredTransport(for: source, home: home.deviceHome).elsewhere(below: source)) ?? [:]
         let copy = try TerminalProgress.showing { progress in
             var count = 0
-            return try ContainerCopy.make(of: try source, at: FilePath(destination)) { _ in
+            return try ContainerCopy.make(of: source, at: FilePath(destination), listing: elsewhere) { _ in
                 count += 1
                 progress.show(count, "file")
             }

@@ -30,12 +30,16 @@ struct DeviceStatusCommand: AsyncParsableCommand {
     @Flag(
         help: """
             Print a JSON object: home, account, containersRoot, containers (identifier, path, state, hindrance, remedies), stores (path, summary, hindrance, \
-            remedies, isContentGone), unsent (path, account, content, container: saves of accounts that are not signed in), kept, broker (process; null where none runs), isWell.
+            remedies, delivery, isContentGone), unsent (path, account, content, container: saves of accounts that are not signed in), kept, broker (process; null where none runs), isWell.
             """)
     var json = false
 
     func run() async throws {
-        let status = try TerminalProgress.showing("looking at this device") { try DeviceStatus(of: options.deviceHome) }
+        let home = try options.deviceHome
+        var status = try TerminalProgress.showing("looking at this device") { try DeviceStatus(of: home) }
+        if !status.stores.isEmpty {
+            status.stores = await StoreCondition.withDeliveries(status.stores, home, try KnownContainer.list(in: home))
+        }
         if json { try printJSON(status) } else { for line in status.lines { print(line) } }
         if !status.isWell { throw ToolExit.failure }
     }
@@ -122,6 +126,9 @@ struct DeviceStatus: Encodable {
         ]
         if summary.place == "fallback" {
             parts = ["\(summary.content) in \(summary.container)", "uses local storage until the account's content has been read".yellow]
+        }
+        if let delivery = store.delivery, let text = delivery.text, delivery.isCertain || delivery.obstacle != nil {
+            parts.append("\(text)\(delivery.obstacle.map { ": \($0)" } ?? "")".yellow)
         }
         if let request = summary.request { parts.append("to \(request) with the app's next exchange") }
         return "store \(store.path.printable.bold): \(parts.map { $0.hasPrefix("\u{1B}") ? $0 : $0.printable }.joined(separator: "; "))"

@@ -71,7 +71,8 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         var findings = diagnosis.findings + contents
         let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []
-        findings += StoreCondition.all(of: home, in: known).compactMap(StoreDiagnosis.finding)
+        let conditions = await StoreCondition.withDeliveries(StoreCondition.all(of: home, in: known), home, known)
+        findings += conditions.compactMap(StoreDiagnosis.finding) + conditions.compactMap(StoreDiagnosis.delivery)
         for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
         return (diagnosis, findings + (try await syncthing(home, diagnosis)))
     }
@@ -86,6 +87,8 @@ struct DoctorCommand: AsyncParsableCommand {
             // The home's findings include problems of the file.
             return []
         }
+        // The questions compare paths, which would wait for the root.
+        if diagnosis.root?.place.isSilent == true { return [] }
         guard let endpoint else {
             guard diagnosis.home.home.kind == .directory else { return [] }
             return [

@@ -81,6 +81,14 @@ enum StoreDiagnosis {
         return Finding(.fault, .store, path, hindrance, words.isEmpty ? "open the app" : "resume it with: \(words)")
     }
 
+    /// Returns that changes of a store have not left this device; nil if they have, or nothing prevents it.
+    static func delivery(_ store: StoreCondition) -> Finding? {
+        guard let delivery = store.delivery, let text = delivery.text, let obstacle = delivery.obstacle else { return nil }
+        return Finding(
+            .warning, .store, FilePath(store.summary?.file ?? store.path), "\(text): \(obstacle)",
+            "nothing, if a device or the network is only away; the changes leave by themselves then")
+    }
+
     /// Checks one store file.
     ///
     /// - Parameters:

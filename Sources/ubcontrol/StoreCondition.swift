@@ -1,4 +1,5 @@
 import StoreInspection
+import SyncthingStatus
 import SystemPackage
 import ToolSupport
 import UbiquityContainers
@@ -15,6 +16,8 @@ struct StoreCondition: Encodable {
     var hindrance: String?
     /// The exact commands that remove the hindrance; empty if the app or the synchroniser must remove it.
     var remedies: [String] = []
+    /// How far its changes have got; nil if it does not exchange.
+    var delivery: StoreDelivery?
     /// Whether the hindrance is the loss of its content in the container.
     var isContentGone = false
 
@@ -46,6 +49,29 @@ struct StoreCondition: Encodable {
             let isRead = conditions.contains { $0.summary?.place == "account" }
             return isRead ? conditions.filter { $0.summary?.place != "fallback" } : conditions
         }
+    }
+
+    /// Adds to each store how far its changes have got.
+    ///
+    /// - Parameters:
+    ///   - stores: the stores.
+    ///   - home: the device home.
+    ///   - containers: the account's containers.
+    /// - Returns: the stores with their deliveries, as far as their transport can be asked.
+    static func withDeliveries(_ stores: [StoreCondition], _ home: DeviceHome, _ containers: [KnownContainer]) async -> [StoreCondition] {
+        var stores = stores
+        var conditions: [FilePath: TransportCondition] = [:]
+        for index in stores.indices where stores[index].hindrance == nil {
+            guard let summary = stores[index].summary, summary.place == "account", let own = PeerIdentifier(summary.peer),
+                let path = containers.first(where: { $0.identifier.description == summary.container })?.path,
+                let transport = try? configuredTransport(for: path, home: home)
+            else { continue }
+            if conditions[path] == nil { conditions[path] = try? await transport.condition() }
+            let layout = ContentLayout(container: path, content: summary.content)
+            let reader = DeliveryReader(layout: layout, own: own, epoch: summary.epoch)
+            stores[index].delivery = try? await reader.delivery(by: transport, in: conditions[path], unpublished: summary.unpublished)
+        }
+        return stores
     }
 
     private init(path: String, hindrance: String?, remedies: [String]) { (self.path, self.hindrance, self.remedies) = (path, hindrance, remedies) }

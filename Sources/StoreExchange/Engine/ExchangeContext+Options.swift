@@ -15,7 +15,8 @@ extension ExchangeContext {
             // The file's directory says whether it is the account's own, or the one before its content is read.
             log: StoreLog(logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))"),
             notices: ExchangeNotices(context.notices),
-            hint: container.map { TransportHint(options.transport?($0) ?? DirectoryTransport($0)) }, progress: context.progress, conflictRetention: options.conflictRetention,
+            hint: container.map { TransportHint(options.transport?($0) ?? DirectoryTransport($0)) },
+            progress: context.progress, conflictRetention: options.conflictRetention,
             coalescing: options.coalescing, baselines: options.baselines, silenceLimit: options.silenceLimit, wipePolicy: options.wipePolicy,
             exchangesAutomatically: options.exchangesAutomatically, isReadOnly: context.isReadOnly, now: context.now)
     }

@@ -89,6 +89,9 @@ package actor ExchangeRunner {
     /// Whether the content is gone and can be created again in its place.
     package var isWiped: Bool { machine.absence.isWipe }
 
+    /// Whether the store is suspended because the container's file system does not answer.
+    var isSilent: Bool { machine.suspended == .silent }
+
     package func status() throws -> StoreStatus { try currency.status(machine, failure: failure ?? watchFault) }
 
     /// The other peers of the content.

@@ -111,6 +111,8 @@ package final class ExchangeTrigger: Sendable {
         var pause = Duration.milliseconds(500)
         var alarm: Task<Void, Never>?
         var answering: Task<Void, Never>?
+        // Waits for a file system that has not answered.
+        var returning: Task<Void, Never>?
         for await _ in wakes.stream {
             // Asked only now: an exchange that has run since has taken what there was.
             var isNeeded = wakes.takeNeed()
@@ -137,6 +139,13 @@ package final class ExchangeTrigger: Sendable {
                 }
             }
             if isWell { await onExchange?() }
+            if await runner.isSilent, let container = runner.context.container?.path {
+                returning?.cancel()
+                returning = Task {
+                    await DirectoryProbe.answer(of: container)
+                    if !Task.isCancelled { wakes.wake() }
+                }
+            }
             // Nothing reports that a full disk has space again or a busy file is free. The pauses between attempts
             // grow.
             let next = isWell ? await runner.nextTime : .now + pause
@@ -149,6 +158,7 @@ package final class ExchangeTrigger: Sendable {
         }
         alarm?.cancel()
         answering?.cancel()
+        returning?.cancel()
     }
 
     package func wake() { wakes.wake() }

@@ -80,7 +80,7 @@ extension ContainerAttachment.Reason {
     var isWipe: Bool {
         switch self {
         case .markGone, .containerGone, .contentGone: true
-        case .rootGone, .massDeletion, .unreadable: false
+        case .rootGone, .massDeletion, .silent, .unreadable: false
         }
     }
 }

@@ -91,16 +91,21 @@ struct CurrencyCheck {
     /// - Returns: the status.
     /// - Throws: GRDB's errors.
     func status(_ machine: ExchangeStateMachine, failure: String?) throws -> StoreStatus {
+        try status(suspended: machine.suspended, waiting: machine.peers.waiting, failure: failure)
+    }
+
+    /// Returns the status of the store, from its file alone if it is suspended.
+    func status(suspended: ContainerAttachment.Reason?, waiting: [WaitingPeer] = [], failure: String? = nil) throws -> StoreStatus {
         // A container that cannot be read gives no facts. The last exchange has reported the reason.
-        let isReadable = machine.suspended == nil && scope.context.container != nil
+        let isReadable = suspended == nil && scope.context.container != nil
         let others = isReadable ? (try? PeerReceipts(scope: scope).list().active) ?? [:] : [:]
         return try scope.file.pool.read { db in
             let state = try StoreState.read(db)
             let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
             return StoreStatus(
-                suspended: machine.suspended, isPaused: state.paused, peer: state.peer, epoch: state.epoch,
+                suspended: suspended, isPaused: state.paused, peer: state.peer, epoch: state.epoch,
                 knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
-                syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: machine.peers.waiting,
+                syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: waiting,
                 quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db),
                 held: try RelatedTables.heldCount(scope.file.shapes, db), failure: failure)
         }

@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 internal import GRDB
 internal import StoreFormat
 package import StoreRecords
@@ -45,12 +45,39 @@ package struct ExchangeContext: Sendable {
         return publisher
     }
 
+    /// Since when the container's file system has not answered; nil if it answers.
+    ///
+    /// Blocks for two seconds at most.
+    package var silence: Date? { container.flatMap { files.silence(of: $0.path) } }
+
+    /// Returns the status of a store whose container does not answer, so that its runner may be waiting for that; nil if
+    /// the container answers.
+    ///
+    /// Blocks for two seconds at most.
+    ///
+    /// - Returns: the status by the store's file alone.
+    /// - Throws: GRDB's errors.
+    package func silentStatus() throws -> StoreStatus? {
+        guard silence != nil else { return nil }
+        let state = try file.pool.read { db in try StoreState.read(db) }
+        return try CurrencyCheck(scope: ExchangeScope(self, state)).status(suspended: .silent)
+    }
+
+    /// Throws if the container does not answer, because a call of the runner might wait for it.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `suspended`.
+    package func requireAnswer() async throws {
+        guard let container, let since = try await blocking({ silence }) else { return }
+        throw UbiquitousStoreError(.suspended, ContainerError.silent(container.path, since: since).message, path: container.path)
+    }
+
     /// Returns when the transport has been told of everything that was published, or after a limit.
     package func toldTransport(within limit: Duration) async { await hint?.finished(within: limit) }
 
     /// Returns how far this store's changes have got; nil for a file that exchanges nothing.
     ///
     /// - Parameter status: the store's status.
+    /// - Returns: the delivery at this moment.
     /// - Throws: `Errno` if the container cannot be read; the transport's error; `CancellationError`.
     package func delivery(_ status: StoreStatus) async throws -> StoreDelivery? {
         guard let hint else { return nil }

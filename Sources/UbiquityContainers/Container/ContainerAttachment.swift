@@ -19,6 +19,9 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         case contentGone
         /// Many items were deleted at once, and the user has not confirmed it: see ``UbiquityContainer/resume()``.
         case massDeletion
+        /// The container's file system has not answered within two seconds: its server, or the program that provides it,
+        /// has stopped. Stores go on as soon as it answers.
+        case silent
         /// The container cannot be read.
         case unreadable(Errno)
     }
@@ -33,6 +36,7 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         case .detached(.contentGone): "the store's content is gone from the container"
         case .detached(.massDeletion):
             "many items of the container were deleted at once; if that was meant, confirm it with: ubcontrol container resume"
+        case .detached(.silent): "the container's file system does not answer; check its server or the program that provides it"
         case .detached(.unreadable(let error)): "the container cannot be read (\(error))"
         }
     }

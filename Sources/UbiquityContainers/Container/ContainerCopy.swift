@@ -26,11 +26,13 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
     /// - Parameters:
     ///   - container: the container's directory.
     ///   - destination: the directory to create; it must not exist, and must be outside the container.
+    ///   - elsewhere: the items that only other devices have, from ``Transport/elsewhere(below:)``; the copy lists them.
     ///   - progress: receives the next path to copy.
     /// - Returns: what was copied. Blocks while it reads and writes.
     /// - Throws: `ContainerError`; `CancellationError` if the task is cancelled. Files that were already copied stay.
     public static func make(
-        of container: FilePath, at destination: FilePath, progress: @escaping (_ path: String) -> Void = { _ in }
+        of container: FilePath, at destination: FilePath, listing elsewhere: [FilePath: ItemState] = [:],
+        progress: @escaping (_ path: String) -> Void = { _ in }
     ) throws -> ContainerCopy {
         let source = PathFacts.absolute(container)
         let target = PathFacts.absolute(destination)
@@ -52,6 +54,12 @@ public struct ContainerCopy: Sendable, Codable, Hashable {
         }
         var copying = Copying(source: source, target: target, progress: progress)
         try copying.copy(FilePath(""))
+        for (item, state) in elsewhere {
+            var path = item
+            guard path.removePrefix(source) || path.removePrefix(container), (try? LinuxFileLayer().kind(of: target.pushing(path))) == .some(nil)
+            else { continue }
+            copying.leaveOut(path, "it is on another device\(state.size.map { ", \($0.formatted(.byteCount(style: .file)))" } ?? "")")
+        }
         copying.copy.leftOut.sort { $0.path < $1.path }
         return copying.copy
     }
@@ -124,5 +132,5 @@ private struct Copying {
         return free?.int64Value ?? .max < 1 << 16
     }
 
-    private mutating func leaveOut(_ path: FilePath, _ reason: String) { copy.leftOut.append(.init(path: path.string, reason: reason)) }
+    mutating func leaveOut(_ path: FilePath, _ reason: String) { copy.leftOut.append(.init(path: path.string, reason: reason)) }
 }

@@ -38,6 +38,7 @@ package struct KnownContainer: Sendable {
         }
         let files = LinuxFileLayer()
         let root = home.root(of: record)
+        if let since = files.silence(of: root) { throw ContainerError.silent(root, since: since) }
         let directory = root.appending(account.description)
         let declared = Set(try UbiquityContainer.declared(in: home).map(\.description))
         var names = declared.union(record.peers.keys)

@@ -62,6 +62,14 @@ public struct UbiquityContainer: Sendable {
         }
         let root = home.root(of: record)
         let homeFiles = HomeFiles(home: home)
+        if let since = files.silence(of: root) {
+            // A container that this device has used is known without a look at it.
+            if let entry = record.peers[identifier.description], entry.attached, let peer = PeerIdentifier(entry.identifier) {
+                self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files, identity: identity)
+                return
+            }
+            throw ContainerError.silent(root, since: since)
+        }
         if record.containersRoot != nil {
             try homeFiles.requireDirectory(root, as: "containers root")
         } else {
@@ -85,7 +93,9 @@ public struct UbiquityContainer: Sendable {
         self.files = files
         path = Self.path(root: root, account: account, identifier: identifier)
         // The identifier may look like a package's name. Coordination uses paths without links.
-        FilePackages.addContainers([path, PathFacts.resolved(path.removingLastComponent()).appending(identifier.description)])
+        let directory = path.removingLastComponent()
+        let resolved = files.silence(of: root) == nil ? PathFacts.resolved(directory) : directory
+        FilePackages.addContainers([path, resolved.appending(identifier.description)])
     }
 
     /// The directory of items that the user sees; the app creates it.
@@ -106,6 +116,7 @@ public struct UbiquityContainer: Sendable {
     }
 
     static func attachment(of peer: PeerIdentifier, at path: FilePath, _ files: any FileLayer) -> ContainerAttachment {
+        if files.silence(of: path) != nil { return .detached(.silent) }
         do {
             let marks = path.appending(markDirectoryName)
             let container = try files.kind(of: path)

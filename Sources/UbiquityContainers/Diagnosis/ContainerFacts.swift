@@ -97,7 +97,7 @@ extension ContainerFacts {
         case .attachment(.attached), .unused: break
         case .notMade: report(.remark, "is declared, and no app has made it yet", "nothing")
         case .attachment(.detached(.unreadable(let error))): report(.fault, "cannot be read (\(error))", "check its owner and mode")
-        case .attachment(.detached(.rootGone)): break
+        case .attachment(.detached(.rootGone)), .attachment(.detached(.silent)): break
         case .attachment(.detached(.massDeletion)):
             report(
                 .fault, "many of its items were deleted at once: its stores are suspended, and keep what they have",

@@ -30,7 +30,7 @@ package struct DeviceDiagnosis: Sendable {
             containers = try KnownContainer.list(in: home).map { ContainerFacts(of: $0, account: account) }
         } catch {
             // The home's own findings report problems with its files.
-            if self.home.findings.isSound { fault = error }
+            if self.home.findings.isSound, root?.place.isSilent == false { fault = error }
         }
         for container in containers where container.place.kind == .directory {
             // Links are compared with the container's real path.

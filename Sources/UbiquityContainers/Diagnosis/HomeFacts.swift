@@ -81,7 +81,8 @@ package struct HomeFacts: Sendable {
         }
         guard let (name, record) = try? home.signedIn else { return }
         account = Account(
-            name: name.description, root: PathFacts(at: home.root(of: record)), isRootChosen: record.containersRoot != nil, peers: record.peers)
+            name: name.description, root: PathFacts(answeringAt: home.root(of: record)), isRootChosen: record.containersRoot != nil,
+            peers: record.peers)
     }
 
     private mutating func read(_ path: FilePath, _ role: File.Role, _ body: () throws(ContainerError) -> Void) {

@@ -57,6 +57,20 @@ package struct PathFacts: Sendable, Hashable {
         isWritable = path.withPlatformString { faccessat(AT_FDCWD, $0, W_OK | passing, AT_EACCESS) } == 0
     }
 
+    /// Inspects a directory that may lie in a file system that does not answer.
+    ///
+    /// - Parameter path: the directory. Blocks for two seconds at most.
+    package init(answeringAt path: FilePath) {
+        if LinuxFileLayer().silence(of: path) != nil {
+            self.init(path: path, kind: .hidden(.timedOut))
+        } else {
+            self.init(at: path)
+        }
+    }
+
+    /// Whether its file system does not answer.
+    package var isSilent: Bool { kind == .hidden(.timedOut) }
+
     /// Whether users other than the owner may read it.
     package var isOpenToReaders: Bool { mode & 0o077 != 0 }
     /// Whether users other than the owner may write it.

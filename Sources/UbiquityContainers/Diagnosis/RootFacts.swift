@@ -27,6 +27,7 @@ package struct RootFacts: Sendable {
     package init(of account: HomeFacts.Account) {
         self.init(place: account.root, isChosen: account.isRootChosen)
         let path = account.root.path
+        guard !account.root.isSilent else { return }
         real = PathFacts.real(path)
         fileSystem = FileSystemFacts(at: path)
         self.account = PathFacts(at: path.appending(account.name))
@@ -56,6 +57,11 @@ extension RootFacts {
             isUsable = false
         // The first container creates it.
         case .nothing: isUsable = false
+        case .hidden where place.isSilent:
+            report(
+                .fault, "the containers root does not answer: nothing leaves or reaches this device, and stores keep what they have",
+                "check the server or the program that its file system depends on")
+            isUsable = false
         case .hidden(let error):
             report(.fault, "the containers root cannot be inspected (\(error))", "check the owner and mode of its parent directory")
             isUsable = false

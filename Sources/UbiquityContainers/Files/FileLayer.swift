@@ -15,6 +15,8 @@ package protocol FileLayer: Sendable {
     func size(of file: FilePath) throws(Errno) -> Int64
     /// Returns the kind of the entry at a path, or nil if there is none.
     func kind(of path: FilePath) throws(Errno) -> FileKind?
+    /// Returns since when the file system of a directory has not answered; nil if it answers within two seconds.
+    func silence(of directory: FilePath) -> Date?
     /// Creates one directory, never its ancestors; an existing directory is no error.
     func makeDirectory(_ path: FilePath) throws(Errno)
     /// Writes a new file and syncs its content, but not its name.
@@ -38,6 +40,7 @@ package protocol FileLayer: Sendable {
 
 extension FileLayer {
     package func newIdentifier() -> UUID { UUID() }
+    package func silence(of directory: FilePath) -> Date? { nil }
 
     package func directoryNames(in directory: FilePath) throws(Errno) -> [String]? {
         guard try kind(of: directory) == .directory else { return nil }

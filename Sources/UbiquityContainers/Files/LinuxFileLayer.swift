@@ -1,10 +1,13 @@
 internal import CLinux
+package import Foundation
 internal import Glibc
 package import SystemPackage
 
 /// The file layer of the Linux kernel.
 package struct LinuxFileLayer: FileLayer {
     package init() {}
+
+    package func silence(of directory: FilePath) -> Date? { DirectoryProbe.silence(of: directory) }
 
     package func names(in directory: FilePath) throws(Errno) -> [String] {
         try list(directory, flags: 0)

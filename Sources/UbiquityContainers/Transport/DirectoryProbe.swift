@@ -1,3 +1,4 @@
+internal import Dispatch
 package import Foundation
 internal import Glibc
 internal import Synchronization
@@ -27,10 +28,20 @@ package enum DirectoryProbe {
     private struct Question {
         var asked = Date()
         var isOverdue = false
-        var readers: [UUID: CheckedContinuation<Answer, Never>] = [:]
+        var readers: [UUID: @Sendable (Answer) -> Void] = [:]
     }
 
-    private static let open = Mutex<[FilePath: Question]>([:])
+    private struct State {
+        var open: [FilePath: Question] = [:]
+        /// The directories on disks of this machine, which always answer, as of the last change of a mount.
+        var local: Set<FilePath> = []
+        /// The number of changes of a mount that were noticed.
+        var generation = 0
+        /// `/proc/self/mountinfo`, which poll(2) reports at each change of a mount (proc(5)); nil before the first use.
+        var mounts: Int32?
+    }
+
+    private static let state = Mutex(State())
 
     /// Asks.
     ///
@@ -45,22 +56,97 @@ package enum DirectoryProbe {
             expire(path, reader)
         }
         defer { timer.cancel() }
-        return await withCheckedContinuation { continuation in
-            let (isNew, silence) = open.withLock { open -> (Bool, Date?) in
-                if let question = open[path], question.isOverdue { return (false, question.asked) }
-                let isNew = open[path] == nil
-                open[path, default: Question()].readers[reader] = continuation
-                return (isNew, nil)
+        return await withCheckedContinuation { continuation in enter(path, reader) { continuation.resume(returning: $0) } }
+    }
+
+    /// Since when a directory has not answered; asks it, unless it lies on a disk of this machine.
+    ///
+    /// - Parameters:
+    ///   - path: a directory.
+    ///   - limit: how long to wait for an answer. Blocks for so long at most.
+    /// - Returns: nil if it answers, whatever the answer is.
+    package static func silence(of path: FilePath, within limit: Duration = limit) -> Date? {
+        let isLocal = state.withLock { state in
+            noteMounts(&state)
+            return state.local.contains(path)
+        }
+        if isLocal { return nil }
+        let reader = UUID()
+        let answer = AnswerBox()
+        let done = DispatchSemaphore(value: 0)
+        enter(path, reader) { found in
+            answer.value.withLock { $0 = found }
+            done.signal()
+        }
+        if done.wait(timeout: .now() + limit / .seconds(1)) == .timedOut {
+            expire(path, reader)
+            done.wait()
+        }
+        guard case .silent(let since) = answer.value.withLock({ $0 }) else { return nil }
+        return since
+    }
+
+    /// Waits until a directory answers, or the task is cancelled; returns at once if no question about it is overdue.
+    ///
+    /// - Parameter path: a directory.
+    package static func answer(of path: FilePath) async {
+        let reader = UUID()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = state.withLock { state in
+                    guard !Task.isCancelled, state.open[path]?.isOverdue == true else { return false }
+                    state.open[path]!.readers[reader] = { _ in continuation.resume() }
+                    return true
+                }
+                if !waits { continuation.resume() }
             }
-            if let silence { continuation.resume(returning: .silent(since: silence)) }
-            if isNew { Thread.detachNewThread { answer(path, look(at: path)) } }
+        } onCancel: {
+            state.withLock { $0.open[path]?.readers.removeValue(forKey: reader) }?(.missing)
         }
     }
 
-    /// Since when a directory has not answered; nil if no question about it is overdue.
-    ///
-    /// - Parameter path: a directory.
-    package static func silence(of path: FilePath) -> Date? { open.withLock { $0[path].flatMap { $0.isOverdue ? $0.asked : nil } } }
+    /// Adds a reader of the answer, and asks unless somebody has asked already.
+    private static func enter(_ path: FilePath, _ reader: UUID, _ read: @escaping @Sendable (Answer) -> Void) {
+        let (isNew, silence) = state.withLock { state -> (Bool, Date?) in
+            if let question = state.open[path], question.isOverdue { return (false, question.asked) }
+            let isNew = state.open[path] == nil
+            state.open[path, default: Question()].readers[reader] = read
+            return (isNew, nil)
+        }
+        if let silence { read(.silent(since: silence)) }
+        guard isNew else { return }
+        Thread.detachNewThread {
+            // A mount that comes between here and the answer makes the answer old.
+            let generation = state.withLock { state in
+                noteMounts(&state)
+                return state.generation
+            }
+            let answer = look(at: path)
+            let question = state.withLock { state in
+                if case .there(let facts?) = answer, facts.network == nil, !facts.isFUSE {
+                    noteMounts(&state)
+                    if state.generation == generation { state.local.insert(path) }
+                }
+                return state.open.removeValue(forKey: path)
+            }
+            for read in question?.readers.values ?? [:].values { read(answer) }
+        }
+    }
+
+    /// Forgets which directories lie on disks of this machine, if a mount has changed.
+    private static func noteMounts(_ state: inout State) {
+        let isFirst = state.mounts == nil
+        if isFirst { state.mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC) }
+        var mounts = pollfd(fd: state.mounts!, events: Int16(POLLPRI), revents: 0)
+        // Without the file nothing reports a mount, so nothing is known for longer than one question.
+        guard mounts.fd < 0 || isFirst || poll(&mounts, 1, 0) != 0 else { return }
+        state.local = []
+        state.generation += 1
+    }
+
+    private final class AnswerBox: Sendable {
+        let value = Mutex<Answer?>(nil)
+    }
 
     private static func look(at path: FilePath) -> Answer {
         var status = stat()
@@ -71,17 +157,13 @@ package enum DirectoryProbe {
         return status.st_mode & S_IFMT == S_IFDIR ? .there(FileSystemFacts(at: path)) : .missing
     }
 
-    private static func answer(_ path: FilePath, _ answer: Answer) {
-        let question = open.withLock { $0.removeValue(forKey: path) }
-        for reader in question?.readers.values ?? [:].values { reader.resume(returning: answer) }
-    }
-
+    /// Ends the wait of a reader, if its question is still open.
     private static func expire(_ path: FilePath, _ reader: UUID) {
-        let late = open.withLock { open -> (CheckedContinuation<Answer, Never>, Date)? in
-            guard let continuation = open[path]?.readers.removeValue(forKey: reader) else { return nil }
-            open[path]!.isOverdue = true
-            return (continuation, open[path]!.asked)
+        let late = state.withLock { state -> (read: @Sendable (Answer) -> Void, asked: Date)? in
+            guard let read = state.open[path]?.readers.removeValue(forKey: reader) else { return nil }
+            state.open[path]!.isOverdue = true
+            return (read, state.open[path]!.asked)
         }
-        if let (continuation, asked) = late { continuation.resume(returning: .silent(since: asked)) }
+        if let late { late.read(.silent(since: late.asked)) }
     }
 }

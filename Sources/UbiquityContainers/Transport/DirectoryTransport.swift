@@ -86,6 +86,7 @@ public struct DirectoryTransport: Transport {
     ///
     /// - Parameter directory: any directory.
     /// - Returns: no items.
+    /// - Throws: nothing.
     public func elsewhere(below directory: FilePath) async throws -> [FilePath: ItemState] { [:] }
 
     /// Does nothing: the files are there already.

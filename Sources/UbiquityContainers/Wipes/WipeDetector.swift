@@ -139,6 +139,7 @@ struct WipeDetector: Sendable {
     ) -> ContainerEvent.Kind? {
         switch reason {
         case .unreadable(let error): return .unreadable(error)
+        case .silent: return .unreadable(.timedOut)
         case .markGone where now.items == 0 && now.epochs.isEmpty && before.items + before.epochs.count > 0: return .contentsRemoved
         case .markGone: return .markGone
         case .containerGone, .rootGone, .contentGone, .massDeletion:

@@ -17,6 +17,8 @@ enum StorePlace {
     ///   - container: the container of its content.
     /// - Throws: `UbiquitousStoreError` with `unsupported`.
     static func check(_ file: FilePath, in container: UbiquityContainer) throws(UbiquitousStoreError) {
+        // A container that does not answer cannot be compared by its real path. The store was checked when it was made.
+        if container.files.silence(of: container.path) != nil { return }
         let place = PathFacts.resolved(file.removingLastComponent())
         let own = PathFacts.resolved(container.path)
         var isExcluded = false

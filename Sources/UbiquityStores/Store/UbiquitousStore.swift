@@ -224,6 +224,8 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: `UbiquitousStoreError`. A store that is suspended keeps its saves and does not throw.
     public func publish() async throws {
+        let context = runner.context
+        if try await blocking({ context.silence }) != nil { return }
         try await runner.run(.publish)
     }
 
@@ -234,6 +236,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: `UbiquitousStoreError` with `suspended` if the container is gone, or `paused`; nothing is lost then.
     public func settled() async throws {
+        try await exchanging.context.requireAnswer()
         try await keeper?.settle()
         try await runner.settleByPolicy()
     }
@@ -328,6 +331,8 @@ public final class UbiquitousStore: Sendable {
     /// - Returns: a snapshot.
     /// - Throws: GRDB's errors.
     public func status() async throws -> StoreStatus {
+        let context = await exchanging.context
+        if let status = try await blocking({ try context.silentStatus() }) { return status }
         var status = try await runner.status()
         if let gathering = await keeper?.gatheringRunner {
             // These values show what delays the account's file.

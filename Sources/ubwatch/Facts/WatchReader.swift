@@ -56,12 +56,7 @@ actor WatchReader {
     func facts() async throws -> WatchFacts {
         try Task.checkCancellation()
         // A directory that does not answer would keep this call, and its thread, until it does.
-        if case .silent(let since) = await DirectoryProbe.ask(path) {
-            throw UbiquitousStoreError(
-                .suspended,
-                "\(path) has not answered since \(since.formatted(.iso8601)); check the server or the program that its file system depends on.",
-                path: path)
-        }
+        if case .silent(let since) = await DirectoryProbe.ask(path) { throw ContainerError.silent(path, since: since) }
         let reading = ContainerReading(path: path, home: home, options: options, first: first)
         // A directory that is not a container is rejected before the directories below it, possibly very many, are
         // listed.

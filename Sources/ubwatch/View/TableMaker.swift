@@ -126,7 +126,9 @@ struct TableMaker {
         let prefix = view.path.count + 1
         let rows = (facts?.items.listed ?? []).map { line -> Table.Row in
             let name = String(line.path.dropFirst(prefix))
-            return .init(id: line.path, cells: [.init(line.status.rawValue, Self.style(of: line.status)), .init(name + line.details)], target: .item(line.path))
+            return .init(
+                id: line.path, cells: [.init(line.status.rawValue, Self.style(of: line.status)), .init(name + line.details)],
+                target: .item(line.path))
         }
         return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? nothing("no items in this container"))
     }

@@ -113,7 +113,8 @@ struct ElsewhereTests {
             func lines(_ includesStores: Bool) async throws -> [String] {
                 let listing = ItemListing(
                     of: [container.path], in: container.path, isRecursive: true, includesStores: includesStores, transport: transport)
-                return try await listing.lines().filter { !$0.path.contains("/.ubiquity") && PathFacts(at: FilePath($0.path)).kind != .directory }.map {
+                return try await listing.lines().filter { !$0.path.contains("/.ubiquity") && PathFacts(at: FilePath($0.path)).kind != .directory }.map
+                {
                     "\($0.path.dropFirst(container.path.string.count + 1)) \($0.status) \($0.isHere)"
                 }
             }

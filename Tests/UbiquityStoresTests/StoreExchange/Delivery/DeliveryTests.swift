@@ -38,7 +38,9 @@ struct DeliveryTests {
             Self.file("8", bytes: 300, after: 60), Self.file("7", bytes: 200), Self.file("value", isLog: false, bytes: 5_000, after: -1),
             Self.file("9", bytes: 1, after: 90),
         ]
-        let states: [FilePath: ItemState] = ["/c/7": .init(.waitingToUpload), "/c/8": .init(.uploading), "/c/value": .init(.uploading), "/c/9": .init(.current)]
+        let states: [FilePath: ItemState] = [
+            "/c/7": .init(.waitingToUpload), "/c/8": .init(.uploading), "/c/value": .init(.uploading), "/c/9": .init(.current),
+        ]
         let away = TransportDevice(identifier: "B", name: "laptop", isConnected: false, lastSeen: Self.time)
         let condition = TransportCondition(.syncthing, since: Self.time, devices: [away])
         let delivery = DeliveryReader.delivery(.init(published: 9, readers: [], open: open), states, condition, unpublished: 2)
