@@ -117,7 +117,9 @@ struct Line: Encodable {
         case .didRollBaseline(let number):
             event = "rolled"
             reason = "baseline \(number)"
-        case .didChangeInAnotherProcess: event = "changed"
+        case .didChangeInAnotherProcess(let changes):
+            event = "changed"
+            reason = changes.map { "records: \(Set($0.changes.compactMap(\.record)).map(\.text).sorted().joined(separator: ", "))" }
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
             reason = "this store continues as \(peer), because another copy of it is in use"
