@@ -24,8 +24,8 @@ struct StoreCommand: AsyncParsableCommand {
         subcommands: [
             StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
             StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
-            ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self, MovedCommand.self, HistoryCommand.self, RecordCommand.self,
-            CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
+            ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self, MovedCommand.self,
+            HistoryCommand.self, RecordCommand.self, CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
         ]
     )
 }

@@ -107,7 +107,8 @@ private struct RecordClockSearch {
         let hasRowid = try Bool.fetchOne(
             db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_info('ubiquity_clock_\(number)') WHERE name = 'rid')")!
         let place = hasRowid ? "rid = (SELECT rowid FROM \(name) WHERE \(keys))" : own
-        if let clock = try clock("SELECT life, time, peer, columns, others FROM ubiquity_clock_\(number) WHERE \(place)", key) { return .alive(clock) }
+        let stamps = "SELECT life, time, peer, columns, others FROM ubiquity_clock_\(number) WHERE \(place)"
+        if let clock = try clock(stamps, key) { return .alive(clock) }
         if try exists("SELECT 1 FROM \(name) WHERE \(keys)", key) { return .alive(nil) }
         return try exists("SELECT 1 FROM ubiquity_dead_\(number) WHERE \(own)", key) ? .dead : nil
     }

@@ -16,13 +16,16 @@ internal import StoreFormat
 ///
 /// The cost is one more statement for each transaction, and about the bytes of its keys.
 package struct ChangeJournal: Sendable {
-    static let statements = [
-        // Which file it is, and whether its changes are listed; `number` and `mark`: the last change that is no longer kept.
-        "CREATE TABLE ubiquity_tracking (file BLOB NOT NULL, number INTEGER NOT NULL, mark INTEGER NOT NULL, active INTEGER NOT NULL)",
-        "INSERT INTO ubiquity_tracking VALUES (randomblob(16), 0, random(), 1)",
-        // `number` is that of the last of the `count` changes.
-        "CREATE TABLE ubiquity_history (number INTEGER PRIMARY KEY, count INTEGER NOT NULL, time REAL NOT NULL, mark INTEGER NOT NULL, process INTEGER NOT NULL, origin TEXT NOT NULL, bytes BLOB NOT NULL)",
-    ]
+    /// One row: which file it is, and whether its changes are listed; `number` and `mark` of the last change that is no
+    /// longer kept.
+    static let trackingStatement =
+        "CREATE TABLE ubiquity_tracking (file BLOB NOT NULL, number INTEGER NOT NULL, mark INTEGER NOT NULL, active INTEGER NOT NULL)"
+    static let beginStatement = "INSERT INTO ubiquity_tracking VALUES (randomblob(16), 0, random(), 1)"
+    /// A row for each transaction: `number` is that of the last of its `count` changes.
+    static let historyStatement = """
+        CREATE TABLE ubiquity_history (number INTEGER PRIMARY KEY, count INTEGER NOT NULL, time REAL NOT NULL, mark INTEGER NOT NULL, \
+        process INTEGER NOT NULL, origin TEXT NOT NULL, bytes BLOB NOT NULL)
+        """
 
     /// Removed changes are looked for whenever this number of changes has been added.
     private static let batch: Int64 = 256
@@ -123,7 +126,8 @@ package struct ChangeJournal: Sendable {
 
     /// Creates the tables in a file of an older version.
     private static func install(_ db: Database) throws {
-        if try !isInstalled(db) { for statement in statements { try db.execute(sql: statement) } }
+        guard try !isInstalled(db) else { return }
+        for statement in [trackingStatement, beginStatement, historyStatement] { try db.execute(sql: statement) }
     }
 
     /// Begins to list the changes of a file.
@@ -150,14 +154,8 @@ package struct ChangeJournal: Sendable {
 extension ChangeJournal {
     // MARK: Names
 
-    /// Applies new names of tables and columns, after a migration.
-    ///
-    /// - Parameters:
-    ///   - rename: receives a table's name, its columns by numbers, and the present name is returned; nil if the table
-    ///     no longer syncs.
-    ///   - db: the store, in a transaction.
-    /// - Throws: `UbiquitousStoreError` with `malformed`, or GRDB's errors.
-    static func rewrite(_ db: Database, _ change: (inout PackedChanges) throws -> Void) throws {
+    /// Changes the heads of all transactions.
+    private static func rewrite(_ db: Database, _ change: (inout PackedChanges) throws -> Void) throws {
         let rows = try RawStatement("SELECT number, bytes FROM ubiquity_history ORDER BY number", db)
         let update = try RawStatement("UPDATE ubiquity_history SET bytes = ? WHERE number = ?", db)
         defer { rows.reset() }
@@ -193,12 +191,7 @@ extension ChangeJournal {
         }
     }
 
-    /// Applies new numbers of peers.
-    ///
-    /// - Parameters:
-    ///   - number: returns the present number of a peer.
-    ///   - db: the store, in a transaction.
-    /// - Throws: `UbiquitousStoreError` with `malformed`, or GRDB's errors.
+    /// Applies new numbers of peers, which a closure returns.
     static func renumberPeers(_ db: Database, _ number: (PeerNumber) throws -> PeerNumber?) throws {
         try rewrite(db) { changes in
             for index in changes.stamps.indices {

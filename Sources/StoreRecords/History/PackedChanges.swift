@@ -90,7 +90,7 @@ struct PackedChanges {
 
     /// Calls a body with each change and its author, until the body returns false.
     ///
-    /// - Parameter body: receives the author, the table, and the kind, columns and key of the change.
+    /// - Parameter visit: receives the author, the table, and the kind, columns and key of the change.
     /// - Throws: `WireReader.Fault`, or the error of the body.
     func forEach(_ visit: (Stamp?, Table, ChangeRun.Kind, ColumnSet, [RecordValue]) throws -> Bool) throws {
         var reader = WireReader(body[...])
