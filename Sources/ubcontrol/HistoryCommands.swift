@@ -122,8 +122,8 @@ struct RecordCommand: AsyncParsableCommand {
         discussion: """
             Prints a line for the creation or the deletion, and a line for each column that somebody has written, with the time by the writer's \
             clock. The creation and the deletion are known as long as `ubcontrol store history` lists them; after that the oldest write of a column \
-            is shown instead of the creation. The command writes nothing, and may run beside the app. Exit status 1 if the store has never had \
-            the record.
+            is shown instead of the creation. The command writes nothing, and may run beside the app. Exit status 0 if there is or was such a \
+            record, otherwise 64.
             """
     )
 

@@ -90,7 +90,7 @@ struct RecordProvenanceTests {
         try await withDevices(2) { devices, _ in
             let schema = SyncedSchema(
                 migrator: migrator(
-                    "CREATE TABLE parent (id TEXT NOT NULL PRIMARY KEY, email TEXT); CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent REFERENCES parent (id))"
+                    "CREATE TABLE parent (id TEXT NOT NULL PRIMARY KEY, email TEXT); CREATE TABLE child (id TEXT NOT NULL PRIMARY KEY, parent TEXT REFERENCES parent (id))"
                 )
             ) {
                 SyncedTable("parent", unique: [["email"]])
