@@ -311,7 +311,7 @@ extension BaselineDraft {
 
     private func renumberHistory(_ db: Database) throws {
         guard try ChangeJournal.isInstalled(db) else { return }
-        let numbers = try Row.fetchAll(db, sql: "SELECT number, \(Self.peer("number")) AS here FROM \(Self.store).ubiquity_peer")
+        let numbers = try Row.fetchAll(db, sql: "SELECT p.number, \(Self.peer("p.number")) AS here FROM \(Self.store).ubiquity_peer p")
             .reduce(into: [Int64: Int64]()) { $0[$1["number"]] = $1["here"] }
         guard numbers.contains(where: { $0.key != $0.value }) else { return }
         try ChangeJournal.renumberPeers(db) { number in numbers[number.rawValue].map { PeerNumber(rawValue: $0) } }

@@ -86,7 +86,7 @@ package struct StoreFile {
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
             let file = try prepare(path, pool, durability, schema: schema, newState: newState, standing)
-            try file.keepHistory(history, now: now)
+            try ChangeJournal.keep(history, in: pool, file.shapes, now: now)
             Waypoint.openPrepared.pass()
             return file
         } catch let error as DatabaseError {

@@ -83,35 +83,6 @@ package struct ChangeJournal: Sendable {
         try append(draft, origin, now: now, db)
     }
 
-    // MARK: Limits
-
-    /// Removes the changes beyond the retention, but not the last transaction.
-    static func prune(_ retention: HistoryRetention, now: Date, _ db: Database) throws {
-        guard let last = try Int64.fetchOne(db.cachedStatement(sql: "SELECT max(number) FROM ubiquity_history")) else { return }
-        let young = try Int64.fetchOne(
-            db.cachedStatement(sql: "SELECT number FROM ubiquity_history WHERE time >= ? ORDER BY number LIMIT 1"),
-            arguments: [retention.beginning(now: now)])
-        let end = min(max(last - Int64(max(0, retention.count)), (young ?? last) - 1), last - 1)
-        try db.cachedStatement(
-            sql: """
-                UPDATE ubiquity_tracking SET (number, mark) = (SELECT number, mark FROM ubiquity_history WHERE number <= ?1 ORDER BY number DESC LIMIT 1)
-                WHERE EXISTS (SELECT 1 FROM ubiquity_history WHERE number <= ?1)
-                """
-        ).execute(arguments: [end])
-        try db.cachedStatement(sql: "DELETE FROM ubiquity_history WHERE number <= ?").execute(arguments: [end])
-    }
-
-    /// Returns whether a file holds changes beyond the retention.
-    static func isBeyond(_ retention: HistoryRetention, now: Date, _ db: Database) throws -> Bool {
-        try Bool.fetchOne(
-            db,
-            sql: """
-                SELECT EXISTS (SELECT 1 FROM (SELECT number, time FROM ubiquity_history ORDER BY number LIMIT 1) oldest,
-                (SELECT max(number) AS number FROM ubiquity_history) last
-                WHERE oldest.number < last.number AND (oldest.time < ? OR oldest.number <= last.number - ?))
-                """, arguments: [retention.beginning(now: now), retention.count])!
-    }
-
     // MARK: On and off
 
     /// Returns whether a file has the tables of the history, which an older version has not created.
