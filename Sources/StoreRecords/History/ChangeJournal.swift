@@ -14,7 +14,7 @@ internal import StoreFormat
 /// - The published logs are trimmed, hold changes of registers and not of rows, and a baseline replaces them.
 /// - Rows that relations show or hide have no stamp of their own.
 ///
-/// The cost is one more statement for each transaction, and about the bytes of its keys.
+/// The cost is two short statements for each transaction, and about the bytes of its keys.
 package struct ChangeJournal: Sendable {
     /// One row: which file it is, and whether its changes are listed; `number` and `mark` of the last change that is no
     /// longer kept.
@@ -57,21 +57,24 @@ package struct ChangeJournal: Sendable {
     /// - Throws: GRDB's errors.
     func append(_ draft: ChangeDraft, _ origin: ChangeTransaction.Origin, now: Date, _ db: Database) throws {
         guard draft.count > 0 else { return }
+        // One statement that does both would need a temporary table, which takes longer than the two.
+        let end = try RawStatement(
+            "SELECT coalesce((SELECT max(number) FROM ubiquity_history), number) FROM ubiquity_tracking WHERE active", db)
+        defer { end.reset() }
+        guard try end.step() else { return }
         let (count, bytes) = draft.encoded
-        let insert = try RawStatement(
-            """
-            INSERT INTO ubiquity_history (number, count, time, mark, process, origin, bytes)
-            SELECT coalesce((SELECT max(h.number) FROM ubiquity_history h), t.number) + ?1, ?1, ?2, random(), ?3, ?4, ?5
-            FROM ubiquity_tracking t WHERE t.active RETURNING number
-            """, db)
-        insert.bind(1, Int64(count))
-        insert.bind(2, .real(now.timeIntervalSince1970.bitPattern))
-        insert.bind(3, process)
-        insert.bind(4, .text(origin.rawValue))
-        insert.bind(5, bytes)
-        let last = try insert.step() ? insert.integer(0) : nil
+        let last = end.integer(0) + Int64(count)
+        end.reset()
+        let insert = try RawStatement("INSERT INTO ubiquity_history VALUES (?,?,?,?,?,?,?)", db)
+        insert.bind(1, last)
+        insert.bind(2, Int64(count))
+        insert.bind(3, .real(now.timeIntervalSince1970.bitPattern))
+        insert.bind(4, Int64.random(in: .min ... .max))
+        insert.bind(5, process)
+        insert.bind(6, .text(origin.rawValue))
+        insert.bind(7, bytes)
         try insert.run()
-        guard let last, let retention, last / Self.batch != (last - Int64(count)) / Self.batch else { return }
+        guard let retention, last / Self.batch != (last - Int64(count)) / Self.batch else { return }
         try Self.prune(retention, now: now, db)
     }
 
