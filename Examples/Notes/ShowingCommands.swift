@@ -119,7 +119,8 @@ struct Line: Encodable {
             reason = "baseline \(number)"
         case .didChangeInAnotherProcess(let changes):
             event = "changed"
-            reason = changes.map { "records: \(Set($0.changes.compactMap(\.record)).map(\.text).sorted().joined(separator: ", "))" }
+            // Another process may have changed thousands of records.
+            reason = changes.map { "\(Set($0.changes.compactMap(\.record)).count) notes by another process of this device" }
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
             reason = "this store continues as \(peer), because another copy of it is in use"
