@@ -119,7 +119,10 @@ struct Line: Encodable {
         case .didRollBaseline(let number):
             event = "rolled"
             reason = "baseline \(number)"
-        case .didChangeInAnotherProcess: event = "changed"
+        case .didChangeInAnotherProcess(let changes):
+            event = "changed"
+            // Another process may have changed thousands of records.
+            reason = changes.map { "\(Set($0.changes.compactMap(\.record)).count) notes by another process of this device" }
         case .didTakeNewIdentifier(let peer):
             event = "renewed"
             reason = "this store continues as \(peer), because another copy of it is in use"

@@ -36,6 +36,10 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let contentIncomplete = Code(description: "contentIncomplete")
         /// The store has been opened for reading only.
         public static let readOnly = Code(description: "readOnly")
+        /// Changes after a token are no longer kept; read all records once, and continue with the current token.
+        public static let tokenExpired = Code(description: "tokenExpired")
+        /// A token of changes belongs to another store file; read all records once, and continue with the current token.
+        public static let foreignToken = Code(description: "foreignToken")
         /// A deadline passed; the message says what the operation waited for.
         public static let timedOut = Code(description: "timedOut")
         /// SQLite refused a statement.

@@ -220,6 +220,7 @@ package struct BaselineDraft {
         }
         if !replaced.contains("ubiquity_retired") { try copyRetirements(db) }
         try renumberConflicts(db)
+        try renumberHistory(db)
         let common = ["baseline", "peer", "knowledge", "hole", "retired", "log", "seen", "synced_table"]
         let spent = common + header.tables.flatMap { ["other_\($0.number)", "same_\($0.number)"] }
         for name in spent { try db.execute(sql: "DROP TABLE main.\(name)") }
@@ -306,6 +307,14 @@ extension BaselineDraft {
     private func copyRetirements(_ db: Database) throws {
         try db.execute(
             sql: "INSERT INTO main.ubiquity_retired SELECT \(Self.peer("r.peer")), receipt, sequence, told FROM \(Self.store).ubiquity_retired r")
+    }
+
+    private func renumberHistory(_ db: Database) throws {
+        guard try ChangeJournal.isInstalled(db) else { return }
+        let numbers = try Row.fetchAll(db, sql: "SELECT p.number, \(Self.peer("p.number")) AS here FROM \(Self.store).ubiquity_peer p")
+            .reduce(into: [Int64: Int64]()) { $0[$1["number"]] = $1["here"] }
+        guard numbers.contains(where: { $0.key != $0.value }) else { return }
+        try ChangeJournal.renumberPeers(db) { number in numbers[number.rawValue].map { PeerNumber(rawValue: $0) } }
     }
 
     private func renumberConflicts(_ db: Database) throws {

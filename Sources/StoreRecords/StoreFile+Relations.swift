@@ -42,7 +42,7 @@ extension StoreFile {
             outcome.isResolved = true
             return outcome
         }
-        let outcome = try ImportTransaction.perform(sealer, after: earlier, relations: .unite(batches: batches), db) { _ in }
+        let outcome = try ImportTransaction.perform(sealer, .relations, after: earlier, relations: .unite(batches: batches), db) { _ in }
         Waypoint.relationsShown.pass()
         return outcome
     }

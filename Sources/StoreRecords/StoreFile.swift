@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 package import GRDB
 internal import StoreFormat
 package import SystemPackage
@@ -43,12 +43,15 @@ package struct StoreFile {
     ///   - attached: the files that every connection attaches.
     ///   - journalMode: the mode of the file, and of attached files that are written.
     ///   - files: creates the directory of the file.
+    ///   - history: the limits of the history of changes; nil for no history.
+    ///   - now: the present time.
     ///   - copying: called with the progress of copying the plain database.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     package static func open(
         _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
-        journalMode: JournalMode = .wal, files: any FileLayer = LinuxFileLayer(), copying: ((StoreMigration) -> Void)? = nil
+        journalMode: JournalMode = .wal, files: any FileLayer = LinuxFileLayer(), history: HistoryRetention? = HistoryRetention(), now: Date = Date(),
+        copying: ((StoreMigration) -> Void)? = nil
     ) throws -> StoreFile {
         do {
             try makeDirectories(path.removingLastComponent(), files)
@@ -83,6 +86,7 @@ package struct StoreFile {
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
             let file = try prepare(path, pool, durability, schema: schema, newState: newState, standing)
+            try ChangeJournal.keep(history, in: pool, file.shapes, now: now)
             Waypoint.openPrepared.pass()
             return file
         } catch let error as DatabaseError {

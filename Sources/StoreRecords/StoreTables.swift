@@ -28,6 +28,9 @@ package enum StoreTables {
         // How many lives later a record from another file of the store begins than that says.
         "CREATE TABLE ubiquity_rebirth (source TEXT NOT NULL, record TEXT NOT NULL, lives INTEGER NOT NULL, PRIMARY KEY (source, record)) WITHOUT ROWID",
         ConflictHistory.statement,
+        ChangeJournal.trackingStatement,
+        ChangeJournal.beginStatement,
+        ChangeJournal.historyStatement,
         ConflictRecorder.statement,
         CheckInspector.statement,
         "CREATE TABLE ubiquity_quarantine (peer TEXT NOT NULL, file TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, record TEXT, since REAL NOT NULL, PRIMARY KEY (peer, file)) WITHOUT ROWID",

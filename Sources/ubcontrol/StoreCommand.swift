@@ -14,6 +14,7 @@ struct StoreCommand: AsyncParsableCommand {
 
                 ubcontrol store list
                 ubcontrol store check STORE
+                ubcontrol store history STORE
                 ubcontrol store pause STORE
                 ubcontrol store resume STORE
                 ubcontrol store rebuild STORE --dry-run
@@ -24,7 +25,7 @@ struct StoreCommand: AsyncParsableCommand {
             StoreListCommand.self, StoreStateCommand.self, StorePauseCommand.self, StoreResumeCommand.self, StoreRebuildCommand.self,
             StoreRepublishCommand.self, StoreFollowCommand.self, StoreRemoveEverythingCommand.self, CheckCommand.self, QuarantineCommand.self,
             ConflictsCommand.self, RestoreCommand.self, DuplicatesCommand.self, HeldCommand.self, MovedCommand.self,
-            CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
+            HistoryCommand.self, RecordCommand.self, CopyCommand.self, BackupCommand.self, ExportCommand.self, ImportCommand.self,
         ]
     )
 }

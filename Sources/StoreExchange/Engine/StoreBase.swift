@@ -83,7 +83,8 @@ package final class StoreBase: Sendable {
         let file = try await blocking {
             try StoreFile.open(
                 path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
-                journalMode: context.options.journalMode, files: context.files, copying: copying)
+                journalMode: context.options.journalMode, files: context.files, history: context.options.historyRetention, now: context.now(),
+                copying: copying)
         }
         return try await make(file, in: container, context)
     }
@@ -92,10 +93,11 @@ package final class StoreBase: Sendable {
     package static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
         let (options, schema) = (context.options, context.schema)
         let state = try await file.pool.read { db in try StoreState.read(db) }
-        let sealer = Sealer(
+        var sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
+        sealer.journal = ChangeJournal(retention: options.historyRetention)
         let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
         let base = StoreBase(
             file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))

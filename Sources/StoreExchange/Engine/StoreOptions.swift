@@ -23,6 +23,11 @@ public struct StoreOptions: Sendable {
     public var exchangesAutomatically: Bool
     /// How long the store keeps values that lost a conflict.
     public var conflictRetention = ConflictRetention()
+    /// How long the store keeps the history of its changes, which ``UbiquitousStore/changes(since:limit:)`` returns; nil
+    /// for no history.
+    ///
+    /// All processes that open the store must agree: each opening without a history removes the history.
+    public var historyRetention: HistoryRetention? = HistoryRetention()
     /// The limits within which saves wait to be published as one log; nil, the default, for one log per save.
     public var coalescing: Coalescing?
     /// The app's plain database from before it synced: if it exists and the store is new, the store begins with a

@@ -26,7 +26,9 @@ extension StoreLog {
             } else {
                 detail("adopted \(rows) of \(total) rows")
             }
-        case .didChangeInAnotherProcess: detail("another process has written to the file")
+        case .didChangeInAnotherProcess(let changes):
+            let count = changes.map { ": \(counted($0.changes.count, "change")) of records" } ?? ""
+            detail("another process has written to the file\(count)")
         }
     }
 

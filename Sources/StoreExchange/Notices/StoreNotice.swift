@@ -12,8 +12,12 @@ public enum StoreNotice: Sendable, Hashable {
     case didFill(Set<String>)
     /// Everything that this store holds has been written as a baseline with this number.
     case didRollBaseline(Int64)
-    /// Another process of this device has written to the store: read again the data that you show.
-    case didChangeInAnotherProcess
+    /// Another process of this device has written to the store.
+    ///
+    /// The changes name the records of synced tables that it has changed, without those that this process has made or
+    /// imported since the last such notice. They are empty if the process has changed only other tables. They are nil if
+    /// the store keeps no history, or does not keep these changes any more: then read again the data that you show.
+    case didChangeInAnotherProcess(StoreChanges?)
     /// The container or the store's content is gone.
     ///
     /// Nothing is deleted. Reads and writes go on locally, and the store exchanges nothing.

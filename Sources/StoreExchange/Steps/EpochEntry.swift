@@ -64,7 +64,7 @@ struct EpochEntry {
                 let outcome = try unsent.setAside(as: entry)
                 try place.makeDirectories(of: state.peer, epoch: next)
                 Waypoint.epochPlaced.pass()
-                try file.empty(db)
+                try file.empty(context.sealer, db)
                 (state.epoch, state.sequence, state.predecessor, state.receipt) = (next, 0, nil, 0)
                 try state.update(db)
                 Waypoint.epochEmptied.pass()
@@ -87,8 +87,9 @@ extension StoreFile {
     /// ``importing(_:)``.
     ///
     /// The numbers of tables and peers stay, and so do the app's local tables.
-    package func empty(_ db: Database) throws {
+    package func empty(_ sealer: Sealer, _ db: Database) throws {
         try Capture.suspended(db) { try StoreTables.clearContent(shapes, keepingFacts: false, db) }
+        try sealer.journal.append(whole: shapes, .removal, now: sealer.now(), db)
         let tables = ["outbox", "value", "adoption", "conflict", "seed", "joined", "rebirth"]
         for table in tables.map({ "ubiquity_\($0)" }) where try db.tableExists(table) {
             try db.execute(sql: "DELETE FROM \(table)")

@@ -9,6 +9,8 @@ struct KnownContent {
     var state: StoreState
     /// The writer's last known `PRAGMA data_version`; another value means that another process has committed.
     var dataVersion: Int64?
+    /// The number of the last change in the store's history when the data version was read.
+    var lastChange: Int64?
     /// The known logs and baselines, while the machine counts them as listed.
     var inventory = ContentInventory()
     /// Files that have arrived in this store's own directory and have not been examined.

@@ -75,26 +75,44 @@ extension ContentLayout {
         let directories = PeerFolders(layout: self, files: files)
         for name in try files.namesIfThere(in: directory) {
             guard let other = PeerIdentifier(name), other != own else { continue }
-            let directory = self.receipts(of: other, epoch: epoch)
-            let numbers: [Int64]
             do {
                 guard try directories.isThere(logs(of: other, epoch: epoch)) else { continue }
-                numbers = try directories.names(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+                receipts[other] = try receipt(of: other, epoch: epoch, directories)
             } catch is PeerFault {
                 // The peer may have written receipts that others can read. It counts as a peer that has written none
                 // yet.
                 receipts[other] = PeerReceipt(number: 0, receipt: nil)
-                continue
             }
-            var newest: Receipt?
-            // Each receipt is read once, because its owner may remove it meanwhile and a lazy collection would read it
-            // again.
-            for number in numbers where newest == nil {
-                newest = (try? files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
-            }
-            receipts[other] = PeerReceipt(number: numbers.first ?? 0, receipt: newest)
         }
         return receipts
+    }
+
+    /// Returns the newest receipt of a peer that can be read.
+    private func receipt(of peer: PeerIdentifier, epoch: Int64, _ directories: PeerFolders) throws -> PeerReceipt {
+        let directory = self.receipts(of: peer, epoch: epoch)
+        let numbers = try directories.names(in: directory).compactMap(Receipt.number(ofFile:)).sorted(by: >)
+        var newest: Receipt?
+        // Each receipt is read once, because its owner may remove it meanwhile and a lazy collection would read it
+        // again.
+        for number in numbers where newest == nil {
+            newest = (try? directories.files.read(directory.appending(String(number)), limit: 16 << 20)).flatMap { Receipt(decoding: $0) }
+        }
+        return PeerReceipt(number: numbers.first ?? 0, receipt: newest)
+    }
+
+    /// Returns authors with the names of their devices and apps, as far as the receipts of an epoch tell.
+    ///
+    /// - Parameters:
+    ///   - peers: the authors.
+    ///   - epoch: the epoch.
+    ///   - files: the file system.
+    /// - Returns: the authors whose names are known.
+    package func authors(_ peers: some Sequence<PeerIdentifier>, epoch: Int64, files: any FileLayer) -> [PeerIdentifier: ChangeAuthor] {
+        let directories = PeerFolders(layout: self, files: files)
+        return peers.reduce(into: [:]) { authors, peer in
+            guard let receipt = (try? receipt(of: peer, epoch: epoch, directories))?.receipt else { return }
+            authors[peer] = ChangeAuthor(peer: peer, isThisDevice: false, device: receipt.device, app: receipt.app)
+        }
     }
 }
 

@@ -38,18 +38,23 @@ struct PlaceKeeper {
         let before = content.dataVersion
         // There is no transaction, which would wait for writers. One call does all of it, because each call changes
         // threads.
-        let (now, state, isAdopting) = try context.file.pool.writeWithoutTransaction { db in
+        let (now, state, isAdopting, last, changes) = try context.file.pool.writeWithoutTransaction { db in
+            // It is read first: a change that comes in between changes the version too.
+            let last = try before == nil ? history(db).last() ?? 0 : nil
             let version = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
             if let before, version != before {
                 try db.inTransaction(.immediate) {
                     for shape in context.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
                     return .commit
                 }
+                let (last, changes) = try foreignChanges(since: content.lastChange ?? 0, db)
+                return (version, try StoreState.read(db), try Adopter.isPending(db), last, changes)
             }
-            return (version, try StoreState.read(db), try Adopter.isPending(db))
+            return (version, try StoreState.read(db), try Adopter.isPending(db), last, nil as StoreChanges?)
         }
         (content.dataVersion, content.state) = (now, state)
-        if let before, now != before { context.post(.didChangeInAnotherProcess) }
+        if let last { content.lastChange = last }
+        if let before, now != before { context.post(.didChangeInAnotherProcess(changes)) }
         let log = context.log
         if state.paused != machine.isPaused {
             log.transition(state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again")
@@ -60,6 +65,28 @@ struct PlaceKeeper {
         return ExchangeOutcome.Standing(
             hasContainer: context.container != nil, isPaused: state.paused, request: state.request, isAdopting: isAdopting,
             isAttached: state.attached, epoch: state.epoch)
+    }
+
+    private func history(_ db: Database) -> ChangeHistory { ChangeHistory(db, process: context.sealer.journal.process) }
+
+    /// Returns the changes that other processes have made, and the number of the last change.
+    ///
+    /// Changes by another program, such as `sqlite3`, are listed once they are sealed, so they are sealed here.
+    private func foreignChanges(since start: Int64, _ db: Database) throws -> (last: Int64?, StoreChanges?) {
+        let sealed = try history(db).last() ?? 0
+        if try context.sealer.hasNotes(db) {
+            // If it fails, the next step seals, and says why it cannot.
+            try? db.inTransaction(.immediate) {
+                try context.sealer.seal(db)
+                return .commit
+            }
+        }
+        var found: (Int64?, StoreChanges?) = (nil, nil)
+        try db.inTransaction(.deferred) {
+            found = (try history(db).last(), try? history(db).foreignChanges(since: start, orAfter: sealed))
+            return .commit
+        }
+        return found
     }
 
     /// Returns whether the store file holds something that waits for an exchange, or that another process has committed

@@ -56,6 +56,7 @@ struct Rebuild {
                 try keepLocalColumns(db)
                 // The same-as facts stay: otherwise they would be found and published again.
                 try Capture.suspended(db) { try StoreTables.clearContent(scope.file.shapes, keepingFacts: true, db) }
+                try sealer.journal.append(whole: scope.file.shapes, .rebuild, now: scope.context.now(), db)
                 Waypoint.rebuildEmptied.pass()
                 try rebuild(&content, from: readable, isCopied: false, db)
                 try putBackLocalColumns(db)

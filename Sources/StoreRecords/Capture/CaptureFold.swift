@@ -47,6 +47,10 @@ package struct CaptureFold {
     /// A row that came back may be listed twice.
     package private(set) var order: [Place] = []
     package private(set) var ended: [Ended] = []
+    /// The keys of rows that were inserted after the last seal, and are gone again.
+    ///
+    /// A row of another program may have been read in between.
+    package private(set) var vanished: [[RecordValue]] = []
     /// Rows that REPLACE may have removed.
     ///
     /// Only the table itself shows whether it did.
@@ -92,7 +96,11 @@ package struct CaptureFold {
         challenged[place] = nil
         let past = past(of: place, and: note)
         let wasBorn = rows.removeValue(forKey: place) == .born
-        if !wasBorn { ended.append(Ended(place: place, key: key, replaced: replaced, past: past)) }
+        if wasBorn {
+            vanished.append(key)
+        } else {
+            ended.append(Ended(place: place, key: key, replaced: replaced, past: past))
+        }
     }
 
     /// Removes a row of `order`.

@@ -17,6 +17,8 @@ package struct Sealer: Sendable {
     package var largeValueSize = Int.max
     /// The size in bytes above which a save is split into several logs of about this size.
     var logSize = 4 << 20
+    /// Lists the changes of the file.
+    package var journal = ChangeJournal(retention: HistoryRetention())
     /// The app's elections, by table name.
     package var elections: [String: SyncedTable.Election] = [:]
     /// The app's choices of a free value to show when another record holds a value, by table and column.
@@ -54,14 +56,18 @@ package struct Sealer: Sendable {
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         let related = RelatedTables(shapes, db)
         let save = SaveWriter(self, at: time, state, db)
+        var draft = try journal.isActive(db) ? ChangeDraft() : nil
         for (shape, fold) in folds {
             var table = try TableSealer(shape: shape, stamp: stamp, values: values(db), related: related, db)
             table.passOn(from: logSize) { count, rows in try save.add(shape.logTable, count: count, rows: rows) }
             try table.seal(fold)
             try save.add(shape.logTable, count: table.count, rows: table.rows)
+            draft?.add(table.listed, of: shape, by: stamp)
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
         }
-        return try save.finish()?.sequence
+        let saved = try save.finish()
+        if let draft { try journal.append(draft, .save, now: now(), db) }
+        return saved?.sequence
     }
 
     /// Returns a writer of values.

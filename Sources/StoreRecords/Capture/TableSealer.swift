@@ -22,6 +22,8 @@ struct TableSealer {
     /// The sealer of the records aside; nil if no table relates to another.
     private var asides: AsideSealer?
     private var changes: ChangeRows
+    /// The changes of rows, for the history.
+    private(set) var listed = ChangeRun()
 
     init(shape: TableShape, stamp: Stamp, values: LargeValues, related tables: RelatedTables?, _ db: Database) throws {
         self.shape = shape
@@ -50,6 +52,7 @@ struct TableSealer {
 
     mutating func seal(_ captured: CaptureFold) throws {
         var fold = captured
+        for key in fold.vanished { listed.add(.deleted, of: key) }
         for (place, taken) in captured.challenged {
             place.bind(to: row)
             let isThere = try row.step() && shape.keyColumns.indices.allSatisfy { row.value($0) == taken.key[$0] }
@@ -71,7 +74,19 @@ struct TableSealer {
             }
         }
         for place in births { try visit(place) { sealer in try sealer.born(place, &ended) } }
-        for (key, former) in ended { try lost(key, after: former.clock.life) }
+        for (key, former) in ended {
+            listed.add(.deleted, of: key)
+            try lost(key, after: former.clock.life)
+        }
+    }
+
+    /// Lists the current row as changed.
+    ///
+    /// The key is written as SQLite holds it, which is faster than a Swift value in between.
+    private mutating func list(_ kind: ChangeRun.Kind, _ columns: ColumnSet = []) {
+        listed.add(kind, columns) { [row, count = shape.keyColumns.count] writer in
+            for place in 0..<count { row.write(place, to: &writer) }
+        }
     }
 
     /// Returns the records that a row shows, or none if the row shows exactly its own record's registers.
@@ -123,6 +138,7 @@ struct TableSealer {
 
     private mutating func born(_ place: Place, _ ended: inout [[RecordValue]: Former]) throws {
         let key = key
+        if ended[key] == nil { list(.inserted) }
         if let former = ended.isEmpty ? nil : ended.removeValue(forKey: key) { return try returned(key, place, former) }
         // If the row that showed the record was removed and inserted again in this save, that is a separate insertion.
         let hidden = try asides?.takeHidden(key, &changes) { ended.removeValue(forKey: $0) != nil } ?? 0
@@ -132,6 +148,8 @@ struct TableSealer {
     /// Handles a record whose row was removed and exists again.
     private mutating func returned(_ key: [RecordValue], _ place: Place, _ former: Former) throws {
         var changed = try differences(shape.allColumns, former.past)
+        // A row without a difference may have had one for a moment, in which somebody has read it.
+        list(.updated, changed.isEmpty ? shape.allColumns : changed)
         if former.replaced { changed = try obey(changed, place, former) }
         guard former.replaced || changed.isEmpty else {
             let members = try derivation(of: key)
@@ -186,6 +204,7 @@ struct TableSealer {
         // A column that was changed and changed back counts as unchanged.
         let doubtful = later.isEmpty ? zeros : told
         var columns = doubtful.isEmpty ? told : told.subtracting(doubtful).union(try differences(doubtful, [first] + later))
+        list(.updated, columns.isEmpty ? told : columns)
         let clock = try clocks.clock(at: place) ?? RecordClock(life: 1, stamp: .least, columns: [])
         let signed = columns.intersection(zeros)
         if !signed.isEmpty {

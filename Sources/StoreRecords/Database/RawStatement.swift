@@ -85,6 +85,8 @@ package struct RawStatement {
 
     package func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
 
+    func real(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(column)) }
+
     func isInteger(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER }
 
     func isBlob(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_BLOB }

@@ -1,8 +1,11 @@
 internal import Foundation
-internal import GRDB
-internal import StoreFormat
+package import GRDB
+package import StoreFormat
 
 extension RecordValue {
+    /// Creates a value from anything that GRDB can store.
+    package init(_ value: some DatabaseValueConvertible) { self.init(value.databaseValue) }
+
     /// Creates a value from GRDB's form.
     init(_ value: DatabaseValue) {
         switch value.storage {

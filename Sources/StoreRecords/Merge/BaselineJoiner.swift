@@ -54,7 +54,7 @@ package struct BaselineJoiner {
     /// - Returns: the outcome of the import. It names no records of tables that were empty.
     /// - Throws: `LogFault` if a record is malformed, or GRDB's errors.
     package func join(_ header: BaselineHeader, isRebuilding: Bool = false, _ db: Database) throws -> ImportTransaction.Outcome {
-        let outcome = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
+        let outcome = try ImportTransaction.perform(sealer, isRebuilding ? .rebuild : .baseline, relations: .leave, db) { transaction in
             try join(header, isRebuilding: isRebuilding, transaction)
         }
         Waypoint.joinApplied.pass()
@@ -258,7 +258,9 @@ package struct BaselineJoiner {
         _ table: BaselineHeader.Table, by importer: TableImporter, _ header: BaselineHeader, _ numbers: PeerNumbers, author: PeerNumber,
         _ changes: inout RecordChanges, _ db: Database
     ) throws {
-        func note(_ kind: RecordChanges.Kind?, _ key: [RecordValue]) {
+        func note(_ kind: RecordChanges.Kind?, _ key: [RecordValue], _ stamp: Stamp) {
+            guard kind != nil || !importer.removedRows.isEmpty else { return }
+            changes.begin(by: stamp == .least ? nil : stamp)
             let name = importer.shape.name
             for removed in importer.removedRows { changes.add(.delete, ObjectID(table: name, key: removed)) }
             importer.removedRows = []
@@ -287,7 +289,7 @@ package struct BaselineJoiner {
                     if parts.count(where: { !$0.columns.isEmpty }) > 1, try importer.life(of: key) < clock.life {
                         (change.life, change.key, change.columns) = (clock.life, key, all)
                         change.values = all.numbers.map { rows.value(keys + 5 + $0) }
-                        note(try importer.begin(&change, clock), key)
+                        note(try importer.begin(&change, clock), key, clock.latest(by: importer.peers))
                         continue
                     }
                     // A change has one stamp. Most records have only one.
@@ -296,7 +298,7 @@ package struct BaselineJoiner {
                         change.key = key
                         change.columns = columns
                         change.values = columns.numbers.map { rows.value(keys + 5 + $0) }
-                        note(try importer.join(&change, stamp: stamp), key)
+                        note(try importer.join(&change, stamp: stamp), key, stamp)
                     }
                 }
             }
@@ -306,7 +308,7 @@ package struct BaselineJoiner {
         while try dead.step() {
             let key = (0..<keys).map { dead.value($0).detached }
             (change.life, change.key, change.columns, change.values) = (dead.integer(keys), key, [], [])
-            note(try importer.join(&change, stamp: Stamp(header.clock, author)), key)
+            note(try importer.join(&change, stamp: Stamp(header.clock, author)), key, .least)
         }
     }
 
@@ -346,6 +348,11 @@ package struct BaselineJoiner {
 extension RecordClock {
     /// Whether any column has been written with a stamp.
     var hasStamps: Bool { !columns.isEmpty && stamp != .least || !others.isEmpty }
+
+    /// Returns the latest stamp of a column.
+    func latest(by peers: PeerTable) -> Stamp {
+        others.reduce(stamp) { peers.compare($1.stamp, $0) == .greater ? $1.stamp : $0 }
+    }
 
     /// Returns the columns by their stamps.
     ///

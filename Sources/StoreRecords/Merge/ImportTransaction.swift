@@ -41,6 +41,8 @@ package final class ImportTransaction {
     package var peers: PeerTable
     package let conflicts: ConflictRecorder
     var outcome = Outcome()
+    /// Changes that are listed in the history alone, because nobody is notified of them.
+    var unannounced = RecordChanges()
     /// The tables with dead records, for the importers of logs.
     private(set) lazy var deadRecords = DeadRecords(db)
     /// The related tables.
@@ -62,6 +64,7 @@ package final class ImportTransaction {
     ///
     /// - Parameters:
     ///   - sealer: the sealer of the store.
+    ///   - origin: the occasion, for the history of changes.
     ///   - earlier: the outcome of earlier transactions of this import.
     ///   - retention: the limits for keeping conflicts. Nil if the body finds none.
     ///   - relations: the treatment of records that are marked at the end.
@@ -71,8 +74,8 @@ package final class ImportTransaction {
     /// - Throws: the error of the body, GRDB's errors, and the errors of an election. The transaction must be rolled
     ///   back then.
     package static func perform(
-        _ sealer: Sealer, after earlier: Outcome = Outcome(), retention: ConflictRetention? = nil, relations: Relations, _ db: Database,
-        _ body: (ImportTransaction) throws -> Void
+        _ sealer: Sealer, _ origin: ChangeTransaction.Origin, after earlier: Outcome = Outcome(), retention: ConflictRetention? = nil,
+        relations: Relations, _ db: Database, _ body: (ImportTransaction) throws -> Void
     ) throws -> Outcome {
         try sealer.seal(db)
         Waypoint.importSealed.pass()
@@ -81,6 +84,7 @@ package final class ImportTransaction {
             transaction.outcome = earlier
             try body(transaction)
             try transaction.finish(retention, relations)
+            try transaction.list(after: earlier, origin)
             return transaction.outcome
         }
     }
@@ -110,6 +114,18 @@ package final class ImportTransaction {
         for shape in shapes where outcome.changes.touches(shape.name) || outcome.wholeTables.contains(shape.name) {
             try db.notifyChanges(in: Table(shape.name))
         }
+    }
+
+    /// Lists the changes of this transaction in the history.
+    private func list(after earlier: Outcome, _ origin: ChangeTransaction.Origin) throws {
+        let whole = outcome.wholeTables.subtracting(earlier.wholeTables)
+        let start = earlier.changes.list.count
+        guard !whole.isEmpty || outcome.changes.list.count > start || !unannounced.list.isEmpty, try sealer.journal.isActive(db) else { return }
+        var draft = ChangeDraft()
+        draft.add(whole: shapes.filter { whole.contains($0.name) })
+        draft.add(outcome.changes, from: start, shapes, leavingOut: whole)
+        draft.add(unannounced, from: 0, shapes, leavingOut: whole)
+        try sealer.journal.append(draft, origin, now: sealer.now(), db)
     }
 
     /// Examines the changed rows, with the app's CHECKs on.

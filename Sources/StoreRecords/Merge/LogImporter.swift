@@ -51,7 +51,7 @@ package struct LogImporter {
     package func join(_ logs: [ReadyLog], isolating: Bool, _ db: Database) throws -> Outcome {
         var outcome = Outcome()
         // Relations are resolved once for all logs, because a later log may name the record that blocks an earlier one.
-        outcome.imported = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .postpone, db) { transaction in
+        outcome.imported = try ImportTransaction.perform(sealer, .sync, retention: conflictRetention, relations: .postpone, db) { transaction in
             var importers: [LogBody.Table: TableImporter] = [:]
             let holes = try Holes(db)
             var lives = LifeLimit(try StoreKnowledge.all(transaction.state, db))
@@ -162,7 +162,9 @@ package struct LogImporter {
     ) throws {
         let (peers, db) = (transaction.peers, transaction.db)
         for group in ready.contents.groups {
-            let stamp = group.time == .least ? .least : Stamp(group.time, peers[group.peer ?? ready.peer]!)
+            let author = peers[group.peer ?? ready.peer]!
+            let stamp = group.time == .least ? .least : Stamp(group.time, author)
+            transaction.outcome.changes.begin(by: Stamp(group.time, author))
             for rows in group.rows {
                 let table = ready.contents.tables[rows.table]
                 guard let mapping = try mapping(of: table, in: ready) else { continue }

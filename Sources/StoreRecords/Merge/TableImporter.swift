@@ -149,7 +149,7 @@ package final class TableImporter {
             }
             try clocks.set(clock, at: new)
             try related?.tables.noteBegun(related!.index, RecordNode(key: change.key, life: clock.life)) { beginning($0, of: change) }
-            return place == nil ? .insert : .update
+            return place == nil ? .insert : .update(shape.allColumns)
         case .ends(let life):
             if let place {
                 try remove(place)
@@ -165,7 +165,7 @@ package final class TableImporter {
             try clocks.set(clock, at: place!)
             // A reference may have been written in part.
             try related?.tables.noteWritten(related!.index, change.key, winning) { try self.value(of: $0, at: place!) }
-            return winning.isEmpty ? nil : .update
+            return winning.isEmpty ? nil : .update(winning)
         }
     }
 

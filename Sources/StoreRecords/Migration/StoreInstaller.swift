@@ -1,3 +1,4 @@
+internal import Foundation
 internal import GRDB
 internal import StoreFormat
 
@@ -47,7 +48,10 @@ enum StoreInstaller {
             for statement in CaptureTriggers(new).tables + RelationTables(shape: new).statements { try db.execute(sql: statement) }
             try CaptureTriggers(new).install(db)
             let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
-            if rows > 0 { try Adopter.enlist(new, rows: rows, db) }
+            if rows > 0 {
+                try Adopter.enlist(new, rows: rows, db)
+                if try ChangeJournal.isInstalled(db) { try ChangeJournal.ofOpening.append(whole: [new], .beginning, now: Date(), db) }
+            }
             return new
         }
         try StoreDeclarations.apply(numbered, mayHaveMissed: mayHaveMissed, db)

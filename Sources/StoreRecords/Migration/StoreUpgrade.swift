@@ -31,7 +31,12 @@ struct StoreUpgrade {
                 try forget(table)
             }
         }
-        for shape in try StoreInstaller.install(shapes, isMigrated: true, db) { try RelationTables(shape: shape).markOrphans(db) }
+        let listsChanges = try ChangeJournal.isInstalled(db)
+        if listsChanges { try ChangeJournal.rename(KnownTable.matched(tables, shapes), db) }
+        let installed = try StoreInstaller.install(shapes, isMigrated: true, db)
+        for shape in installed { try RelationTables(shape: shape).markOrphans(db) }
+        // New columns have values, and duplicate rows may have been set aside.
+        if listsChanges { try ChangeJournal.ofOpening.append(whole: installed, .migration, now: Date(), db) }
     }
 
     /// Drops the package's own tables for a table that was dropped or has become local.

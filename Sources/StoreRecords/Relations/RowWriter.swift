@@ -123,7 +123,7 @@ final class RowWriter {
             return false
         }
         try table.clocks.set(entity.joined.clock, at: row.place)
-        if !changed.isEmpty { note(.update, entity.table, entity.shownKey) }
+        if !changed.isEmpty { note(.update(changed), entity.table, entity.shownKey) }
         return true
     }
 

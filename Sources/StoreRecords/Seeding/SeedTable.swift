@@ -52,7 +52,13 @@ final class SeedTable {
     }
 
     /// Inserts a record, and returns whether it was neither present nor dead.
-    func take(_ row: SeedBatch.Row) throws -> Bool {
+    ///
+    /// - Parameters:
+    ///   - row: the record.
+    ///   - changes: receives the insertion of the row.
+    /// - Returns: whether the record is new.
+    /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
+    func take(_ row: SeedBatch.Row, _ changes: inout RecordChanges) throws -> Bool {
         if insert == nil || columns != row.columns { try prepare(row.columns) }
         let given = try key(of: row)
         let isInserted = try insert(row)
@@ -64,6 +70,7 @@ final class SeedTable {
             return false
         }
         count += 1
+        changes.add(.insert, ObjectID(table: shape.name, key: key.map(\.detached)))
         try log?.adopt(place, isWhole: true, columns: [])
         return true
     }

@@ -32,7 +32,7 @@ package struct Seeder {
         let isLogged = try isLogged(db)
         var pending = before
         // Relations are resolved after the last batch.
-        _ = try ImportTransaction.perform(sealer, relations: .leave, db) { transaction in
+        _ = try ImportTransaction.perform(sealer, .seeding, relations: .leave, db) { transaction in
             pending = try take(batch, after: before, isLogged: isLogged, transaction)
         }
         Waypoint.seedTaken.pass()
@@ -47,13 +47,13 @@ package struct Seeder {
                 throw UbiquitousStoreError(
                     .unsupported, "A record cannot be seeded into “\(row.table)”, which is no synced table: declare it, or leave it out.")
             }
-            if let table = tables[shape.number] { return try table.take(row) }
+            if let table = tables[shape.number] { return try table.take(row, &transaction.unannounced) }
             let log =
                 isLogged
                 ? try TableSealer(shape: shape, stamp: .least, values: sealer.values(db), related: transaction.related, db) : nil
             let table = try SeedTable(shape, log: log, db)
             tables[shape.number] = table
-            return try table.take(row)
+            return try table.take(row, &transaction.unannounced)
         }
         var pending = before
         for row in batch.rows {

@@ -156,7 +156,7 @@ struct StoreJoin {
         Waypoint.lifeSynced.pass()
         body()
         Waypoint.lifeSwapped.pass()
-        try source.file.empty(origin)
+        try source.file.empty(source.sealer, origin)
         try origin.execute(sql: "UPDATE ubiquity_state SET given = NULL")
         Waypoint.lifeEmptied.pass()
     }
@@ -295,7 +295,7 @@ extension LogImporter {
     fileprivate func replay(
         _ logs: [LogFileName], from origin: Origin, isOlder: (String) -> Bool, _ db: Database
     ) throws {
-        _ = try ImportTransaction.perform(sealer, retention: conflictRetention, relations: .unite(batches: .max), db) { transaction in
+        _ = try ImportTransaction.perform(sealer, .join, retention: conflictRetention, relations: .unite(batches: .max), db) { transaction in
             try replay(logs, from: origin, isOlder: isOlder, transaction)
         }
     }

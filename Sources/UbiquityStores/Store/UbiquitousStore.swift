@@ -30,6 +30,7 @@ public final class UbiquitousStore: Sendable {
     private let base: Mutex<StoreBase>
     let observations = ObservationRelay()
     let handlers = TransitionHandlers()
+    let authors = AuthorNames()
     /// The object that follows the account; nil if the store stays with its container's account.
     let keeper: StoreKeeper?
 

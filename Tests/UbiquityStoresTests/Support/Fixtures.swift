@@ -34,13 +34,14 @@ struct TestDevice: Sendable {
     func open(
         _ schema: SyncedSchema = personSchema, contentName: String = "People", automatically: Bool = false,
         conflictRetention: ConflictRetention = ConflictRetention(), existing: FilePath? = nil, silenceLimit: Duration? = nil,
-        baselines: BaselinePolicy? = BaselinePolicy()
+        baselines: BaselinePolicy? = BaselinePolicy(), history: HistoryRetention? = HistoryRetention()
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
         options.existingDatabase = existing
         options.silenceLimit = silenceLimit
         options.baselines = baselines
         options.conflictRetention = conflictRetention
+        options.historyRetention = history
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, in: container(), schema: schema, now: { [clock] in clock.now })
     }

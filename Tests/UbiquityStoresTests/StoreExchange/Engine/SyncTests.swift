@@ -346,7 +346,11 @@ struct SyncTests {
             var count = try #require(try await counts.next())
             #expect(count == 1)
             try sqlite3(store.file, "INSERT INTO person (id) VALUES ('b')")
-            #expect(try await notices.next() == .didChangeInAnotherProcess)
+            guard case .didChangeInAnotherProcess(let changes) = try await notices.next() else {
+                Issue.record("no notice")
+                return
+            }
+            #expect(changes?.changes == [.inserted(ObjectID(table: "person", key: [.text("b")]))])
             while count == 1 { count = try #require(try await counts.next()) }
             #expect(count == 2)
             try await store.close()

@@ -73,7 +73,7 @@ struct EpochContentTests {
                 let tables = try await store.read { db in
                     try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ubiquity\\_%' ESCAPE '\\'")
                 }
-                let kept = ["state", "import", "table", "peer", "declaration"].map { "ubiquity_\($0)" }
+                let kept = ["state", "import", "table", "peer", "declaration", "tracking", "history"].map { "ubiquity_\($0)" }
                 for table in tables where !kept.contains(table) {
                     #expect(try await store.rows("SELECT count(*) FROM \(table)") == [["0"]], "\(table)")
                 }

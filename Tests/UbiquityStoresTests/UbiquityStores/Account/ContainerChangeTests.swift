@@ -20,9 +20,9 @@ struct ContainerChangeTests {
     /// The changes of file that somebody hears of who asks after an opening.
     private func transitions(_ store: UbiquitousStore) async -> [StoreTransition] {
         var notices = store.notices.makeAsyncIterator()
-        store.notices.broadcast.post(.didChangeInAnotherProcess)
+        store.notices.broadcast.post(.didChangeInAnotherProcess(nil))
         var heard: [StoreTransition] = []
-        while let notice = await notices.next(), notice != .didChangeInAnotherProcess {
+        while let notice = await notices.next(), notice != .didChangeInAnotherProcess(nil) {
             if case .didChange(let transition) = notice { heard.append(transition) }
         }
         return heard

@@ -20,9 +20,9 @@ struct StoreOpeningTests {
     private static func transitions(_ notices: LimitedSequence<StoreNotices>.AsyncIterator, of store: UbiquitousStore) async throws
         -> [StoreTransition]
     {
-        store.notices.broadcast.post(.didChangeInAnotherProcess)
+        store.notices.broadcast.post(.didChangeInAnotherProcess(nil))
         var heard: [StoreTransition] = []
-        while let notice = try await notices.next(), notice != .didChangeInAnotherProcess {
+        while let notice = try await notices.next(), notice != .didChangeInAnotherProcess(nil) {
             if case .didChange(let transition) = notice { heard.append(transition) }
         }
         return heard
