@@ -27,6 +27,8 @@ struct SetupDeviceOptions: ParsableArguments {
     /// - Parameters:
     ///   - home: the device home, which may have a name.
     ///   - dialog: asks on a terminal.
+    /// - Returns: the name.
+    /// - Throws: `Refusal` for an unsuitable name; `ContainerError`.
     func deviceName(in home: DeviceHome, _ dialog: SetupDialog) throws -> String {
         let known = try home.configuredDeviceName
         let name = try name ?? known ?? dialog.ask("The name of this device", default: DeviceHome.hostName)
@@ -61,7 +63,9 @@ struct SyncthingOptions: ParsableArguments {
             "The address of Syncthing's web interface, such as http://127.0.0.1:8384, if it is not the one in its configuration.", valueName: "url"))
     var address: String?
 
-    @Option(help: ArgumentHelp("Syncthing's API key, for --address.", discussion: "By default the variable UBIQUITY_SYNCTHING_KEY, which others cannot see."))
+    @Option(
+        help: ArgumentHelp(
+            "Syncthing's API key, for --address.", discussion: "By default the variable UBIQUITY_SYNCTHING_KEY, which others cannot see."))
     var key: String?
 
     @Option(help: ArgumentHelp("The file of Syncthing's certificate, for an https address.", valueName: "file"), completion: .file())
@@ -103,7 +107,8 @@ struct SyncthingOptions: ParsableArguments {
     var search: SyncthingSearch {
         get throws {
             let given = address.map {
-                SyncthingConfiguration(address: $0, key: key ?? Self.environmentKey ?? "", certificate: certificate.map { PathFacts.absolute(FilePath($0)).string })
+                SyncthingConfiguration(
+                    address: $0, key: key ?? Self.environmentKey ?? "", certificate: certificate.map { PathFacts.absolute(FilePath($0)).string })
             }
             // An address or key of the wrong form is refused before anything else.
             if let given { _ = try SyncthingEndpoint(given) }

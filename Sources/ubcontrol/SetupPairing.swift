@@ -13,6 +13,7 @@ struct SetupPairing {
     /// Shows the code; an open one is shown again.
     ///
     /// - Parameter facts: what is there.
+    /// - Throws: `SyncthingError`, `ContainerError`.
     func show(_ facts: SetupFacts) async throws {
         let now = Date()
         var record = try home.setupRecord
@@ -50,7 +51,9 @@ struct SetupPairing {
             let facts = try await runner.facts()
             guard case .running(let answer) = facts.syncthing, let client = try facts.client() else { return nil }
             let record = try home.setupRecord
-            guard let pairing = record.pairing else { throw SetupError("Another `ubcontrol setup` has ended this pairing; run it again for another code.") }
+            guard let pairing = record.pairing else {
+                throw SetupError("Another `ubcontrol setup` has ended this pairing; run it again for another code.")
+            }
             if let accepted = pairing.accepted {
                 try await letIn(accepted, name: nil, address: nil, facts, answer, client)
                 guard facts.sees(accepted, in: runner.wish.root) else { return nil }
@@ -186,6 +189,7 @@ enum SetupWait {
     ///   - what: what is waited for, to be shown on a terminal.
     ///   - body: returns nil to go on.
     /// - Returns: what the body returned; nil when the time has come.
+    /// - Throws: what the body throws, but for an error of Syncthing that may pass.
     nonisolated(nonsending) static func until<Value>(
         _ end: ContinuousClock.Instant, _ what: String, _ body: nonisolated(nonsending) () async throws -> Value?
     ) async throws -> Value? {

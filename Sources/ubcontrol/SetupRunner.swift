@@ -36,6 +36,7 @@ struct SetupRunner {
     ///
     /// - Parameter isConfirmed: whether the user has already agreed.
     /// - Returns: what is there then.
+    /// - Throws: `SetupError`, `SyncthingError`, `ContainerError`; what was done until then stays, and another run goes on.
     mutating func run(isConfirmed: Bool = false) async throws -> SetupFacts {
         var facts = try await facts()
         var plan = try SetupPlan(for: wish, given: facts)
@@ -76,7 +77,7 @@ struct SetupRunner {
             } catch {
                 throw SetupError("\(root) cannot be made; correct the owner and mode of the directory above, or name another with --containers.")
             }
-            try teller.step("Made \(root).", undo: "rm -r \(root.string.shellWord)")
+            try teller.step("Made \(root).", undo: "rmdir --ignore-fail-on-non-empty \(root.string.shellWord)")
         case .writeRule(let root): try writeRule(root)
         case .signIn(let account, let root):
             let before = try await home.signIn(account, containers: root, tellingWithin: .seconds(10))
@@ -132,13 +133,15 @@ struct SetupRunner {
 
     private func writeRule(_ root: FilePath) throws {
         let files = LinuxFileLayer()
+        let isNew = PathFacts(at: root.appending(".stignore")).kind == .nothing
         // Syncthing's marker, which it makes itself where it is missing; the rule must be there before it first looks.
         try files.makeDirectory(root.appending(".stfolder"))
         let outcome = StignoreRule.ensure(above: root, files: files)
         switch outcome {
         case .added(let file):
+            let undo = isNew ? "rm -f" : #"sed -i '/^\*\.nosync$/d'"#
             try teller.step(
-                "Wrote the rule *.nosync into \(file), so that what must stay on this device stays.", undo: "sed -i '/^\\*\\.nosync$/d' \(file.string.shellWord)")
+                "Wrote the rule *.nosync into \(file), so that what must stay on this device stays.", undo: "\(undo) \(file.string.shellWord)")
         case .present: break
         case .noFolder: throw SetupError("\(root) has lost its directory .stfolder; try again.")
         case .failed(let file, let error): throw SetupError("\(file) cannot be written (\(error)); correct its owner and mode.")
@@ -177,8 +180,10 @@ struct SetupRunner {
             throw SetupError("\(program.path) cannot be started (\(error)); start Syncthing yourself, and try again.")
         }
         try await awaitAnswer(of: process, log: log)
+        let line = "syncthing serve --no-browser" + (found.isNamed ? " --home=\(found.path.string.shellWord)" : "")
         try teller.step(
-            "Started Syncthing, until this device is switched off; its log is \(log). Let your session or cron(8) start it after that.", undo: undo)
+            "Started Syncthing, which runs until this device is switched off; its log is \(log). To start it at each boot, add to `crontab -e`: @reboot \(line)",
+            undo: undo)
     }
 
     private func awaitAnswer(of process: Int32?, log: FilePath?) async throws {

@@ -14,14 +14,16 @@ struct SetupSharedCommand: AsyncParsableCommand {
             Signs in with the containers in the directory, and notes in config.json that the directory itself carries the files. Run it on each \
             device, with the same account. It removes nothing.
 
-            Exit status 0 when the device is ready, 1 if something failed, 64 if something on the command line or on this device must be changed first.
+            Exit status 0 when the device is ready, 1 if something failed, 64 if something on the command line or on this device must be changed \
+            first.
             """
     )
 
     @Argument(help: ArgumentHelp("The directory on the shared disk; it must exist.", valueName: "dir"), completion: .directory)
     var directory: String
 
-    @Option(help: ArgumentHelp("The account, such as alice@example.org.", discussion: "By default the one that is signed in, or the name of the user."))
+    @Option(
+        help: ArgumentHelp("The account, such as alice@example.org.", discussion: "By default the one that is signed in, or the name of the user."))
     var account: String?
 
     @Option(
@@ -66,7 +68,8 @@ struct SetupSharedCommand: AsyncParsableCommand {
         let isSignedIn = facts.account == wish.account && facts.accountRoot == wish.root
         let isDefaultName = facts.deviceName == nil && wish.deviceName == facts.hostName
         if !isSignedIn || facts.transport != Self.transport {
-            try dialog.confirm("This device, “\(wish.deviceName)”, keeps the containers of \(wish.account) in \(wish.root), which its other devices mount too.")
+            try dialog.confirm(
+                "This device, “\(wish.deviceName)”, keeps the containers of \(wish.account) in \(wish.root), which the other devices mount too.")
         }
         var record = try home.setupRecord
         if !isSignedIn {
@@ -96,17 +99,19 @@ struct SetupSharedCommand: AsyncParsableCommand {
         switch FileSystemFacts(at: root) {
         case let facts? where facts.network != nil:
             notes.append(
-                "\(root) lies on \(facts.network!). The kernel does not tell of changes that other devices make there, so programs look for them from time to time.")
+                "\(root) lies on \(facts.network!): the kernel does not tell of changes by other devices, so programs look for them from time to time."
+            )
         case let facts? where facts.isFUSE:
-            notes.append("\(root) lies on FUSE. If other devices change it, the kernel does not tell, so programs look for changes from time to time.")
-        default: notes.append("\(root) lies on a disk of this machine, so other devices must mount it from here, or share it as another user of this machine.")
+            notes.append("\(root) lies on FUSE: the kernel may not tell of changes by other devices, so programs look for them from time to time.")
+        default: notes.append("\(root) lies on a disk of this machine; the other devices must mount it from here.")
         }
         let place = PathFacts(at: root)
         var facts = RootFacts(place: place, isChosen: true)
         facts.fileSystem = FileSystemFacts(at: root)
         facts.real = PathFacts.real(root)
         notes += facts.findings.filter { $0.severity != .remark && facts.fileSystem?.network == nil }.map { "\($0.what); \($0.remedy)." }
-        if case .noFolder = StignoreRule.check(above: root, files: LinuxFileLayer()) {} else {
+        if case .noFolder = StignoreRule.check(above: root, files: LinuxFileLayer()) {
+        } else {
             notes.append("\(root) lies in a folder of Syncthing, which carries the same files; one of both is enough.")
         }
         return notes

@@ -85,19 +85,25 @@ struct SetupStatus: Encodable {
 
     /// The status for people.
     var lines: [String] {
-        guard let account, let containers else { return ["Nobody is signed in; set this device up with: ubcontrol setup syncthing".yellow] }
+        guard let account, let containers else {
+            return ["Nobody is signed in; set this device up with: ubcontrol setup syncthing".yellow]
+        }
         var lines = ["\(account.printable.bold) on “\(deviceName.printable)”, containers in \(containers.printable)"]
         if let syncthing {
             let folder = syncthing.folder.map { "shares them as \($0.printable)" } ?? "does not share them".yellow
-            lines.append("Syncthing \(syncthing.version.printable) at \(syncthing.address.printable), device \(syncthing.device.prefix(7)), \(folder)")
+            lines.append(
+                "Syncthing \(syncthing.version.printable) at \(syncthing.address.printable), device \(syncthing.device.prefix(7)), \(folder)")
         } else if transport == SetupSharedCommand.transport {
             lines.append("a shared disk carries them")
         } else {
             lines.append("nothing carries them yet; set that up with: ubcontrol setup syncthing".yellow)
         }
         for device in devices {
-            let state = device.sees ? "connected".green : device.isConnected ? "connected, but has not exchanged the folder".yellow : "not connected".yellow
-            lines.append("device \(device.name.isEmpty ? String(device.device.prefix(7)) : "“\(device.name.printable)” (\(device.device.prefix(7)))"): \(state)")
+            let state =
+                device.sees
+                ? "connected".green : (device.isConnected ? "connected, but has not exchanged the folder" : "not connected").yellow
+            let brief = String(device.device.prefix(7))
+            lines.append("device \(device.name.isEmpty ? brief : "“\(device.name.printable)” (\(brief))"): \(state)")
         }
         if syncthing != nil, devices.isEmpty { lines.append("no other device yet; connect one with: ubcontrol setup syncthing") }
         if hasOpenCode { lines.append("a code waits for a device; `ubcontrol setup syncthing` shows it") }

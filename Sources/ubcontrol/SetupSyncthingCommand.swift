@@ -22,7 +22,8 @@ struct SetupSyncthingCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The account, such as alice@example.org.", discussion: "By default the one that is signed in, or the name of the user."))
+    @Option(
+        help: ArgumentHelp("The account, such as alice@example.org.", discussion: "By default the one that is signed in, or the name of the user."))
     var account: String?
 
     @OptionGroup var device: SetupDeviceOptions
@@ -99,9 +100,13 @@ struct SetupJoinCommand: AsyncParsableCommand {
 
     func validate() throws {
         for address in addresses {
-            guard let url = URL(string: address), let scheme = url.scheme, ["tcp", "tcp4", "tcp6", "quic", "quic4", "quic6", "relay"].contains(scheme),
+            guard let url = URL(string: address), let scheme = url.scheme,
+                ["tcp", "tcp4", "tcp6", "quic", "quic4", "quic6", "relay"].contains(scheme),
                 url.host() != nil
-            else { throw ValidationError("\(address.debugDescription) is not an address of a Syncthing device; give one such as tcp://192.168.1.7:22000.") }
+            else {
+                throw ValidationError(
+                    "\(address.debugDescription) is not an address of a Syncthing device; give one such as tcp://192.168.1.7:22000.")
+            }
         }
     }
 

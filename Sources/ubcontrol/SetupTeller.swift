@@ -38,6 +38,7 @@ struct SetupTeller: Sendable {
     /// - Parameters:
     ///   - what: what was done.
     ///   - undo: the command line that undoes it.
+    /// - Throws: `ExitCode` if the output has no reader any more.
     func step(_ what: String, undo: String) throws {
         if isJSON {
             try printJSON(Step(what: what, undo: undo))
@@ -58,11 +59,13 @@ struct SetupTeller: Sendable {
     /// - Parameters:
     ///   - code: the code.
     ///   - addresses: the addresses of this device for Syncthing.
+    /// - Throws: `ExitCode` if the output has no reader any more.
     func code(_ code: PairingCode, addresses: [String]) async throws {
         if isJSON {
             try printJSON(
                 Code(
-                    code: code.description, account: code.account.description, device: code.device.description, folder: code.folder, addresses: addresses))
+                    code: code.description, account: code.account.description, device: code.device.description, folder: code.folder,
+                    addresses: addresses))
             return try flushOutput()
         }
         print(

@@ -32,8 +32,8 @@ struct SetupUndoCommand: AsyncParsableCommand {
             let record = try home.setupRecord
             guard record != SetupRecord() else { return try teller.note("Nothing to undo: setup has made nothing here.") }
             try SetupDialog(confirmation: confirmation).confirm("This device no longer shares the account's files with the other devices.")
-            if record.folder != nil || !record.devices.isEmpty || record.earlierName != nil || record.syncthingHome != nil, let configured = try home.syncthing {
-                try await leave(record, configured, teller)
+            if record.isInSyncthing || record.syncthingHome != nil, let configured = try home.syncthing {
+                try await leave(record, configured, home, teller)
             }
             if let unit = record.startedService {
                 try await SyncthingProgram.service(isOn: false)
@@ -54,14 +54,18 @@ struct SetupUndoCommand: AsyncParsableCommand {
         }
     }
 
-    /// Takes out of Syncthing what setup has added there.
-    private func leave(_ record: SetupRecord, _ configured: SyncthingConfiguration, _ teller: SetupTeller) async throws {
+    /// Takes out of Syncthing what setup has added there, and stops it if setup has started it.
+    private func leave(_ record: SetupRecord, _ configured: SyncthingConfiguration, _ home: DeviceHome, _ teller: SetupTeller) async throws {
         let client = SyncthingClient(try SyncthingEndpoint(configured), timeout: .seconds(20))
         let own: String
         do {
             own = try await client.systemStatus().device
-        } catch let error as SyncthingError where error.code == .notReachable && record.syncthingHome != nil {
-            throw SetupError("Syncthing does not answer at \(client.endpoint), so nothing can be taken out of it; start it with `ubcontrol setup syncthing --no-wait`, and try again.")
+        } catch let error as SyncthingError where error.code == .notReachable {
+            // An earlier run may have stopped it.
+            guard record.isInSyncthing else { return }
+            throw SetupError(
+                "Syncthing does not answer at \(client.endpoint), so nothing can be taken out of it; start it, for example with `ubcontrol setup syncthing --no-wait`, and try again."
+            )
         }
         var folders = try await client.folders()
         if let folder = record.folder, folders.contains(where: { $0.id == folder }) {
@@ -79,7 +83,15 @@ struct SetupUndoCommand: AsyncParsableCommand {
             if name != this.name { try await client.change(device: own, DeviceChange(name: name)) }
         }
         guard let syncthing = record.syncthingHome else { return }
+        var rest = record
+        (rest.folder, rest.devices, rest.earlierName) = (nil, [], nil)
+        try home.write(rest)
         try await client.shutDown()
         try teller.note("Stopped Syncthing; its keys and its configuration stay in \(syncthing).")
     }
+}
+
+extension SetupRecord {
+    /// Whether something in Syncthing's configuration is setup's.
+    fileprivate var isInSyncthing: Bool { folder != nil || !devices.isEmpty || earlierName != nil }
 }

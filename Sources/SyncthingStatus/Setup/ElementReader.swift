@@ -126,8 +126,9 @@ struct ElementReader {
             if let value = named[entity] {
                 decoded += value
             } else {
-                let number = entity.hasPrefix("#x") ? UInt32(entity.dropFirst(2), radix: 16) : entity.hasPrefix("#") ? UInt32(entity.dropFirst()) : nil
-                guard let number, let scalar = Unicode.Scalar(number) else { throw Malformed() }
+                let digits = entity.dropFirst(entity.hasPrefix("#x") ? 2 : 1)
+                guard entity.hasPrefix("#"), let number = UInt32(digits, radix: entity.hasPrefix("#x") ? 16 : 10), let scalar = Unicode.Scalar(number)
+                else { throw Malformed() }
                 decoded.unicodeScalars.append(scalar)
             }
             decoded += part[part.index(after: end)...]

@@ -56,7 +56,8 @@ package struct PairingCode: Hashable, Sendable, CustomStringConvertible {
         guard text.utf8.count <= 4096 else { throw Self.notACode }
         let typed = Base32.typed(text)
         if DeviceIdentifier(typed) != nil {
-            throw SetupError("This is the identifier of a Syncthing device, not a code; use the code that `ubcontrol setup syncthing` shows there.", isUsage: true)
+            throw SetupError(
+                "This is the identifier of a Syncthing device, not a code; use the code that `ubcontrol setup syncthing` shows there.", isUsage: true)
         }
         guard typed.hasPrefix(Self.name) else { throw Self.notACode }
         let rest = typed.dropFirst(Self.name.count)
@@ -66,19 +67,23 @@ package struct PairingCode: Hashable, Sendable, CustomStringConvertible {
                 isUsage: true)
         }
         let mistyped = SetupError("The code is mistyped or incomplete; compare it with the one that the other device shows.", isUsage: true)
-        guard let bytes = Base32.bytes(of: String(rest.dropFirst(Self.version.count))), bytes.count > 4 + 32 + Self.secretLength else { throw mistyped }
+        let bytes = Base32.bytes(of: String(rest.dropFirst(Self.version.count))) ?? []
+        guard bytes.count > 4 + 32 + Self.secretLength else { throw mistyped }
         var body = bytes.dropLast(4)
         guard Self.checksum(of: Array(body)) == Array(bytes.suffix(4)) else { throw mistyped }
         guard let device = DeviceIdentifier(bytes: body.prefix(32)) else { throw mistyped }
         body = body.dropFirst(32)
         let secret = Array(body.prefix(Self.secretLength))
         body = body.dropFirst(Self.secretLength)
-        guard let account = Self.text(&body), let folder = Self.text(&body), body.isEmpty, let name = try? AccountName(account) else { throw mistyped }
+        guard let account = Self.text(&body), let folder = Self.text(&body), body.isEmpty, let name = try? AccountName(account) else {
+            throw mistyped
+        }
         self.init(device: device, secret: secret, account: name, folder: folder.isEmpty ? Self.folder(of: name) : folder)
     }
 
     private static var notACode: SetupError {
-        SetupError("This is not a code; use the one that `ubcontrol setup syncthing` shows on the other device. It begins with \(name).", isUsage: true)
+        SetupError(
+            "This is not a code; use the one that `ubcontrol setup syncthing` shows on the other device. It begins with \(name).", isUsage: true)
     }
 
     private static func text(_ bytes: inout ArraySlice<UInt8>) -> String? {

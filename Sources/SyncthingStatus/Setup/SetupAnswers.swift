@@ -39,8 +39,8 @@ struct Listeners: Decodable, Sendable {
 
     init(from decoder: any Decoder) throws {
         let all = try decoder.container(keyedBy: CodingKeys.self).lenient(.connectionServiceStatus, [String: Lossy<Listener>]())
-        addresses = Set(all.values.flatMap { $0.value?.lanAddresses ?? [] }).filter { $0.hasPrefix("tcp") && !$0.contains("0.0.0.0") && !$0.contains("[::]") }
-            .sorted()
+        let known = Set(all.values.flatMap { $0.value?.lanAddresses ?? [] })
+        addresses = known.filter { $0.hasPrefix("tcp") && !$0.contains("0.0.0.0") && !$0.contains("[::]") }.sorted()
     }
 }
 

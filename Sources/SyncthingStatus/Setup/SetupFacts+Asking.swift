@@ -76,14 +76,16 @@ extension SetupFacts {
     private mutating func ask(_ search: SyncthingSearch, _ wish: SetupWish) async throws {
         if let given = search.given {
             found = given
-            return syncthing = .running(try await answer(wish))
+            syncthing = .running(try await answer(wish))
+            return
         }
         if !search.isHomeGiven, let configured, try await answers(configured, wish) { return }
         found = try search.home?.interface()
         guard found != nil else {
             // What is configured is the user's, even if it does not answer now.
             if search.home == nil, !search.isHomeGiven, let configured { _ = try await SetupFacts.answer(configured, wish) }
-            return syncthing = .missing
+            syncthing = .missing
+            return
         }
         do {
             syncthing = .running(try await answer(wish))
@@ -118,7 +120,9 @@ extension SetupFacts {
         }
         let status = try await client.systemStatus()
         guard let device = DeviceIdentifier(status.device) else {
-            throw SyncthingError(.unexpectedAnswer, "The answer at \(client.endpoint) is not that of Syncthing \(SyncthingVersion.oldest) or newer; check the address.")
+            throw SyncthingError(
+                .unexpectedAnswer, "The answer at \(client.endpoint) is not that of Syncthing \(SyncthingVersion.oldest) or newer; check the address."
+            )
         }
         let devices = try await client.devices()
         var answer = Answer(version: version, device: device, name: devices.first { $0.id == status.device }?.name ?? "")

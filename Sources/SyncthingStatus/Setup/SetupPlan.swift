@@ -112,7 +112,9 @@ package struct SetupPlan: Hashable, Sendable {
         }
         switch facts.root {
         case .nothing, .directory(isWritable: true): break
-        case .directory(isWritable: false): throw SetupError("\(root) cannot be written by this user; correct its owner and mode, or name another directory.")
+        case .directory(isWritable: false):
+            throw SetupError(
+                "\(root) cannot be written by this user; correct its owner and mode, or name another directory.")
         case .unusable: throw SetupError("\(root) is not a directory; name another one.", isUsage: true)
         }
         if facts.home.starts(with: root) {
@@ -152,11 +154,13 @@ package struct SetupPlan: Hashable, Sendable {
         }
         if wish.join != nil, folder.id != id {
             throw SetupError(
-                "\(root) is Syncthing's folder \(folder.id), and the other device shares \(id); name another directory with --containers.", isUsage: true)
+                "\(root) is Syncthing's folder \(folder.id), and the other device shares \(id); name another directory with --containers.",
+                isUsage: true)
         }
         if folder.type != "sendreceive" {
             throw SetupError(
-                "Syncthing's folder \(folder.id) at \(root) is of type \(folder.type); make it “Send & Receive” in Syncthing, or name another directory with --containers.")
+                "Syncthing's folder \(folder.id) at \(root) is of type \(folder.type); make it “Send & Receive” in Syncthing, or name another directory with --containers."
+            )
         }
         let isOurs = folder.id == id || folder.id == facts.madeFolder
         if !isOurs, !folder.others.isEmpty, !wish.sharesContents {

@@ -51,7 +51,8 @@ package struct SyncthingInterface: Hashable, Sendable {
                 throw SetupError("has the web interface on a Unix socket, which is not supported; give it an address such as 127.0.0.1:8384")
             }
             guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]), port > 0 else {
-                throw SetupError("has \(address.debugDescription) as the address of the web interface, which has no port; correct it, or use --address and --key")
+                throw SetupError(
+                    "has \(address.debugDescription) as the address of the web interface, which has no port; correct it, or use --address and --key")
             }
             // An interface that listens on every address also listens on the loopback's.
             let host =

@@ -77,7 +77,7 @@ extension DeviceHome {
                 }
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                try files.replace(files.setupFile, [UInt8](encoder.encode(record)), mode: [.ownerReadWrite])
+                try files.replace(files.setupFile, [UInt8](encoder.encode(record)) + [UInt8(ascii: "\n")], mode: [.ownerReadWrite])
             } catch {
                 throw ContainerError(
                     .fileSystem, "\(files.setupFile) cannot be written; check the directory's owner, mode and free space.", path: files.setupFile,
