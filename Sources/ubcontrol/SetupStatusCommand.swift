@@ -14,8 +14,6 @@ struct SetupStatusCommand: AsyncParsableCommand {
         discussion: """
             Asks the Syncthing that config.json names. `ubcontrol doctor` finds what is in the way.
 
-                ubcontrol setup status
-
             Exit status 0 if an account is signed in, and either Syncthing shares its directory or a shared disk holds it; otherwise 1.
             """
     )

@@ -73,7 +73,9 @@ package struct SetupPlan: Hashable, Sendable {
             return wish.join == nil ? name : PairingProof.untagged(name)
         }
         let plain = PairingProof.untagged(answer.name)
-        let name = tagged(plain.isEmpty || plain == facts.hostName ? wish.deviceName : answer.name)
+        // A device that is joining another one meanwhile keeps the name with its proof.
+        let isDefault = (plain.isEmpty || plain == facts.hostName) && (wish.join != nil || plain == answer.name)
+        let name = tagged(isDefault ? wish.deviceName : answer.name)
         if name != answer.name { steps.append(.nameDevice(name)) }
 
         let id = folder?.id ?? wish.join?.folder ?? PairingCode.folder(of: wish.account)

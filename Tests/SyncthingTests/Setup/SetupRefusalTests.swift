@@ -114,7 +114,8 @@ struct SetupRefusalTests {
             let letters = a.directory.appending("letters")
             try FileManager.default.createDirectory(atPath: letters.appending("Letter").string, withIntermediateDirectories: true)
             try await refused(a, wanted("bob", letters) + other, ["holds Letter", "--share-contents"], status: 64)
-            try await refused(a, wanted("bob", letters.appending("Letter/file/x")) + ["--name", "a\u{7}"] + other, ["does not suit a device"], status: 64)
+            let named = ["--name", "a\u{7}"] + other
+            try await refused(a, wanted("bob", letters.appending("Letter/file/x")) + named, ["does not suit a device"], status: 64)
             let file = a.directory.appending("file")
             try Data().write(to: URL(filePath: file.string))
             try await refused(a, wanted("bob", file) + other, ["is not a directory"], status: 64)
