@@ -30,8 +30,8 @@ struct SetupDeviceOptions: ParsableArguments {
     /// - Returns: the name.
     /// - Throws: `Refusal` for an unsuitable name; `ContainerError`.
     func deviceName(in home: DeviceHome, _ dialog: SetupDialog) throws -> String {
-        let known = try home.configuredDeviceName
-        let name = try name ?? known ?? dialog.ask("The name of this device", default: DeviceHome.hostName)
+        let known = try HomeSettings(home).deviceName
+        let name = try name ?? known ?? dialog.ask("The name of this device", default: HomeSettings.hostName)
         guard !name.trimmingCharacters(in: .whitespaces).isEmpty, name.count <= 64, !name.unicodeScalars.contains(where: \.isTerminalControl),
             PairingProof.untagged(name) == name
         else { throw Refusal("The name \(name.debugDescription) does not suit a device; give one of 1 to 64 characters on one line with --name.") }
@@ -41,7 +41,7 @@ struct SetupDeviceOptions: ParsableArguments {
     /// Returns the containers root, absolute and without symbolic links.
     func root(of account: AccountName, in home: DeviceHome) throws -> FilePath {
         if let containers { return PathFacts.resolved(FilePath(NSString(string: containers).expandingTildeInPath)) }
-        if let known = try home.containersRoot(of: account) { return PathFacts.resolved(known) }
+        if let known = try HomeSettings(home).containersRoot(of: account) { return PathFacts.resolved(known) }
         guard let user = ProcessInfo.processInfo.environment["HOME"], user.hasPrefix("/") else {
             throw Refusal("The variable HOME is not set; name the containers' directory with --containers.")
         }

@@ -16,7 +16,7 @@ struct SetupPairing {
     /// - Throws: `SyncthingError`, `ContainerError`.
     func show(_ facts: SetupFacts) async throws {
         let now = Date()
-        var record = try home.setupRecord
+        var record = try HomeSettings(home).record
         if let accepted = record.pairing?.accepted {
             return try runner.teller.note("The device \(accepted.prefix(7)) has been let in; waiting until both see each other.")
         }
@@ -24,10 +24,10 @@ struct SetupPairing {
             var generator = SystemRandomNumberGenerator()
             let secret = (0..<PairingCode.secretLength).map { _ in UInt8.random(in: 0...255, using: &generator) }
             record.pairing = SetupRecord.Pairing(secret: Data(secret), made: now)
-            try home.write(record)
+            try HomeSettings(home).write(record)
         }
         guard let code = try code(facts, record), let client = try facts.client() else { return }
-        try await runner.teller.code(code, addresses: try await client.listenAddresses())
+        try runner.teller.code(code, addresses: try await client.listenAddresses())
     }
 
     private func code(_ facts: SetupFacts, _ record: SetupRecord) throws -> PairingCode? {
@@ -50,7 +50,7 @@ struct SetupPairing {
         let joined = try await SetupWait.until(end, "waiting for the other device") { () async throws -> (String, String)? in
             let facts = try await runner.facts()
             guard case .running(let answer) = facts.syncthing, let client = try facts.client() else { return nil }
-            let record = try home.setupRecord
+            let record = try HomeSettings(home).record
             guard let pairing = record.pairing else {
                 throw SetupError("Another `ubcontrol setup` has ended this pairing; run it again for another code.")
             }
@@ -131,14 +131,14 @@ struct SetupPairing {
     /// Ends the pairing: the code is used.
     private func finish(_ device: String, _ client: SyncthingClient) async throws {
         // The address of the moment may be another device's tomorrow.
-        if try home.setupRecord.devices.contains(device) { try await client.change(device: device, DeviceChange(addresses: ["dynamic"])) }
+        if try HomeSettings(home).record.devices.contains(device) { try await client.change(device: device, DeviceChange(addresses: ["dynamic"])) }
         try change { $0.pairing = nil }
     }
 
     private func change(_ change: (inout SetupRecord) -> Void) throws {
-        var record = try home.setupRecord
+        var record = try HomeSettings(home).record
         change(&record)
-        try home.write(record)
+        try HomeSettings(home).write(record)
     }
 }
 

@@ -67,7 +67,7 @@ struct SetupRunner {
         let undo = "ubcontrol setup undo\(homeOption)"
         switch step {
         case .makeSyncthing:
-            let made = try await SyncthingProgram().make(search.home, program)
+            let made = try SyncthingProgram().make(search.home, program)
             search.home = made
             try teller.step("Made the keys and the configuration of a Syncthing in \(made.path).", undo: "rm -r \(made.path.string.shellWord)")
         case .startSyncthing: try await start(undo)
@@ -88,11 +88,11 @@ struct SetupRunner {
                 if !record.hasEndpoint { record.earlierEndpoint = facts.configured }
                 record.hasEndpoint = true
             }
-            try home.configure(["syncthing": found, "transport": nil])
+            try HomeSettings(home).configure(["syncthing": found, "transport": nil])
             try teller.step("Wrote Syncthing's address, \(found.address), and its key into \(home.configurationFile).", undo: undo)
         case .keepDeviceName(let name):
             try record { $0.hasDeviceName = true }
-            try home.configure(["deviceName": name])
+            try HomeSettings(home).configure(["deviceName": name])
             try teller.step("This device is called “\(name)”.", undo: undo)
         case .makeAccountDirectory(let directory):
             try LinuxFileLayer().makeDirectory(directory)
@@ -150,10 +150,10 @@ struct SetupRunner {
 
     /// Changes what setup remembers for its undoing, before the thing itself is done.
     private func record(_ change: (inout SetupRecord) -> Void) throws {
-        var record = try home.setupRecord
+        var record = try HomeSettings(home).record
         let before = record
         change(&record)
-        if record != before { try home.write(record) }
+        if record != before { try HomeSettings(home).write(record) }
     }
 
     // MARK: - Starting Syncthing
@@ -163,10 +163,10 @@ struct SetupRunner {
 
     private func start(_ undo: String) async throws {
         guard let found = search.home else { throw SetupError("Syncthing's directory has gone; try again.") }
-        let program = try await SyncthingProgram()
-        if !found.isNamed, await SyncthingProgram.hasService() {
+        let program = try SyncthingProgram()
+        if !found.isNamed, SyncthingProgram.hasService() {
             try record { $0.startedService = SyncthingProgram.unit }
-            try await SyncthingProgram.service(isOn: true)
+            try SyncthingProgram.service(isOn: true)
             try await awaitAnswer(of: nil, log: nil)
             return try teller.step("Started Syncthing with systemd, now and at each login.", undo: undo)
         }

@@ -71,7 +71,7 @@ struct SetupSharedCommand: AsyncParsableCommand {
             try dialog.confirm(
                 "This device, “\(wish.deviceName)”, keeps the containers of \(wish.account) in \(wish.root), which the other devices mount too.")
         }
-        var record = try home.setupRecord
+        var record = try HomeSettings(home).record
         if !isSignedIn {
             let before = try await home.signIn(wish.account, containers: wish.root, tellingWithin: .seconds(10))
             let after = before.map { "Signed out of \($0), and signed in" } ?? "Signed in"
@@ -79,14 +79,14 @@ struct SetupSharedCommand: AsyncParsableCommand {
         }
         if facts.deviceName != wish.deviceName, !isDefaultName {
             record.hasDeviceName = true
-            try home.write(record)
-            try home.configure(["deviceName": wish.deviceName])
+            try HomeSettings(home).write(record)
+            try HomeSettings(home).configure(["deviceName": wish.deviceName])
             try teller.step("This device is called “\(wish.deviceName)”.", undo: "ubcontrol setup undo\(undo)")
         }
         if facts.transport != Self.transport {
             record.hasTransport = true
-            try home.write(record)
-            try home.configure(["transport": Self.transport])
+            try HomeSettings(home).write(record)
+            try HomeSettings(home).configure(["transport": Self.transport])
             try teller.step("Noted in \(home.configurationFile) that the directory carries the files.", undo: "ubcontrol setup undo\(undo)")
         }
         for note in notes(on: wish.root) { try teller.note(note) }

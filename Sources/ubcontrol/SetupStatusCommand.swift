@@ -62,8 +62,8 @@ struct SetupStatus: Encodable {
 
     init(of home: DeviceHome) async throws {
         deviceName = try home.deviceName
-        hasOpenCode = try home.setupRecord.pairing?.isOpen(at: Date()) == true
-        transport = try home.configuredTransport
+        hasOpenCode = try HomeSettings(home).record.pairing?.isOpen(at: Date()) == true
+        transport = try HomeSettings(home).transport
         guard let account = try home.account, let root = try home.containersRoot else { return }
         (self.account, containers) = (account.description, root.string)
         isReady = transport == SetupSharedCommand.transport

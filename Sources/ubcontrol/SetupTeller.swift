@@ -60,7 +60,7 @@ struct SetupTeller: Sendable {
     ///   - code: the code.
     ///   - addresses: the addresses of this device for Syncthing.
     /// - Throws: `ExitCode` if the output has no reader any more.
-    func code(_ code: PairingCode, addresses: [String]) async throws {
+    func code(_ code: PairingCode, addresses: [String]) throws {
         if isJSON {
             try printJSON(
                 Code(
@@ -84,7 +84,7 @@ struct SetupTeller: Sendable {
         try flushOutput()
         guard isatty(STDOUT_FILENO) == 1, let program = ChildProgram.path("qrencode") else { return }
         // On standard input, because every user can read the arguments of a process.
-        _ = try? await ChildProgram.run(program, ["-t", "ANSIUTF8", "-m", "2"], input: code.description, isShown: true)
+        _ = try? ChildProgram.run(program, ["-t", "ANSIUTF8", "-m", "2"], input: code.description, isShown: true)
     }
 
     /// Tells that this device and another one see each other.

@@ -29,14 +29,14 @@ struct SetupUndoCommand: AsyncParsableCommand {
         let home = try options.deviceHome
         let teller = SetupTeller(isJSON: json)
         try await SetupFailure.reporting {
-            let record = try home.setupRecord
+            let record = try HomeSettings(home).record
             guard record != SetupRecord() else { return try teller.note("Nothing to undo: setup has made nothing here.") }
             try SetupDialog(confirmation: confirmation).confirm("This device no longer shares the account's files with the other devices.")
             if record.isInSyncthing || record.syncthingHome != nil, let configured = try home.syncthing {
                 try await leave(record, configured, home, teller)
             }
             if let unit = record.startedService {
-                try await SyncthingProgram.service(isOn: false)
+                try SyncthingProgram.service(isOn: false)
                 try teller.note("Stopped \(unit).")
             }
             var members: [String: (any Encodable & Sendable)?] = [:]
@@ -44,10 +44,10 @@ struct SetupUndoCommand: AsyncParsableCommand {
             if record.hasTransport { members["transport"] = .some(nil) }
             if record.hasDeviceName { members["deviceName"] = .some(nil) }
             if !members.isEmpty {
-                try home.configure(members)
+                try HomeSettings(home).configure(members)
                 try teller.note("Removed from \(home.configurationFile) what setup has written there.")
             }
-            try home.write(nil)
+            try HomeSettings(home).write(nil)
             if let account = try home.account {
                 try teller.note("\(account) is still signed in, and no file was deleted; sign out with: ubcontrol sign-out")
             }
@@ -85,7 +85,7 @@ struct SetupUndoCommand: AsyncParsableCommand {
         guard let syncthing = record.syncthingHome else { return }
         var rest = record
         (rest.folder, rest.devices, rest.earlierName) = (nil, [], nil)
-        try home.write(rest)
+        try HomeSettings(home).write(rest)
         try await client.shutDown()
         try teller.note("Stopped Syncthing; its keys and its configuration stay in \(syncthing).")
     }

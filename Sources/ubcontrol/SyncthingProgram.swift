@@ -21,12 +21,12 @@ struct SyncthingProgram {
     /// Finds the program and checks its version.
     ///
     /// - Throws: `SetupError` if it is not installed, or too old.
-    init() async throws {
+    init() throws {
         guard let path = ChildProgram.path("syncthing") else {
             throw SetupError("Syncthing is not installed; install it, on Debian with: sudo apt install syncthing")
         }
         self.path = path
-        let (status, output) = try await ChildProgram.run(path, ["--version"])
+        let (status, output) = try ChildProgram.run(path, ["--version"])
         guard status == 0, output.lowercased().contains("syncthing") else {
             throw SetupError("The program \(path) is not Syncthing, or does not run; install it, on Debian with: sudo apt install syncthing")
         }
@@ -43,11 +43,11 @@ struct SyncthingProgram {
     ///   - options: the configuration.
     /// - Returns: the directory.
     /// - Throws: `SetupError`.
-    func make(_ home: SyncthingHome?, _ options: Options) async throws -> SyncthingHome {
+    func make(_ home: SyncthingHome?, _ options: Options) throws -> SyncthingHome {
         // A directory gets its name when everything is in it, so that nothing half made is taken for a configuration.
         let draft = home.map { FilePath("\($0.path).making") }
         if let draft { try? FileManager.default.removeItem(atPath: draft.string) }
-        let (status, output) = try await ChildProgram.run(
+        let (status, output) = try ChildProgram.run(
             path, ["generate"] + (draft.map { ["--home=\($0)"] } ?? []), environment: ["STNODEFAULTFOLDER": "1", "STNOUPGRADE": "1"])
         guard status == 0, let made = draft.map({ SyncthingHome($0, isNamed: true) }) ?? SyncthingHome.find(named: nil) else {
             throw SetupError("`syncthing generate` failed: \(Self.lastLine(output)); correct that, and try again.")
@@ -89,18 +89,18 @@ struct SyncthingProgram {
     static let unit = "syncthing.service"
 
     /// Whether the user's systemd runs and knows Syncthing.
-    static func hasService() async -> Bool {
+    static func hasService() -> Bool {
         guard let systemctl = ChildProgram.path("systemctl") else { return false }
-        return (try? await ChildProgram.run(systemctl, ["--user", "cat", unit]).status) == 0
+        return (try? ChildProgram.run(systemctl, ["--user", "cat", unit]).status) == 0
     }
 
     /// Starts or stops the service of the user's systemd, now and for every login.
     ///
     /// - Throws: `SetupError`.
-    static func service(isOn: Bool) async throws {
+    static func service(isOn: Bool) throws {
         guard let systemctl = ChildProgram.path("systemctl") else { throw SetupError("The program systemctl is not there; install systemd.") }
         let words = ["--user", isOn ? "enable" : "disable", "--now", unit]
-        let (status, output) = try await ChildProgram.run(systemctl, words)
+        let (status, output) = try ChildProgram.run(systemctl, words)
         guard status == 0 else {
             throw SetupError("`systemctl \(words.joined(separator: " "))` failed: \(lastLine(output)); see `systemctl --user status \(unit)`.")
         }

@@ -42,13 +42,13 @@ extension SetupFacts {
     ///   - search: where Syncthing may be; nil if it does not matter.
     /// - Throws: `SetupError`, `SyncthingError`, `ContainerError`, `CancellationError`.
     package init(of home: DeviceHome, for wish: SetupWish, search: SyncthingSearch?) async throws {
-        self.init(home: PathFacts.resolved(home.path), hostName: DeviceHome.hostName)
+        self.init(home: PathFacts.resolved(home.path), hostName: HomeSettings.hostName)
         account = try home.account
-        accountRoot = try home.containersRoot(of: wish.account).map(PathFacts.resolved)
-        deviceName = try home.configuredDeviceName
-        transport = try home.configuredTransport
+        accountRoot = try HomeSettings(home).containersRoot(of: wish.account).map(PathFacts.resolved)
+        deviceName = try HomeSettings(home).deviceName
+        transport = try HomeSettings(home).transport
         configured = try home.syncthing
-        madeFolder = try home.setupRecord.folder
+        madeFolder = try HomeSettings(home).record.folder
         look(at: wish)
         if let search { try await ask(search, wish) }
     }

@@ -7,13 +7,20 @@ extension DeviceHome {
     ///
     /// - Throws: `ContainerError` when the file cannot be read, or this part cannot be understood.
     package var deviceName: String {
-        get throws(ContainerError) { try configuredDeviceName ?? Self.hostName }
+        get throws(ContainerError) { try HomeSettings(self).deviceName ?? HomeSettings.hostName }
     }
+}
+
+/// What `ubcontrol setup` reads and changes in a device home.
+package struct HomeSettings: Sendable {
+    let home: DeviceHome
+
+    package init(_ home: DeviceHome) { self.home = home }
 
     /// The name that the user has chosen for this device; nil if none.
-    package var configuredDeviceName: String? {
+    package var deviceName: String? {
         get throws(ContainerError) {
-            let files = HomeFiles(home: self)
+            let files = HomeFiles(home: home)
             return try files.read(DeviceNameFile.self, from: files.configurationFile)?.deviceName
         }
     }
@@ -22,9 +29,9 @@ extension DeviceHome {
     package static var hostName: String { String(ProcessInfo.processInfo.hostName.prefix { $0 != "." }) }
 
     /// The member `transport` of `config.json`: what carries the containers' files; nil if the user has not said.
-    package var configuredTransport: String? {
+    package var transport: String? {
         get throws(ContainerError) {
-            let files = HomeFiles(home: self)
+            let files = HomeFiles(home: home)
             return try files.read(TransportFile.self, from: files.configurationFile)?.transport
         }
     }
@@ -33,7 +40,7 @@ extension DeviceHome {
     ///
     /// - Throws: `ContainerError` when the home's files cannot be read or understood.
     package func containersRoot(of account: AccountName) throws(ContainerError) -> FilePath? {
-        try HomeFiles(home: self).record(of: account).map { root(of: $0) }
+        try HomeFiles(home: home).record(of: account).map { home.root(of: $0) }
     }
 
     /// Changes members of `config.json`, and keeps all others, also unknown ones.
@@ -43,11 +50,11 @@ extension DeviceHome {
     /// - Parameter members: the new values; nil removes a member.
     /// - Throws: `ContainerError`; nothing has changed then.
     package func configure(_ members: [String: (any Encodable & Sendable)?]) throws(ContainerError) {
-        let files = HomeFiles(home: self)
+        let files = HomeFiles(home: home)
         try files.prepare()
         try files.locked { () throws(ContainerError) in
             // A file that cannot be understood, or is newer, is not touched.
-            _ = try configuration
+            _ = try home.configuration
             // Whoever keeps the file elsewhere, with a link to it, finds it there afterwards.
             let file = PathFacts.real(files.configurationFile) ?? files.configurationFile
             var all: [String: Any] = [:]

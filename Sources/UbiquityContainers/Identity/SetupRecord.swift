@@ -52,13 +52,13 @@ package struct SetupRecord: Codable, Sendable, Hashable, HomeFormat {
     static var remedy: String { "remove it; then setup can no longer undo what it has done" }
 }
 
-extension DeviceHome {
+extension HomeSettings {
     /// What setup has made on this device.
     ///
     /// - Throws: `ContainerError` when the file cannot be read or understood.
-    package var setupRecord: SetupRecord {
+    package var record: SetupRecord {
         get throws(ContainerError) {
-            let files = HomeFiles(home: self)
+            let files = HomeFiles(home: home)
             return try files.read(SetupRecord.self, from: files.setupFile) ?? SetupRecord()
         }
     }
@@ -67,13 +67,13 @@ extension DeviceHome {
     ///
     /// - Throws: `ContainerError`.
     package func write(_ record: SetupRecord?) throws(ContainerError) {
-        let files = HomeFiles(home: self)
+        let files = HomeFiles(home: home)
         try files.prepare()
         try files.locked { () throws(ContainerError) in
             do {
                 guard let record else {
                     try files.files.remove(files.setupFile)
-                    return try files.files.syncDirectory(path)
+                    return try files.files.syncDirectory(home.path)
                 }
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

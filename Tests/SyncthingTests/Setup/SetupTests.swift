@@ -45,7 +45,7 @@ struct SetupTests {
                 #expect(status.isReady && status.account == "alice" && status.transport == "syncthing" && !status.hasOpenCode, "\(status)")
                 #expect(status.devices.map(\.device) == [other.syncthing?.device] && status.devices.allSatisfy { $0.isConnected && $0.sees })
                 // The proof has been put away, and the devices know each other's names.
-                #expect(status.devices.allSatisfy { $0.name == DeviceHome.hostName }, "\(status)")
+                #expect(status.devices.allSatisfy { $0.name == HomeSettings.hostName }, "\(status)")
             }
             for device in devices {
                 let folder = try #require(try await device.client.folders().first { $0.id == "ubiquity-alice" })
