@@ -84,7 +84,7 @@ let package = Package(
             dependencies: ["FileCoordination", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", grdb, system],
             swiftSettings: settings),
         .target(
-            name: "SyncthingStatus", dependencies: ["UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
+            name: "SyncthingStatus", dependencies: ["COpenSSL", "UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
             swiftSettings: settings),
         .target(
             name: "Ubiquity",

@@ -39,6 +39,8 @@ package struct SystemStatus: Decodable, Sendable {
 /// An element of `/rest/config/folders`.
 package struct FolderConfiguration: Decodable, Sendable {
     package var id: String
+    /// The folder's name for people.
+    package var label: String
     package var path: String
     package var isPaused: Bool
     package var devices: [String]
@@ -49,13 +51,14 @@ package struct FolderConfiguration: Decodable, Sendable {
     package var isWatched: Bool
 
     private enum CodingKeys: String, CodingKey {
-        case id, path, isPaused = "paused", devices, type, maxConflicts, isWatched = "fsWatcherEnabled"
+        case id, label, path, isPaused = "paused", devices, type, maxConflicts, isWatched = "fsWatcherEnabled"
     }
     private struct Member: Decodable { var deviceID: String }
 
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         id = try values.decode(String.self, forKey: .id)
+        label = values.lenient(.label, "")
         path = try values.decode(String.self, forKey: .path)
         isPaused = values.lenient(.isPaused, false)
         devices = values.lenient(.devices, list: Member.self).map(\.deviceID)

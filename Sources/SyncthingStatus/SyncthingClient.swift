@@ -215,3 +215,58 @@ package struct SyncthingClient: Sendable {
         }
     }
 }
+
+// MARK: - For the setup
+
+extension SyncthingClient {
+    /// Returns the devices that have asked to connect and are unknown here.
+    package func pendingDevices() async throws -> [PendingDevice] {
+        let pending: [String: Lossy<PendingDevice>] = try await ask("cluster/pending/devices")
+        return pending.compactMap { id, device in
+            device.value.map { device in
+                var device = device
+                device.id = id
+                return device
+            }
+        }.sorted { $0.id < $1.id }
+    }
+
+    /// Returns the labels under which other devices offer a folder, by their identifiers.
+    package func offers(of folder: String) async throws -> [String: String] {
+        let pending: [String: Lossy<PendingFolder>] = try await ask("cluster/pending/folders")
+        return pending[folder]?.value?.labels ?? [:]
+    }
+
+    /// Adds a folder.
+    package func add(_ folder: NewFolder) async throws {
+        try await send("POST", "config/folders", body: Array(JSONEncoder().encode(folder)))
+    }
+
+    /// Adds a device.
+    package func add(_ device: NewDevice) async throws {
+        try await send("POST", "config/devices", body: Array(JSONEncoder().encode(device)))
+    }
+
+    /// Changes the label of a folder, the devices that share it, or its pause.
+    package func change(folder: String, _ change: FolderChange) async throws {
+        try await send("PATCH", "config/folders/\(folder)", body: Array(JSONEncoder().encode(change)))
+    }
+
+    /// Changes the name, the addresses or the pause of a device.
+    package func change(device: String, _ change: DeviceChange) async throws {
+        try await send("PATCH", "config/devices/\(device)", body: Array(JSONEncoder().encode(change)))
+    }
+
+    package func remove(folder: String) async throws { try await send("DELETE", "config/folders/\(folder)") }
+
+    package func remove(device: String) async throws { try await send("DELETE", "config/devices/\(device)") }
+
+    /// Ends Syncthing.
+    package func shutDown() async throws { try await send("POST", "system/shutdown") }
+
+    /// Returns the addresses at which devices of the local network reach this one, such as `tcp://192.168.1.7:22000`.
+    package func listenAddresses() async throws -> [String] {
+        let listeners: Listeners = try await ask("system/status")
+        return listeners.addresses
+    }
+}

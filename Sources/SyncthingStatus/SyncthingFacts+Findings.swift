@@ -8,7 +8,7 @@ extension SyncthingFacts {
         if let failure {
             found.append(Finding(.fault, .syncthing, nil, message: failure.message, cause: failure.cause))
         }
-        if !version.isEmpty, let numbers = Self.numbers(version), numbers.lexicographicallyPrecedes([1, 19]) {
+        if SyncthingVersion(version).isTooOld {
             found.append(Finding(.warning, .syncthing, nil, "Syncthing at \(address) is \(version); this was made for 1.19 and newer", "update it"))
         }
         for container in unshared {
@@ -18,12 +18,6 @@ extension SyncthingFacts {
                     "add the containers root there as a folder, and share it with the other devices"))
         }
         return found + folders.flatMap(\.findings)
-    }
-
-    /// Parses `v1.19.2-rc.1` into numbers.
-    private static func numbers(_ version: String) -> [Int]? {
-        let numbers = version.drop { $0 == "v" }.split(separator: ".").prefix(2).map { Int($0) }
-        return numbers.contains(nil) || numbers.isEmpty ? nil : numbers.compactMap { $0 }
     }
 }
 

@@ -23,7 +23,8 @@ struct UbControl: AsyncParsableCommand {
             """,
         version: ToolVersion.text,
         subcommands: [
-            DeviceStatusCommand.self, SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self, StoreCommand.self,
+            DeviceStatusCommand.self, SetupCommand.self, SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self,
+            StoreCommand.self,
             PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self, PresentersCommand.self, WhyCommand.self, BrokerCommand.self, LogLevelCommand.self,
             DoctorCommand.self, ReportCommand.self, DevicesCommand.self,

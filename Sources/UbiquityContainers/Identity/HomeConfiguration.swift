@@ -23,7 +23,7 @@ package struct HomeConfiguration: Codable, Sendable, HomeFormat {
 /// The member `syncthing` of `config.json`: the address of this device's Syncthing, and its key.
 ///
 /// There is one, because a device runs one Syncthing for all its accounts and folders.
-package struct SyncthingConfiguration: Decodable, Sendable, Hashable {
+package struct SyncthingConfiguration: Codable, Sendable, Hashable {
     /// The address, such as `https://127.0.0.1:8384`.
     package var address: String
     /// The API key; no message may contain it.
