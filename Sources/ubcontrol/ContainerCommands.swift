@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Rainbow
 import StoreInspection
 import SyncthingStatus
 import SystemPackage
@@ -33,29 +34,81 @@ struct ContainerListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the containers of the signed-in account.",
-        discussion:
-            "Prints one line for each container: its identifier, its state on this device, its stores, and its path. Exit status 1 while signed out."
+        discussion: """
+            Prints one line for each container: its identifier, its state on this device, its stores, its size by kind, and its path. The last line has \
+            the size of all containers of the account and the free space, within the user's quota. It is red when nothing more can be written, or when \
+            the containers take more bytes than the member storageMark of config.json says. --no-sizes does not measure, which takes long for very \
+            many files.
+
+            Exit status 0, 1 while signed out.
+            """
     )
+
+    @Flag(inversion: .prefixedNo, help: "Measure the containers.")
+    var sizes = true
 
     @OptionGroup var home: HomeOptions
 
-    @Flag(help: "Print a JSON object a line: identifier, path, peer, state, isDeclared, stores.")
+    @Flag(
+        help: """
+            Print a JSON object a line: identifier, path, peer, state, isDeclared, stores, storage (documents, stores by kind, free, capacity), bytes, \
+            isOverMark.
+            """)
     var json = false
 
     func run() async throws {
-        for finding in try KnownContainer.list(in: try home.deviceHome) {
+        let deviceHome = try home.deviceHome
+        let known = try KnownContainer.list(in: deviceHome)
+        let measured = try sizes ? Self.measure(known) : [:]
+        let used = measured.values.reduce(0) { $0 + $1.bytes }
+        let mark = try deviceHome.configuration.storageMark
+        for finding in known {
+            let storage = measured[finding.path]
             let stores = (try? ContainerSurvey(of: finding.path).stores.map(\.name)) ?? []
             if json {
                 try printJSON(
                     Report(
                         identifier: finding.identifier.description, path: finding.path.string, peer: finding.peer?.description,
-                        state: finding.state.description, isDeclared: finding.isDeclared, stores: stores))
+                        state: finding.state.description, isDeclared: finding.isDeclared, stores: stores,
+                        storage: storage, bytes: storage?.bytes, isOverMark: storage?.isOver(mark, used: used)))
             } else {
                 let names = stores.isEmpty ? "" : "; stores \(stores.joined(separator: ", "))"
-                print("\(finding.identifier)  \(finding.state)\(names); \(finding.path)".printable)
+                let size = storage.map { "; \(Self.text(of: $0))" } ?? ""
+                print("\(finding.identifier)  \(finding.state)\(names)\(size); \(finding.path)".printable)
             }
         }
+        if !json, let last = measured.values.first { print(Self.summary(last, used: used, mark: mark, count: measured.count)) }
     }
+
+    /// Measures the containers that are there.
+    private static func measure(_ known: [KnownContainer]) throws -> [FilePath: ContainerStorage] {
+        try TerminalProgress.showing { progress in
+            var count = 0
+            var measured: [FilePath: ContainerStorage] = [:]
+            for container in known where PathFacts(at: container.path).kind == .directory {
+                measured[container.path] = try ContainerStorage(of: container.path) {
+                    count += 1
+                    progress.show(count, "directory")
+                }
+            }
+            return measured
+        }
+    }
+
+    private static func text(of storage: ContainerStorage) -> String {
+        let kinds = storage.kinds.filter { $0.amount.bytes > 0 }.map { "\($0.name) \(size($0.amount.bytes))" }
+        return size(storage.bytes) + (kinds.isEmpty ? "" : " (\(kinds.joined(separator: ", ")))")
+    }
+
+    private static func summary(_ storage: ContainerStorage, used: Int64, mark: Int64?, count: Int) -> String {
+        var text = "\(size(used)) in \(counted(count, "container"))"
+        if let free = storage.free, let capacity = storage.capacity { text += "; \(size(free)) free of \(size(capacity))" }
+        if storage.isFull { text += ": nothing more can be written there" }
+        if let mark, used >= mark { text += ": more than the mark of \(size(mark)) in config.json" }
+        return storage.isOver(mark, used: used) ? text.red : text
+    }
+
+    private static func size(_ bytes: Int64) -> String { bytes.formatted(.byteCount(style: .file, spellsOutZero: false)) }
 
     private struct Report: Encodable {
         var identifier: String
@@ -64,6 +117,9 @@ struct ContainerListCommand: AsyncParsableCommand {
         var state: String
         var isDeclared: Bool
         var stores: [String]
+        var storage: ContainerStorage?
+        var bytes: Int64?
+        var isOverMark: Bool?
     }
 }
 

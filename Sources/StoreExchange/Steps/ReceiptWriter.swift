@@ -29,7 +29,9 @@ struct ReceiptWriter {
         }
         try scope.files.makeDirectory(receipts)
         let receipt = Receipt(
-            peer: scope.peer, epoch: scope.epoch, knowledge: knowledge, awaits: awaits, migrations: scope.file.migrations, time: scope.context.now())
+            peer: scope.peer, epoch: scope.epoch, knowledge: knowledge, awaits: awaits, migrations: scope.file.migrations,
+            // A configuration that cannot be read is the doctor's.
+            device: try? scope.context.container?.home.deviceName, time: scope.context.now())
         var number = max(state.receipt, there ?? 0, fact?.receipt ?? 0) + 1
         while try !publish(receipt, number) { number += 1 }
         scope.context.log.exchange(

@@ -51,7 +51,9 @@ package struct Receipt: Sendable, Hashable, Codable {
     /// The time of writing, by the author's clock.
     package var time: Date
 
-    package init(peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, awaits: [AwaitedFile] = [], migrations: [String], time: Date) {
+    package init(
+        peer: PeerIdentifier, epoch: Int64, knowledge: Knowledge, awaits: [AwaitedFile] = [], migrations: [String], device: String? = nil, time: Date
+    ) {
         format = Self.format
         self.peer = peer.description
         self.epoch = epoch
@@ -59,7 +61,7 @@ package struct Receipt: Sendable, Hashable, Codable {
         holes = knowledge.listedHoles
         self.awaits = awaits.isEmpty ? nil : awaits
         self.migrations = migrations
-        device = ProcessInfo.processInfo.hostName
+        self.device = device ?? ProcessInfo.processInfo.hostName
         app = ProcessInfo.processInfo.processName
         self.time = time
     }

@@ -12,6 +12,9 @@ package struct HomeConfiguration: Codable, Sendable, HomeFormat {
     /// What carries the containers, if it is not Syncthing: `directory` for a disk that all devices share.
     package var transport: String?
 
+    /// The number of bytes above which the containers of an account take too much space; nil for no mark.
+    package var storageMark: Int64?
+
     /// The limit above which deletions look like an accident.
     package var massDeletion: MassDeletionLimit?
 

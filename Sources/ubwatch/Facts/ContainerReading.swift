@@ -87,15 +87,15 @@ struct ContainerReading: Sendable {
             sum.files += amount.files
             sum.bytes += amount.bytes
         }
-        for storage in facts.stores.map(\.storage) {
-            add(storage.logs, to: &facts.storage.logs)
-            add(storage.values, to: &facts.storage.values)
-            add(storage.baselines, to: &facts.storage.baselines)
-            add(storage.receipts, to: &facts.storage.receipts)
-            add(storage.marks, to: &facts.storage.marks)
-            add(storage.temporary, to: &facts.storage.temporary)
-            add(storage.other, to: &facts.storage.other)
+        var stores = ContainerSurvey.Storage()
+        for store in facts.stores { stores += store.storage }
+        (facts.storage.logs, facts.storage.values, facts.storage.baselines) = (stores.logs, stores.values, stores.baselines)
+        (facts.storage.receipts, facts.storage.marks) = (stores.receipts, stores.marks)
+        (facts.storage.temporary, facts.storage.other) = (stores.temporary, stores.other)
+        if let space = FileSystemFacts(at: path) {
+            (facts.storage.free, facts.storage.capacity) = (Int64(clamping: space.available), Int64(clamping: space.size))
         }
+        facts.storage.mark = (try? home?.configuration)?.storageMark
         for peer in facts.attached { add(size(path.appending(UbiquityContainer.markDirectoryName).appending(peer)), to: &facts.storage.marks) }
         for file in facts.localStores.flatMap(\.files) {
             for suffix in ["", "-wal", "-shm"] { add(size(FilePath(file.summary.file + suffix)), to: &facts.storage.local) }

@@ -92,7 +92,9 @@ extension WatchFacts {
             ("receipts", storage.receipts), ("being written", storage.temporary), ("other", storage.other), ("stores of this device", storage.local),
         ]
         let space = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \(Self.size($0.1.bytes))" }
-        var lines = ["space: \(space.isEmpty ? "none" : space.joined(separator: ", "))"]
+        let free = storage.free.map { free in "; \(Self.size(free)) free\(storage.capacity.map { " of \(Self.size($0))" } ?? "")" } ?? ""
+        let line = "space: \(space.isEmpty ? "none" : space.joined(separator: ", "))\(free)"
+        var lines = [storage.isOver ? line.red : line]
         if let failure = items.failure {
             lines.append("items: \(failure.printable)")
         } else {

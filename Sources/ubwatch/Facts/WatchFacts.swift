@@ -106,6 +106,17 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var quarantined = Amount()
         /// The SQLite files of this device's stores, with the files beside them.
         var local = Amount()
+        /// The bytes that can still be written where the container lies, within the user's quota; nil if unknown.
+        var free: Int64?
+        /// The size in bytes of the file system there; nil if unknown.
+        var capacity: Int64?
+        /// The mark of `config.json`: the bytes above which an account's containers take too much space; nil for none.
+        var mark: Int64?
+
+        /// The bytes of the container.
+        var bytes: Int64 { [documents, logs, values, baselines, receipts, marks, temporary, other].reduce(0) { $0 + $1.bytes } }
+        /// Whether nothing more can be written, or the container alone takes more than the mark.
+        var isOver: Bool { free.map { $0 < ContainerStorage.least } ?? false || mark.map { bytes >= $0 } ?? false }
     }
 
     /// The problems, in a limited list.
@@ -176,4 +187,14 @@ struct WatchFacts: Sendable, Codable, Equatable {
 /// - ``idle``: none of these, as far as this device knows.
 enum AccountState: String, Sendable, Codable {
     case signedOut, settingUp, suspended, stuck, waitingForNetwork, uploading, downloading, idle
+}
+
+extension WatchFacts.Storage {
+    /// Takes the free space of another moment, if the two differ by less than a hundredth and no mark lies between them.
+    mutating func keepSpace(of other: Self) {
+        guard let free, let before = other.free, abs(free - before) < before / 100 else { return }
+        var kept = self
+        kept.free = before
+        if kept.isOver == isOver { self = kept }
+    }
 }

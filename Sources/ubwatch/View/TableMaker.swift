@@ -167,15 +167,38 @@ struct TableMaker {
             ("receipts", storage.receipts), ("marks", storage.marks), ("being written", storage.temporary), ("other", storage.other),
             ("quarantined, of these", storage.quarantined), ("on this device", storage.local),
         ]
+        let isOver = storage.isOver
         let most = max(1, kinds.map(\.1.bytes).max() ?? 1)
-        let rows = kinds.map { kind, amount -> Table.Row in
+        var rows = kinds.map { kind, amount -> Table.Row in
             let bar = String(repeating: "█", count: Int((Double(amount.bytes) / Double(most) * 20).rounded(.up)))
             let style: CellStyle = kind.hasPrefix("quarantined") && amount.files > 0 ? .red : .plain
             return .init(
                 id: kind,
                 cells: [
-                    .init(kind, style), .init(amount.files), .init(WatchFacts.size(amount.bytes), number: Double(amount.bytes)), .init(bar, .cyan),
+                    .init(kind, style), .init(amount.files), .init(WatchFacts.size(amount.bytes), number: Double(amount.bytes)),
+                    .init(bar, isOver ? .red : .cyan),
                 ])
+        }
+        if let free = storage.free {
+            // The bar shows which part of the file system is used, because the kinds are compared with each other.
+            let part = storage.capacity.map { $0 > 0 ? 1 - Double(free) / Double($0) : 1 } ?? 0
+            let bar = String(repeating: "█", count: min(20, max(0, Int((part * 20).rounded()))))
+            rows.append(
+                .init(
+                    id: "free",
+                    cells: [
+                        .init("free", isOver ? .red : .plain), .init(""), .init(WatchFacts.size(free), isOver ? .red : .plain, number: Double(free)),
+                        .init("\(bar) \(Int(part * 100))% used", isOver ? .red : .cyan),
+                    ]))
+        }
+        if let mark = storage.mark {
+            rows.append(
+                .init(
+                    id: "mark",
+                    cells: [
+                        .init("mark", isOver ? .red : .plain), .init(""), .init(WatchFacts.size(mark), number: Double(mark)),
+                        .init("config.json: storageMark", .dim),
+                    ]))
         }
         return Table(columns: columns, rows: rows, empty: "")
     }
