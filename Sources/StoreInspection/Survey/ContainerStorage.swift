@@ -48,8 +48,9 @@ package struct ContainerStorage: Sendable, Codable, Equatable {
     /// Returns whether the space that is used, or the space that is left, has passed a mark.
     ///
     /// - Parameters:
-    ///   - used: the bytes that all containers of the account take.
     ///   - mark: the greatest number of bytes that they should take; nil for no mark.
+    ///   - used: the bytes that all containers of the account take.
+    /// - Returns: whether it has.
     package func isOver(_ mark: Int64?, used: Int64) -> Bool { isFull || mark.map { used >= $0 } ?? false }
 }
 
