@@ -48,7 +48,7 @@ struct ContainerStatusCommand: AsyncParsableCommand {
         let deviceHome = try home.deviceHome
         let listings = try listings(KnownContainer.list(in: deviceHome), deviceHome)
         if listings.contains(where: { $0.transport.kind == .none }) {
-            note("Syncthing is not asked, because \(deviceHome.configurationFile) does not name it; see `ubcontrol doctor`.")
+            note("Syncthing is not asked, because \(deviceHome.configurationFile) does not name it; see `ubcontrol setup`.")
         } else if let first = listings.first?.transport as? SyncthingTransport {
             do {
                 try await first.check()

@@ -90,11 +90,13 @@ struct DoctorCommand: AsyncParsableCommand {
         // The questions compare paths, which would wait for the root.
         if diagnosis.root?.place.isSilent == true { return [] }
         guard let endpoint else {
+            // On a shared disk no synchroniser is needed.
+            if home.sharesDirectory { return [] }
             guard diagnosis.home.home.kind == .directory else { return [] }
             return [
                 Finding(
                     .remark, .syncthing, home.configurationFile, "Syncthing is not asked, because the file does not contain its address",
-                    #"put in: {"format": 1, "syncthing": {"address": "http://127.0.0.1:8384", "key": "<API key>"}}, and chmod 600"#)
+                    "run: ubcontrol setup syncthing, or: ubcontrol setup shared DIR, if all devices share a disk")
             ]
         }
         var places = diagnosis.containers.map(\.place.path)

@@ -1,6 +1,6 @@
-package import Foundation
+internal import Foundation
 package import SystemPackage
-package import UbiquityContainers
+internal import UbiquityContainers
 
 /// The space that a container takes, by kind, and the space that is left where it lies.
 package struct ContainerStorage: Sendable, Codable, Equatable {
