@@ -59,7 +59,7 @@ struct ContainerListCommand: AsyncParsableCommand {
     func run() async throws {
         let deviceHome = try home.deviceHome
         let known = try KnownContainer.list(in: deviceHome)
-        let measured = try sizes ? Self.measure(known) : [:]
+        let measured = sizes ? Self.measure(known) : [:]
         let used = measured.values.reduce(0) { $0 + $1.bytes }
         let mark = try deviceHome.configuration.storageMark
         for finding in known {
@@ -81,12 +81,12 @@ struct ContainerListCommand: AsyncParsableCommand {
     }
 
     /// Measures the containers that are there.
-    private static func measure(_ known: [KnownContainer]) throws -> [FilePath: ContainerStorage] {
-        try TerminalProgress.showing { progress in
+    private static func measure(_ known: [KnownContainer]) -> [FilePath: ContainerStorage] {
+        TerminalProgress.showing { progress in
             var count = 0
             var measured: [FilePath: ContainerStorage] = [:]
             for container in known where PathFacts(at: container.path).kind == .directory {
-                measured[container.path] = try ContainerStorage(of: container.path) {
+                measured[container.path] = ContainerStorage(of: container.path) {
                     count += 1
                     progress.show(count, "directory")
                 }

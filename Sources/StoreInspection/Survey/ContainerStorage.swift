@@ -1,4 +1,3 @@
-internal import Foundation
 package import SystemPackage
 internal import UbiquityContainers
 

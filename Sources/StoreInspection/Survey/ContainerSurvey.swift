@@ -60,6 +60,8 @@ public struct ContainerSurvey: Sendable, Codable, Equatable {
         public var temporary = Amount()
         /// All other files: ended epochs, other programs' files.
         public var other = Amount()
+
+        package init() {}
     }
 
     /// One peer of a store.

@@ -1,4 +1,6 @@
 import Foundation
+import StoreInspection
+import SystemPackage
 import Testing
 import ToolProcesses
 
