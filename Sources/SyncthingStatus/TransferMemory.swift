@@ -73,7 +73,11 @@ final class TransferMemory: Sendable {
         var completed = state
         self.state.withLock { memory in
             switch state.status {
-            case .downloading: completed.progress = memory.downloads[item]?.progress ?? state.progress
+            case .downloading:
+                guard var progress = memory.downloads[item]?.progress else { break }
+                // Syncthing counts whole blocks.
+                if let size = state.size { (progress.done, progress.total) = (min(progress.done, size), size) }
+                completed.progress = progress
             case .uploading:
                 let most = memory.uploads.values.compactMap { $0[item]?.progress }.max { $0.done < $1.done }
                 completed.progress = most.flatMap { blocks in state.size.map { TransferProgress(blocks, ofSize: $0) } }

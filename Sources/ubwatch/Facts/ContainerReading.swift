@@ -93,9 +93,9 @@ struct ContainerReading: Sendable {
         (facts.storage.receipts, facts.storage.marks) = (stores.receipts, stores.marks)
         (facts.storage.temporary, facts.storage.other) = (stores.temporary, stores.other)
         if let space = FileSystemFacts(at: path) {
-            (facts.storage.free, facts.storage.capacity) = (Int64(clamping: space.available), Int64(clamping: space.size))
+            (facts.space.free, facts.space.capacity) = (Int64(clamping: space.available), Int64(clamping: space.size))
         }
-        facts.storage.mark = (try? home?.configuration)?.storageMark
+        facts.space.mark = (try? home?.configuration)?.storageMark
         for peer in facts.attached { add(size(path.appending(UbiquityContainer.markDirectoryName).appending(peer)), to: &facts.storage.marks) }
         for file in facts.localStores.flatMap(\.files) {
             for suffix in ["", "-wal", "-shm"] { add(size(FilePath(file.summary.file + suffix)), to: &facts.storage.local) }

@@ -32,7 +32,8 @@ extension WatchFacts {
     }
 
     private func text(of transport: TransportCondition) -> [String] {
-        guard transport.kind != .none else { return ["  carried by: unknown; see `ubcontrol setup`"] }
+        // The doctor says how to name one.
+        guard transport.kind != .none else { return [] }
         var lines = ["  carried by: \(transport.kind)\(transport.isReachable ? "" : ", which does not work now".red)"]
         for device in transport.devices {
             var parts = [device.isPaused ? "paused".yellow : device.isConnected ? "connected".green : "not connected".yellow]
@@ -91,10 +92,10 @@ extension WatchFacts {
             ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
             ("receipts", storage.receipts), ("being written", storage.temporary), ("other", storage.other), ("stores of this device", storage.local),
         ]
-        let space = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \(Self.size($0.1.bytes))" }
-        let free = storage.free.map { free in "; \(Self.size(free)) free\(storage.capacity.map { " of \(Self.size($0))" } ?? "")" } ?? ""
-        let line = "space: \(space.isEmpty ? "none" : space.joined(separator: ", "))\(free)"
-        var lines = [storage.isOver ? line.red : line]
+        let taken = kinds.filter { $0.1.files > 0 }.map { "\($0.0) \(Self.size($0.1.bytes))" }
+        let free = space.free.map { free in "; \(Self.size(free)) free\(self.space.capacity.map { " of \(Self.size($0))" } ?? "")" } ?? ""
+        let line = "space: \(taken.isEmpty ? "none" : taken.joined(separator: ", "))\(free)"
+        var lines = [isOverMark ? line.red : line]
         if let failure = items.failure {
             lines.append("items: \(failure.printable)")
         } else {

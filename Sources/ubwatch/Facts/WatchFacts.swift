@@ -33,6 +33,8 @@ struct WatchFacts: Sendable, Codable, Equatable {
     var localStores: [LocalStore] = []
     /// The space that each kind of data uses.
     var storage = Storage()
+    /// The space where the container lies.
+    var space = Space()
     /// What carries the container, and the other devices that it knows; nil if it is not asked.
     var transport: TransportCondition?
     /// The documents and other items of the user.
@@ -106,18 +108,23 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var quarantined = Amount()
         /// The SQLite files of this device's stores, with the files beside them.
         var local = Amount()
-        /// The bytes that can still be written where the container lies, within the user's quota; nil if unknown.
-        var free: Int64?
-        /// The size in bytes of the file system there; nil if unknown.
-        var capacity: Int64?
-        /// The mark of `config.json`: the bytes above which an account's containers take too much space; nil for none.
-        var mark: Int64?
 
         /// The bytes of the container.
         var bytes: Int64 { [documents, logs, values, baselines, receipts, marks, temporary, other].reduce(0) { $0 + $1.bytes } }
-        /// Whether nothing more can be written, or the container alone takes more than the mark.
-        var isOver: Bool { free.map { $0 < ContainerStorage.least } ?? false || mark.map { bytes >= $0 } ?? false }
     }
+
+    /// The space where the container lies.
+    struct Space: Sendable, Codable, Equatable {
+        /// The bytes that can still be written, within the user's quota; nil if unknown.
+        var free: Int64?
+        /// The size in bytes of the file system; nil if unknown.
+        var capacity: Int64?
+        /// The mark of `config.json`: the bytes above which an account's containers take too much space; nil for none.
+        var mark: Int64?
+    }
+
+    /// Whether nothing more can be written, or the container alone takes more than the mark.
+    var isOverMark: Bool { space.free.map { $0 < ContainerStorage.least } ?? false || space.mark.map { storage.bytes >= $0 } ?? false }
 
     /// The problems, in a limited list.
     struct Troubles: Sendable, Codable, Equatable {
@@ -189,12 +196,12 @@ enum AccountState: String, Sendable, Codable {
     case signedOut, settingUp, suspended, stuck, waitingForNetwork, uploading, downloading, idle
 }
 
-extension WatchFacts.Storage {
+extension WatchFacts {
     /// Takes the free space of another moment, if the two differ by less than a hundredth and no mark lies between them.
     mutating func keepSpace(of other: Self) {
-        guard let free, let before = other.free, abs(free - before) < before / 100 else { return }
+        guard let free = space.free, let before = other.space.free, abs(free - before) < before / 100 else { return }
         var kept = self
-        kept.free = before
-        if kept.isOver == isOver { self = kept }
+        kept.space.free = before
+        if kept.isOverMark == isOverMark { self = kept }
     }
 }

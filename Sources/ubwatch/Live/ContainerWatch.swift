@@ -99,7 +99,7 @@ actor ContainerWatch {
             if let facts {
                 timeless.time = facts.time
                 timeless.transport = timeless.transport?.keepingSpace(of: facts.transport)
-                timeless.storage.keepSpace(of: facts.storage)
+                timeless.keepSpace(of: facts)
             }
             let isNew = timeless != facts
             facts = new

@@ -161,13 +161,14 @@ struct TableMaker {
         let columns: [Table.Column] = [
             .init(title: "Kind", isFixed: true), .init(title: "Files", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Share"),
         ]
-        guard let storage = facts?.storage else { return Table(columns: columns, empty: nothing("")) }
+        guard let facts else { return Table(columns: columns, empty: nothing("")) }
+        let storage = facts.storage
         let kinds: [(String, WatchFacts.Amount)] = [
             ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
             ("receipts", storage.receipts), ("marks", storage.marks), ("being written", storage.temporary), ("other", storage.other),
             ("quarantined, of these", storage.quarantined), ("on this device", storage.local),
         ]
-        let isOver = storage.isOver
+        let isOver = facts.isOverMark
         let most = max(1, kinds.map(\.1.bytes).max() ?? 1)
         var rows = kinds.map { kind, amount -> Table.Row in
             let bar = String(repeating: "█", count: Int((Double(amount.bytes) / Double(most) * 20).rounded(.up)))
@@ -179,9 +180,9 @@ struct TableMaker {
                     .init(bar, isOver ? .red : .cyan),
                 ])
         }
-        if let free = storage.free {
+        if let free = facts.space.free {
             // The bar shows which part of the file system is used, because the kinds are compared with each other.
-            let part = storage.capacity.map { $0 > 0 ? 1 - Double(free) / Double($0) : 1 } ?? 0
+            let part = facts.space.capacity.map { $0 > 0 ? 1 - Double(free) / Double($0) : 1 } ?? 0
             let bar = String(repeating: "█", count: min(20, max(0, Int((part * 20).rounded()))))
             rows.append(
                 .init(
@@ -191,7 +192,7 @@ struct TableMaker {
                         .init("\(bar) \(Int(part * 100))% used", isOver ? .red : .cyan),
                     ]))
         }
-        if let mark = storage.mark {
+        if let mark = facts.space.mark {
             rows.append(
                 .init(
                     id: "mark",

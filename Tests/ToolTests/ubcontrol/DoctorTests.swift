@@ -65,7 +65,7 @@ struct DoctorTests {
             let well = try await examine(device)
             #expect(well.status == 0 && well.report.isSound && well.report.account == "alice", "\(well)")
             #expect(well.report.findings.allSatisfy { $0.severity == "remark" }, "\(well)")
-            #expect(well.report.findings.contains { $0.area == "syncthing" && $0.remedy.contains(#""syncthing": {"#) }, "\(well)")
+            #expect(well.report.findings.contains { $0.area == "syncthing" && $0.remedy.contains("ubcontrol setup syncthing") }, "\(well)")
 
             // The other account's root is on a disk that is away.
             let away = device.root.removingLastComponent().appending("disk")

@@ -13,7 +13,7 @@ struct StoragePaneTests {
             time: Date(timeIntervalSince1970: 0), path: "/r/a/c", account: "a", container: "c", presence: .there, device: .init(), state: .idle)
         facts.storage.documents = .init(files: 2, bytes: 4_000_000)
         facts.storage.logs = .init(files: 10, bytes: 1_000_000)
-        (facts.storage.free, facts.storage.capacity, facts.storage.mark) = (free, 10_000_000_000, mark)
+        (facts.space.free, facts.space.capacity, facts.space.mark) = (free, 10_000_000_000, mark)
         var view = ContainerView(path: "/r/a/c")
         view.take(facts)
         return TableMaker(view: view, now: facts.time).table(of: .storage)
