@@ -5,7 +5,7 @@ import SystemPackage
 import ToolSupport
 import UbiquityContainers
 
-/// Performs the steps of a plan, one after the other, and looks anew after each.
+/// Performs the steps of a plan in order, and derives the plan again after each step.
 struct SetupRunner {
     let home: DeviceHome
     let wish: SetupWish

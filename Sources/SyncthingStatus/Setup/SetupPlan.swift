@@ -28,7 +28,7 @@ package enum SetupStep: Hashable, Sendable {
 
 /// What is left to do until a device is as somebody wants it.
 ///
-/// The plan is made anew from what is there after each step, so a run that was interrupted goes on where it was.
+/// After each step the plan is derived again from what is there. A run after an interruption continues at that step.
 package struct SetupPlan: Hashable, Sendable {
     /// The steps in their order.
     package private(set) var steps: [SetupStep] = []

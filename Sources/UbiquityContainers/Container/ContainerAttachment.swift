@@ -20,7 +20,7 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         /// Many items were deleted at once, and the user has not confirmed it: see ``UbiquityContainer/resume()``.
         case massDeletion
         /// The container's file system has not answered within two seconds: its server, or the program that provides it,
-        /// has stopped. Stores go on as soon as it answers.
+        /// has stopped. Stores keep everything, and their next exchange after it answers continues.
         case silent
         /// The container cannot be read.
         case unreadable(Errno)

@@ -9,9 +9,6 @@ package struct HomeConfiguration: Codable, Sendable, HomeFormat {
     /// The containers that programs may open without a name, in order.
     package var containers: [String]?
 
-    /// What carries the containers, if it is not Syncthing: `directory` for a disk that all devices share.
-    package var transport: String?
-
     /// The number of bytes above which the containers of an account take too much space; nil for no mark.
     package var storageMark: Int64?
 
@@ -75,7 +72,7 @@ extension DeviceHome {
     /// Whether the containers root lies on a disk that all devices share: `"transport": "directory"`.
     ///
     /// A configuration that cannot be read says nothing; `ubcontrol doctor` reports it.
-    package var sharesDirectory: Bool { (try? configuration)?.transport == TransportKind.directory.rawValue }
+    package var sharesDirectory: Bool { (try? HomeSettings(self).transport) == TransportKind.directory.rawValue }
 
     /// The file that contains ``configuration`` and ``syncthing``.
     package var configurationFile: FilePath { HomeFiles(home: self).configurationFile }

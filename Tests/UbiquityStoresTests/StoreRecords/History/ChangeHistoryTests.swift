@@ -13,7 +13,7 @@ import Waiting
 
 /// The changes that a store lists.
 struct ChangeHistoryTests {
-    @Test("T-60: changes are listed in the order of taking in, with author, time and updated columns, whoever has made them")
+    @Test("T-60: changes of all authors are listed in the order of taking in, with author, time and updated columns")
     func order() async throws {
         try await withDevices(2) { devices, _ in
             let (store, other) = (try await devices[0].open(), try await devices[1].open())
@@ -200,7 +200,7 @@ struct ChangeHistoryTests {
         }
     }
 
-    @Test("T-67: a notice of another process's changes names the records that it has changed, whoever writes SQL")
+    @Test("T-67: a notice of another process's changes names the records that it has changed, also for a process that writes plain SQL")
     func foreignChanges() async throws {
         try await withDevices(2) { devices, _ in
             let (store, far) = (try await devices[0].open(automatically: true), try await devices[1].open())

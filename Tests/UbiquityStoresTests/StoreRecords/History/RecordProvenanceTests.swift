@@ -8,7 +8,7 @@ import UbiquityTesting
 @testable import StoreRecords
 @testable import UbiquityStores
 
-/// Who wrote what in a record.
+/// The authors of a record: its creator, the last writer of each column, its deleter.
 struct RecordProvenanceTests {
     @Test("T-68: a record tells who created it, who last wrote each column and when, and who deleted it")
     func authors() async throws {
