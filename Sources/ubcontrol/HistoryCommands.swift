@@ -201,5 +201,5 @@ struct RecordCommand: AsyncParsableCommand {
 private func authorWords(_ author: ChangeAuthor) -> String {
     if author.isThisDevice { return "this device" }
     let names = [author.device, author.app].compactMap(\.self).joined(separator: ", ")
-    return names.isEmpty ? author.peer.description : "\(names) (\(author.peer))"
+    return names.isEmpty ? PeerNames.short(author.peer.description) : names
 }

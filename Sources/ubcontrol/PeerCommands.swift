@@ -16,7 +16,7 @@ struct PeersCommand: AsyncParsableCommand {
             until it is retired. If it returns, it is active again automatically, and has lost nothing.
 
                 ubcontrol peers list STORE
-                ubcontrol peers retire STORE PEER --dry-run
+                ubcontrol peers retire STORE laptop --dry-run
             """,
         subcommands: [PeersListCommand.self, PeersRetireCommand.self],
         defaultSubcommand: PeersListCommand.self
@@ -65,25 +65,28 @@ struct PeersListCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
+    @Flag(help: "Show peers by their identifiers, not by the names of their devices.")
+    var verbose = false
+
     @OptionGroup var container: ContainerOption
 
     @Flag(help: "Print a JSON object a line: peer, device, app, seen, receipt, behind, waitsSince, isRetired, passable.")
     var json = false
 
     func run() async throws {
-        for peer in try store.look({ try $0.peers(in: container.path(for: $0)) }) {
-            if json { try printJSON(peer) } else { print(words(peer).printable) }
-        }
+        let peers = try store.look { try $0.peers(in: container.path(for: $0)) }
+        let names = verbose ? .identifiers : PeerNames(peers)
+        for peer in peers { if json { try printJSON(peer) } else { print(words(peer, names[peer.peer]).printable) } }
     }
 
-    private func words(_ peer: StorePeer) -> String {
-        var parts = [[peer.device, peer.app].compactMap { $0 }.joined(separator: ", ")]
+    private func words(_ peer: StorePeer, _ name: String) -> String {
+        var parts = [[peer.device, peer.app].compactMap { $0 }.filter { !name.contains($0) }.joined(separator: ", ")]
         parts.append(peer.seen.map { "last seen \($0.formatted(.iso8601))" } ?? "never seen")
         parts.append(peer.behind == 0 ? "has read everything" : "\(peer.behind) \(peer.behind == 1 ? "log" : "logs") behind")
         if let since = peer.waitsSince { parts.append("the oldest of \(since.formatted(.iso8601))") }
         if peer.isRetired { parts.append("retired") }
         if peer.passable > 0 { parts.append("no device waits for its logs up to \(peer.passable)") }
-        return "\(peer.peer)  \(parts.filter { !$0.isEmpty }.joined(separator: "; "))"
+        return "\(name)  \(parts.filter { !$0.isEmpty }.joined(separator: "; "))"
     }
 }
 
@@ -101,7 +104,7 @@ struct PeersRetireCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Argument(help: ArgumentHelp("The peer, or the beginning of its UUID; see `ubcontrol peers list`.", valueName: "peer"))
+    @Argument(help: ArgumentHelp("The name of its device, or its identifier, or the beginning of its UUID; see `ubcontrol peers list`.", valueName: "peer"))
     var peer: String
 
     @Option(name: .customLong("at"), help: ArgumentHelp("The last of its logs for which no device waits.", valueName: "sequence"))
@@ -130,7 +133,8 @@ struct PeersRetireCommand: AsyncParsableCommand {
         if json {
             try printJSON(Retired(peer: retired.description, sequence: sequence ?? 0))
         } else {
-            print("\(dryRun.isOn ? "Would retire" : "Retired") \(retired)\(sequence.map { " at log \($0)" } ?? "").")
+            let name = PeerNames(try inspection.peers(in: place))[retired.description].printable
+            print("\(dryRun.isOn ? "Would retire" : "Retired") \(name)\(sequence.map { " at log \($0)" } ?? "").")
         }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import SystemPackage
 import ToolSupport
+import UbiquityContainers
 import UbiquityStores
 
 /// Groups the commands about one store.
@@ -34,19 +35,32 @@ struct StoreCommand: AsyncParsableCommand {
 struct StoreArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
-            "The store: the path that the app gave it, or the SQLite file below CoreDataUbiquitySupport.", valueName: "store"),
+            "The store: its content name, the path that the app gave it, or the SQLite file below CoreDataUbiquitySupport.",
+            valueName: "store"),
         completion: .file())
-    var path: String
+    var name: String
+
+    /// The store's path.
+    var path: FilePath {
+        get throws {
+            let found = DeviceHome.stores(named: name, in: HomeOptions.home(in: CommandLine.arguments))
+            if found.count > 1 {
+                let list = found.map { "\n  \($0)" }.joined()
+                throw Refusal("“\(name)” names \(found.count) stores; give the path of one:\(list)".printable)
+            }
+            return found[0]
+        }
+    }
 
     /// Opens the store beside the app that uses it.
-    func open(readOnly: Bool) throws -> InspectedStore { try InspectedStore(FilePath(path), readOnly: readOnly) }
+    func open(readOnly: Bool) throws -> InspectedStore { try InspectedStore(path, readOnly: readOnly) }
 
     /// Reads the store beside the app that uses it, and leaves no new files beside its file.
     ///
     /// - Parameter body: reads; it may be called more than once.
     /// - Returns: the result of the body.
     /// - Throws: the errors of `InspectedStore.look`.
-    func look<Result>(_ body: (InspectedStore) throws -> Result) throws -> Result { try InspectedStore.look(at: FilePath(path), body) }
+    func look<Result>(_ body: (InspectedStore) throws -> Result) throws -> Result { try InspectedStore.look(at: path, body) }
 }
 
 /// Runs `ubcontrol store conflicts`.

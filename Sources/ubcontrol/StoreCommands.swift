@@ -79,7 +79,7 @@ struct QuarantineListCommand: AsyncParsableCommand {
             if json {
                 try printJSON(log)
             } else {
-                print("\(log.file) of \(log.peer): \(log.reason) (since \(log.since.formatted(.iso8601)))".printable)
+                print("\(log.file) of \(PeerNames.short(log.peer)): \(log.reason) (since \(log.since.formatted(.iso8601)))".printable)
             }
         }
     }

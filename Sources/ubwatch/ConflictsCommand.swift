@@ -29,7 +29,7 @@ struct ConflictsCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("The container, or a store: the path that the app gave it, or an SQLite file.", valueName: "container-or-store"),
+        help: ArgumentHelp("The container, or a store: its identifier or content name, the path that the app gave it, or an SQLite file.", valueName: "container-or-store"),
         completion: .file())
     var path: String
 
@@ -48,8 +48,11 @@ struct ConflictsCommand: AsyncParsableCommand {
         completion: .directory)
     var home: String?
 
-    @Flag(help: "Print a JSON object: counts by kind, isWhole, listed (kind, subject, reason, since, store, peer), failures (path, reason).")
+    @Flag(help: "Print a JSON object: counts by kind, isWhole, listed (kind, subject, reason, since, store, peer, remedy), failures (path, reason).")
     var json = false
+
+    @Flag(help: "Show peers by their identifiers, not by the names of their devices.")
+    var verbose = false
 
     func validate() throws {
         if limit < 0 { throw ValidationError("--limit takes a number from 0.") }
@@ -59,26 +62,34 @@ struct ConflictsCommand: AsyncParsableCommand {
         let home = home.map { DeviceHome(FilePath($0)) } ?? (try? DeviceHome.standard())
         var troubles = WatchFacts.Troubles()
         var isGone = false
-        if let summary = try storeSummary() {
+        var names = PeerNames.identifiers
+        let named = place(in: home)
+        if let summary = try storeSummary(at: named) {
             // A store alone reports its own problems, so its container's place in this device's home is not needed.
-            let reading = ContainerReading(path: FilePath(path), home: nil, options: .init(troubles: limit), first: nil)
+            let reading = ContainerReading(path: named, home: nil, options: .init(troubles: limit), first: nil)
             reading.addTroubles(of: summary, to: &troubles)
         } else {
             let options = WatchReader.Options(stores: store.map { FilePath($0) }, troubles: limit, asksForStatus: false)
             let facts = try await TerminalProgress.awaiting(
-                "looking at the container", { try await WatchReader(FilePath(path), home: home, options: options).facts() })
+                "looking at the container", { try await WatchReader(named, home: home, options: options).facts() })
             (troubles, isGone) = (facts.troubles, facts.presence == .gone)
+            if !verbose { names = facts.names }
         }
-        print(json ? try jsonLine(troubles) : troubles.lines.joined(separator: "\n"))
+        print(json ? try jsonLine(troubles) : troubles.named(names).lines.joined(separator: "\n"))
         for failure in troubles.failures { printError("Error: \(failure.text)".printable) }
         if isGone { throw ToolExit.gone }
         if !troubles.failures.isEmpty { throw ToolExit.failure }
         if !troubles.counts.isEmpty { throw ToolExit.troubles }
     }
 
+    /// Returns the container or the store that the argument names.
+    private func place(in home: DeviceHome?) -> FilePath {
+        let container = DeviceHome.container(named: path, in: home)
+        return container == FilePath(path) ? DeviceHome.stores(named: path, in: home)[0] : container
+    }
+
     /// Returns the files of the store at the path; nil if the path is a directory.
-    private func storeSummary() throws -> StoreSummary? {
-        let path = FilePath(path)
+    private func storeSummary(at path: FilePath) throws -> StoreSummary? {
         if PathFacts(at: path).kind == .directory { return nil }
         let files = InspectedStore.files(at: path)
         // A missing container looks like a missing store.
@@ -103,6 +114,7 @@ extension WatchFacts.Troubles {
                 let store = trouble.store.map { " in \($0)" } ?? ""
                 let since = trouble.since.map { ", since \($0.formatted(.iso8601))" } ?? ""
                 lines.append("  \(trouble.subject.printable)\(store.printable): \(trouble.reason.printable)\(since)")
+                lines.append("    see: \(trouble.remedy.printable)")
             }
         }
         return lines

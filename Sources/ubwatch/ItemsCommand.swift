@@ -39,11 +39,12 @@ struct ItemsCommand: AsyncParsableCommand {
     var home: String?
 
     func run() async throws {
-        let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(container)).lexicallyNormalized()
+        let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
+        let named = DeviceHome.container(named: container, in: home)
+        let path = FilePath(FileManager.default.currentDirectoryPath).pushing(named).lexicallyNormalized()
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
             throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }
-        let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
         let listing = ItemListing(
             of: [path], in: path, isRecursive: true, includesStores: all, transport: try configuredTransport(for: path, home: home))
         if follow {

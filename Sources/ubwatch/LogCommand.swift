@@ -24,12 +24,15 @@ struct LogCommand: AsyncParsableCommand {
             """)
     var json = false
 
+    @Flag(help: "Show peers by their identifiers, not by the names of their devices.")
+    var verbose = false
+
     func run() async throws {
         let report = try LogReport(of: FilePath(file))
         if json {
             print(try jsonLine(report))
         } else {
-            print(report.text)
+            print(report.text(verbose ? .identifiers : PeerNames(besideLog: FilePath(file), report)))
         }
         if let fault = report.fault {
             throw Refusal("\(file): \(fault)".printable, status: ToolExit.failure)
@@ -38,14 +41,14 @@ struct LogCommand: AsyncParsableCommand {
 }
 
 extension LogReport {
-    /// The log in text for people.
-    var text: String {
+    /// Returns the log in text for people.
+    func text(_ names: PeerNames) -> String {
         var lines = [
-            "log \(sequence) of \(peer.bold), epoch \(epoch) of \(contentName.printable)",
+            "log \(sequence) of \(names[peer].printable.bold), epoch \(epoch) of \(contentName.printable)",
             "  written \(created.formatted(.iso8601)), schema \(schema.isEmpty ? "without migrations" : schema.printable), \(saves) \(saves == 1 ? "save" : "saves"), \(changes.count) \(changes.count == 1 ? "change" : "changes")",
         ]
         if let predecessor { lines.append("  after \(predecessor)") }
-        for entry in news { lines.append("  having read \(entry.sequence) of \(entry.peer)") }
+        for entry in news { lines.append("  having read \(entry.sequence) of \(names[entry.peer].printable)") }
         for change in changes {
             let isAlive = !change.life.isMultiple(of: 2)
             lines.append(
@@ -59,7 +62,7 @@ extension LogReport {
         }
         for fact in retired {
             lines.append(
-                "retires \(fact.peer) at receipt \(fact.receipt)\(fact.sequence > 0 ? ", and no device waits for its logs up to \(fact.sequence)" : "")"
+                "retires \(names[fact.peer].printable) at receipt \(fact.receipt)\(fact.sequence > 0 ? ", and no device waits for its logs up to \(fact.sequence)" : "")"
             )
         }
         return lines.joined(separator: "\n")

@@ -56,6 +56,7 @@ struct PeersCommand: AsyncParsableCommand {
             let names = facts.stores.map(\.name).joined(separator: ", ")
             throw Refusal("\(facts.path) has no store \(content); it has: \(names)".printable)
         }
+        let names = arguments.names(of: stores)
         if json {
             print(
                 try jsonLine(
@@ -65,7 +66,7 @@ struct PeersCommand: AsyncParsableCommand {
         } else if stores.isEmpty {
             print("no stores in \(facts.path.printable)")
         } else {
-            print(stores.map { PeersTable(store: $0, now: facts.time).lines.joined(separator: "\n") }.joined(separator: "\n\n"))
+            print(stores.map { PeersTable(store: $0, now: facts.time, names: names).lines.joined(separator: "\n") }.joined(separator: "\n\n"))
         }
         if facts.presence == .gone { throw ToolExit.gone }
         if stores.contains(where: { $0.fault != nil || $0.peers.contains { $0.fault != nil } }) { throw ToolExit.failure }
@@ -76,6 +77,7 @@ struct PeersCommand: AsyncParsableCommand {
 struct PeersTable {
     let store: ContainerSurvey.Store
     let now: Date
+    let names: PeerNames
 
     /// The greatest number of peers in a table.
     static let widest = 12
@@ -85,17 +87,16 @@ struct PeersTable {
         var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(WatchFacts.amount(peers.count, "peer"))"]
         if let fault = store.fault { lines.append("  \(fault.printable.red)") }
         for (index, peer) in peers.enumerated() {
-            let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
             let late = peer.late > 0 ? "; \(peer.late) not arrived".yellow : ""
-            lines.append("  \(column(index)) \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))"), last log \(peer.last), \(seen)\(late)")
+            lines.append("  \(column(index)) \(names.title(of: peer).printable), last log \(peer.last), \(seen)\(late)")
             if let fault = peer.fault { lines.append("     \(fault.printable.red)") }
         }
         if peers.count > 1, peers.count <= Self.widest { lines += table }
         let lags = peers.enumerated().flatMap { index, peer in peer.knowledge.filter { $0.behind > 0 }.map { (index, peer, $0) } }
         for (_, peer, lag) in lags {
             let age = lag.oldest.map { ", the oldest of \($0.formatted(.iso8601)) (\(Self.age(of: $0, now)) ago)" } ?? ""
-            lines.append("  \(peer.peer.printable) lacks \(WatchFacts.amount(Int(lag.behind), "log")) of \(lag.peer.printable)\(age)")
+            lines.append("  \(names[peer.peer].printable) lacks \(WatchFacts.amount(Int(lag.behind), "log")) of \(names[lag.peer].printable)\(age)")
         }
         if lags.isEmpty, peers.count > 1, peers.allSatisfy({ $0.fault == nil }) { lines.append("  " + "each has read all that is here".green) }
         return lines

@@ -9,13 +9,19 @@ struct StatusCommand: AsyncParsableCommand {
         discussion: """
             The first lines answer “why has my change not arrived?”: the activity of the account on this device, and the reasons.
 
-            signed out   nobody is signed in on this device, or another account than the container's
-            setting up   the container or a store has not been attached yet, or an app uses local storage until the account's content has been read
-            uploading    a store of this device has saves that have not gone out, or an item waits to go out
-            downloading  a file names a log that has not arrived, a log in the container has not been read, or an item is not here in its newest version
-            idle         none of these, as far as this device knows
+            signed out               nobody is signed in on this device, or another account than the container's
+            setting up               the container or a store has not been attached yet, or an app uses local storage until the account's content \
+            has been read
+            suspended                the container, or a store's content in it, is gone or another than before, or a store is paused
+            stuck                    a store waits for something that does not come by itself: a damaged file, or a newer version of the app
+            waiting for the network  the transport does not answer, or something is to go out or come in and no other device is connected
+            uploading                a store of this device has saves that have not gone out, or an item waits to go out
+            downloading              a file names a log that has not arrived, a log in the container has not been read, or an item is not here in \
+            its newest version
+            idle                     none of these, as far as this device knows
 
-            JSON has them as signedOut, settingUp, uploading, downloading and idle.
+            JSON has them as signedOut, settingUp, suspended, stuck, waitingForNetwork, uploading, downloading and idle. Devices are shown by name; \
+            JSON and --verbose have the identifiers of their peers.
 
             The stores of this device are the stores that the device home knows, because apps record the stores that they open, and the stores of \
             --store. The command only reads files: it writes, coordinates and downloads nothing, and creates no files beside a store's file. \
@@ -44,7 +50,8 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let facts = try await TerminalProgress.awaiting("looking at the container", { try await arguments.reader(items: max(0, items)).facts() })
-        print(json ? try jsonLine(facts) : facts.lines.joined(separator: "\n"))
+        let names = arguments.names(of: facts.stores)
+        print(json ? try jsonLine(facts) : facts.named(names).lines(names).joined(separator: "\n"))
         if facts.presence == .gone { throw ToolExit.gone }
     }
 }

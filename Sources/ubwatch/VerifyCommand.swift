@@ -22,27 +22,35 @@ struct VerifyCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: "The container, <containers root>/<account>/<container identifier>, or one content's directory below its CoreData.",
+        help: "The container: its identifier in the signed-in account, or the path <containers root>/<account>/<container identifier>; or one content's directory below its CoreData.",
         completion: .directory)
     var container: String
 
     @Option(help: ArgumentHelp("Check only one content of the container.", valueName: "name"))
     var content: String?
 
-    @Flag(help: "Print a JSON object: path, findings, contents, and of each content its counts, findings and unread logs.")
+    @Flag(help: "Print a JSON object: path, findings, contents, and of each content its counts, findings, unread logs, and devices with their peers.")
     var json = false
 
+    @Flag(help: "Show peers by their identifiers, not by the names of their devices.")
+    var verbose = false
+
     func run() async throws {
-        let total = VerifiedFiles(of: FilePath(container), content: content).count
+        let path = DeviceHome.container(named: container, in: try? .standard())
+        let total = VerifiedFiles(of: path, content: content).count
         let verification = try TerminalProgress.showing { progress in
             var count = 0
-            return try ContainerVerification(of: FilePath(container), content: content) { _ in
+            return try ContainerVerification(of: path, content: content) { _ in
                 count += 1
                 progress.show(count, of: max(total, count), "file")
             }
         }
-        print(json ? try jsonLine(verification) : verification.text)
+        print(json ? try jsonLine(verification) : verification.text(verbose ? .identifiers : names(in: verification)))
         if !verification.isSound { throw ToolExit.failure }
+    }
+
+    private func names(in verification: ContainerVerification) -> PeerNames {
+        PeerNames(verification.contents.flatMap(\.devices).map { (peer: $0.peer, device: $0.device, app: $0.app) })
     }
 }
 
@@ -67,13 +75,13 @@ private struct VerifiedFiles {
 }
 
 extension ContainerVerification {
-    /// The findings in text for people.
-    fileprivate var text: String {
-        var lines = findings.map(\.text)
+    /// Returns the findings in text for people.
+    fileprivate func text(_ names: PeerNames) -> String {
+        var lines = findings.map { $0.text(names) }
         if contents.isEmpty { lines.append("no stores in \(path.printable)") }
         for content in contents {
-            lines += content.findings.map(\.text)
-            lines += content.unread.map { "unread: \($0.peer) has not read \(Self.amount(Int($0.logs), "log")) of \($0.author)" }
+            lines += content.findings.map { $0.text(names) }
+            lines += content.unread.map { "unread: \(names[$0.peer]) has not read \(Self.amount(Int($0.logs), "log")) of \(names[$0.author])".printable }
             let counts = [
                 (content.logs, "log"), (content.values, "large value"), (content.baselines, "baseline"), (content.receipts, "receipt"),
                 (content.marks, "epoch mark"),
@@ -92,13 +100,13 @@ extension ContainerVerification {
 }
 
 extension ContentVerification.Finding {
-    fileprivate var text: String {
+    fileprivate func text(_ names: PeerNames) -> String {
         let word =
             switch kind {
             case .fault: kind.rawValue.red
             case .gap: kind.rawValue.yellow
             case .remark: kind.rawValue
             }
-        return "\(word): \(path.printable): \(detail.printable); \(remedy)"
+        return "\(word): \(path.printable): \(names.naming(detail).printable); \(remedy)"
     }
 }

@@ -1,10 +1,13 @@
 import ArgumentParser
+import StoreInspection
 import SystemPackage
 import UbiquityContainers
 
 /// The arguments of the commands that inspect a container.
 struct WatchArguments: ParsableArguments {
-    @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
+    @Argument(
+        help: "The container: its identifier in the signed-in account, or the path <containers root>/<account>/<container identifier>.",
+        completion: .directory)
     var container: String
 
     @Option(
@@ -20,6 +23,12 @@ struct WatchArguments: ParsableArguments {
         completion: .directory)
     var home: String?
 
+    @Flag(help: "Show peers by their identifiers, not by the names of their devices.")
+    var verbose = false
+
+    /// Returns the names of a container's peers, as the command line wants them.
+    func names(of stores: [ContainerSurvey.Store]) -> PeerNames { verbose ? .identifiers : PeerNames(stores) }
+
     /// The device home; nil if no variable names one.
     var deviceHome: DeviceHome? { home.map { DeviceHome(FilePath($0)) } ?? (try? DeviceHome.standard()) }
 
@@ -31,7 +40,7 @@ struct WatchArguments: ParsableArguments {
     /// - Returns: the reader.
     func reader(items: Int? = 100, troubles: Int = 100) -> WatchReader {
         WatchReader(
-            FilePath(container), home: deviceHome,
+            DeviceHome.container(named: container, in: deviceHome), home: deviceHome,
             options: .init(
                 stores: store.map { FilePath($0) }, items: items ?? 0, troubles: troubles, asksForStatus: items != nil, walksItems: items != nil))
     }

@@ -22,7 +22,7 @@ extension InspectedStore {
     /// Retires a peer; the app's next exchange publishes that.
     ///
     /// - Parameters:
-    ///   - name: its identifier, or the beginning of its UUID if that is unambiguous.
+    ///   - name: its identifier, the name of its device, or the beginning of its UUID; a name of several peers is refused.
     ///   - sequence: the last of its logs that nobody waits for any more; 0 for none.
     ///   - container: the container's directory.
     ///   - isRehearsal: whether nothing is written.
@@ -37,9 +37,13 @@ extension InspectedStore {
             let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max()
             let awaits =
                 newest.flatMap { try? files.read(own.appending(String($0)), limit: 16 << 20) }.flatMap { Receipt(decoding: $0)?.awaits } ?? []
-            let found = receipts.keys.filter { $0.uuid.uuidString.lowercased().hasPrefix(name.lowercased()) }
+            let named = receipts.filter { $0.value.receipt?.device == name }.map(\.key)
+            let found = named.isEmpty ? receipts.keys.filter { $0.uuid.uuidString.lowercased().hasPrefix(name.lowercased()) } : named
             guard let peer = PeerIdentifier(name) ?? (found.count == 1 && !name.isEmpty ? found[0] : nil) else {
-                let list = (found.isEmpty ? Array(receipts.keys) : found).sorted().map { "\n  \($0)" }.joined()
+                let list = (found.isEmpty ? Array(receipts.keys) : found).sorted().map { peer in
+                    let device = receipts[peer]?.receipt?.device
+                    return "\n  \(peer)\(device.map { " (\($0))" } ?? "")"
+                }.joined()
                 throw UbiquitousStoreError(
                     .unsupported,
                     "“\(name)” names \(found.isEmpty ? "no peer" : "\(found.count) peers"); name one of these:\(list.isEmpty ? " none" : list)")

@@ -31,6 +31,15 @@ package struct ContentVerification: Sendable, Codable {
         package var logs: Int64
     }
 
+    /// A peer with its device.
+    package struct Device: Sendable, Codable {
+        package var peer: String
+        /// The device's name, from the peer's receipt; nil if it is unknown.
+        package var device: String?
+        /// The app's name, from the receipt; nil if it is unknown.
+        package var app: String?
+    }
+
     /// The content's name, from its directory.
     package var content: String
     package var path: String
@@ -43,6 +52,8 @@ package struct ContentVerification: Sendable, Codable {
     package var receipts = 0
     package var marks = 0
     package var unread: [Unread] = []
+    /// The peers of the present epoch.
+    package var devices: [Device] = []
     package var findings: [Finding] = []
 
     /// Whether nothing is wrong or missing.

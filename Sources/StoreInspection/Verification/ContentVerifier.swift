@@ -31,6 +31,7 @@ struct ContentVerifier {
         }
         // A directory that cannot be listed has already been reported.
         let survey = try? ContainerSurvey.store(name, layout)
+        found.devices = (survey?.peers ?? []).map { .init(peer: $0.peer, device: $0.device, app: $0.app) }
         found.unread = (survey?.peers ?? []).flatMap { peer in
             peer.knowledge.filter { $0.behind > 0 }.map { .init(peer: peer.peer, author: $0.peer, logs: $0.behind) }
         }

@@ -130,25 +130,3 @@ struct ChangeTeller: Sendable {
         }
     }
 }
-
-/// Names of peers for people.
-struct PeerNames: Sendable, Equatable {
-    private var devices: [String: String] = [:]
-
-    init(_ facts: WatchFacts? = nil) {
-        var devices: [String: String] = [:]
-        for peer in facts?.stores.flatMap(\.peers) ?? [] { devices[peer.peer] = peer.device ?? devices[peer.peer] }
-        // If two devices have one name, neither name is used.
-        let counts = Dictionary(devices.values.map { ($0, 1) }, uniquingKeysWith: +)
-        self.devices = devices.filter { counts[$0.value] == 1 }
-    }
-
-    /// Returns the device's name if it is unique, otherwise the start of the identifier.
-    subscript(peer: String) -> String { devices[peer] ?? Self.short(peer) }
-
-    /// Returns `<account>~<the first eight digits>`.
-    static func short(_ peer: String) -> String {
-        guard let tilde = peer.lastIndex(of: "~") else { return peer }
-        return String(peer[...tilde]) + peer[peer.index(after: tilde)...].prefix(8)
-    }
-}

@@ -121,7 +121,10 @@ struct ContainerReading: Sendable {
         // The copy's name says which device made it; it may be this one.
         let reason = "\(copy.original) was changed on two devices at the same time; this copy\(copy.device.map { ", of device \($0)," } ?? "") lost"
         let subject = copy.path.string.dropFirst(path.string.count + 1)
-        troubles.add(.init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device), limit: options.troubles)
+        let original = copy.path.removingLastComponent().appending(copy.original)
+        let remedy = "diff \(original.string.shellWord) \(copy.path.string.shellWord)"
+        troubles.add(
+            .init(kind: .copy, subject: String(subject), reason: reason, since: since, peer: copy.device, remedy: remedy), limit: options.troubles)
     }
 
     /// Adds the problems of a store; if they cannot be read, adds their numbers and the reason.
@@ -136,20 +139,24 @@ struct ContainerReading: Sendable {
             troubles.count(.conflict, summary.conflicts, listed: 0)
             return
         }
+        let file = summary.file.shellWord
         for log in found.quarantined {
             troubles.add(
                 .init(
                     kind: .quarantined, subject: "\(log.peer)/\(summary.epoch)/\(log.file)", reason: log.reason, since: log.since,
-                    store: summary.content, peer: log.peer), limit: options.troubles)
+                    store: summary.content, peer: log.peer, remedy: "ubcontrol store quarantine list \(file)"), limit: options.troubles)
         }
         for record in found.held {
-            troubles.add(.init(kind: .held, subject: record.subject, reason: record.reason, store: summary.content), limit: options.troubles)
+            troubles.add(
+                .init(
+                    kind: .held, subject: record.subject, reason: record.reason, store: summary.content, remedy: "ubcontrol store held \(file)"),
+                limit: options.troubles)
         }
         for conflict in found.conflicts {
             troubles.add(
                 .init(
                     kind: .conflict, subject: conflict.subject, reason: conflict.reason, since: conflict.noticed, store: summary.content,
-                    peer: conflict.author), limit: options.troubles)
+                    peer: conflict.author, remedy: "ubcontrol store conflicts \(file)"), limit: options.troubles)
         }
         troubles.count(.conflict, summary.conflicts, listed: found.conflicts.count)
         troubles.count(.held, summary.held, listed: found.held.count)
@@ -166,9 +173,11 @@ struct ContainerReading: Sendable {
         }
         for entry in entries where entry.container == facts.container && entry.account == facts.account && entry.restored == nil {
             let reason =
-                "\(counted(entry.changes, "change")) of records had not gone out when the content was removed; see `ubcontrol kept show \(entry.id)`"
+                "\(counted(entry.changes, "change")) of records had not gone out when the content was removed"
             facts.troubles.add(
-                .init(kind: .kept, subject: entry.id, reason: reason, since: entry.time, store: entry.content), limit: options.troubles)
+                .init(
+                    kind: .kept, subject: entry.id, reason: reason, since: entry.time, store: entry.content,
+                    remedy: "ubcontrol kept show \(entry.id.shellWord)"), limit: options.troubles)
         }
     }
 }

@@ -53,7 +53,7 @@ struct LocalStoreReader {
                 let isInUse =
                     last.map { $0.place == summary.place && $0.account == summary.account } ?? (summary.place == "account")
                 var suspended = exchange?.hindrance
-                if summary.isPaused { suspended = "paused; resume it with: ubcontrol store resume \(file)" }
+                if summary.isPaused { suspended = "paused: nothing goes out or in" }
                 store.files.append(LocalStore.File(summary: summary, isInUse: isInUse, suspended: suspended, exchange: exchange))
             } catch {
                 store.failure = "\(error)"

@@ -11,6 +11,7 @@ extension WatchFacts {
         let findings = [signing, setUp, suspension, stop, network(isMoving: !moving.isEmpty)].compactMap { $0 } + moving
         facts.state = findings.first?.state ?? .idle
         facts.reasons = obstacles + findings.flatMap(\.reasons)
+        facts.remedies = facts.commands
         return facts
     }
 

@@ -6,18 +6,21 @@ import UbiquityContainers
 import UbiquityStores
 
 extension WatchFacts {
-    /// The facts for people, one on each line.
-    var lines: [String] {
+    /// Returns the facts for people, one on each line.
+    ///
+    /// - Parameter names: the names of the peers.
+    func lines(_ names: PeerNames) -> [String] {
         var lines = [
             "\(container.printable.bold) of \(account.printable.bold)", "  \(path.printable)", "  \(presenceText)",
-            "  attached: \(attached.isEmpty ? "nobody" : attached.joined(separator: ", ").printable)",
+            "  attached: \(attached.isEmpty ? "nobody" : attached.map { names[$0] }.joined(separator: ", ").printable)",
             "  this device: \(state.text)",
         ]
         lines += reasons.map { "    \($0.printable)" }
+        lines += remedies.map { "    see: \($0.printable.bold)" }
         if let transport { lines += text(of: transport) }
         for store in localStores { lines += text(of: store) }
         if stores.isEmpty, presence != .gone { lines.append("  no stores") }
-        for store in stores { lines += [""] + text(of: store) }
+        for store in stores { lines += [""] + text(of: store, names) }
         if presence != .gone { lines += [""] + closing }
         return lines
     }
@@ -65,21 +68,20 @@ extension WatchFacts {
         return lines
     }
 
-    private func text(of store: ContainerSurvey.Store) -> [String] {
+    private func text(of store: ContainerSurvey.Store, _ names: PeerNames) -> [String] {
         var lines = ["store \(store.name.printable.bold), epoch \(store.epoch): \(Self.amount(store.logs, store.bytes))"]
         if let fault = store.fault { lines.append("  \(fault.printable.red)") }
         for peer in store.peers {
-            let device = [peer.device, peer.app].compactMap { $0?.printable }.joined(separator: ", ")
             let seen = peer.seen.map { "receipt of \($0.formatted(.iso8601))" } ?? "no receipt"
-            lines.append("  \(peer.peer.printable)\(device.isEmpty ? "" : " (\(device))")")
+            lines.append("  \(names.title(of: peer).printable)")
             let late = peer.late > 0 ? "; \(peer.late) more not arrived".yellow : ""
             lines.append("    wrote \(Self.amount(peer.logs, peer.bytes)), the last \(peer.last); \(seen)\(late)")
             if let fault = peer.fault { lines.append("    \(fault.printable.red)") }
             let behind = peer.knowledge.filter { $0.behind > 0 }
-            for lag in behind { lines.append("    has read \(lag.read) of \(lag.peer.printable): \("\(lag.behind) behind".yellow)") }
+            for lag in behind { lines.append("    has read \(lag.read) of \(names[lag.peer].printable): \("\(lag.behind) behind".yellow)") }
             let current = peer.knowledge.count - behind.count
             if current == 1, let only = peer.knowledge.first(where: { $0.behind == 0 }) {
-                lines.append("    has read \(only.read) of \(only.peer.printable): \("current".green)")
+                lines.append("    has read \(only.read) of \(names[only.peer].printable): \("current".green)")
             } else if current > 1 {
                 lines.append("    has read all of \(current) peers: \("current".green)")
             }
@@ -104,7 +106,7 @@ extension WatchFacts {
             lines.append("items: \(items.count)\(elsewhere)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
         }
         let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map(kind.text) }
-        if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts`".yellow) }
+        if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts \(path.shellWord)`".printable.yellow) }
         return lines
     }
 

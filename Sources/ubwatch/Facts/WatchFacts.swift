@@ -27,6 +27,8 @@ struct WatchFacts: Sendable, Codable, Equatable {
     var state: AccountState
     /// The reasons for the state, and the obstacles to changes: one sentence each, most important first.
     var reasons: [String] = []
+    /// The commands that look into the reasons, or remove them, in their order; a reason without a command has none.
+    var remedies: [String] = []
     /// The stores' contents in the container, by name, with their peers.
     var stores: [ContainerSurvey.Store] = []
     /// The stores of this device that belong to the container.
@@ -175,6 +177,8 @@ struct WatchFacts: Sendable, Codable, Equatable {
         var store: String?
         /// The peer that wrote it, if known.
         var peer: String?
+        /// The command that shows or mends it.
+        var remedy: String
     }
 }
 

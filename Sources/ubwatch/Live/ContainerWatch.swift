@@ -91,7 +91,7 @@ actor ContainerWatch {
     private func readOnce() async {
         do {
             let new = try await reader.facts()
-            teller.names = PeerNames(new)
+            teller.names = new.names
             teller.own = Set([new.device.peer].compactMap { $0 } + new.localStores.flatMap(\.files).map(\.summary.peer))
             let changes = FactsTeller(teller: teller).tell(from: facts, to: new)
             // Nothing but the time is another.

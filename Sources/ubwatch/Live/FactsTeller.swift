@@ -1,4 +1,5 @@
 import Foundation
+internal import StoreInspection
 
 /// Describes in words the differences between two inspections of a container that are not changes of a file.
 struct FactsTeller {
@@ -27,7 +28,7 @@ struct FactsTeller {
             }
         }
         if old?.state != new.state || old?.reasons.first != new.reasons.first {
-            add(.state, ([new.state.words] + new.reasons.prefix(1)).joined(separator: ": "))
+            add(.state, ([new.state.words] + new.reasons.prefix(1).map(teller.names.naming)).joined(separator: ": "))
         }
         for store in new.localStores {
             let before = old?.localStores.first { $0.path == store.path }

@@ -35,7 +35,7 @@ struct LiveCommand: AsyncParsableCommand {
             ubwatch --json CONTAINER | jq -r 'select(.kind == "log").text'
             """)
 
-    @Argument(help: "The container: <containers root>/<account>/<container identifier>.", completion: .directory)
+    @Argument(help: "The container: its identifier in the signed-in account, or its path.", completion: .directory)
     var container: String?
 
     @Flag(help: "All containers of the signed-in account, with this device's stores.")
@@ -106,7 +106,7 @@ struct LiveCommand: AsyncParsableCommand {
             }
             return known.map(\.path)
         }
-        let path = PathFacts.absolute(FilePath(container))
+        let path = PathFacts.absolute(DeviceHome.container(named: container, in: home))
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
             throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }

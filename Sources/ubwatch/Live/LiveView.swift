@@ -97,8 +97,11 @@ struct LiveView {
     private static func read(log path: String) async -> Detail {
         let title = path.split(separator: "/").last.map(String.init) ?? path
         do {
-            let report = try await blocking { try LogReport(of: FilePath(path)) }
-            var lines = report.text.clearStyles.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.lines).map {
+            let (report, names) = try await blocking {
+                let report = try LogReport(of: FilePath(path))
+                return (report, PeerNames(besideLog: FilePath(path), report))
+            }
+            var lines = report.text(names).clearStyles.split(separator: "\n", omittingEmptySubsequences: false).prefix(Self.lines).map {
                 Detail.Line(String($0))
             }
             if let fault = report.fault { lines.insert(Detail.Line(fault, .red), at: 0) }

@@ -1,4 +1,5 @@
 import Foundation
+import StoreInspection
 
 /// The view's state of one container: its facts, recent changes, and the state of each pane.
 struct ContainerView: Sendable {
@@ -38,7 +39,8 @@ struct ContainerView: Sendable {
     mutating func take(_ facts: WatchFacts) {
         if facts.items != self.facts?.items || self.facts == nil { stale.insert(.items) }
         stale.formUnion([.peers, .stores, .troubles, .storage])
-        (self.facts, failure, names) = (facts, nil, PeerNames(facts))
+        (names, failure) = (facts.names, nil)
+        self.facts = facts.named(names)
     }
 
     mutating func fail(_ reason: String) {

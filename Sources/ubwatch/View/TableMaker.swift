@@ -35,7 +35,7 @@ struct TableMaker {
         var columns = [Table.Column(title: "#", isRight: true, isFixed: true), .init(title: "Peer", isFlexible: true, isFixed: true)]
         if stores.count > 1 { columns.append(.init(title: "Store", isFlexible: true)) }
         columns += [
-            .init(title: "Wrote", isRight: true), .init(title: "Lacks", isRight: true), .init(title: "Oldest"), .init(title: "Receipt"),
+            .init(title: "Wrote", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Lacks", isRight: true), .init(title: "Oldest"), .init(title: "Receipt"),
         ]
         columns += numbers.values.sorted().map { .init(title: "of \($0)", isRight: true) }
         var rows: [Table.Row] = []
@@ -48,7 +48,7 @@ struct TableMaker {
                 let lacks = peer.knowledge.reduce(0) { $0 + Int($1.behind) }
                 let oldest = peer.knowledge.compactMap(\.oldest).min()
                 cells += [
-                    .init(peer.logs, peer.isForked || peer.late > 0 ? .yellow : .plain), .init(lacks, lacks == 0 ? .green : .yellow), age(oldest),
+                    .init(peer.logs, peer.isForked || peer.late > 0 ? .yellow : .plain), bytes(peer.bytes), .init(lacks, lacks == 0 ? .green : .yellow), age(oldest),
                     age(peer.seen),
                 ]
                 let read = Dictionary(peer.knowledge.map { ($0.peer, $0) }) { first, _ in first }
@@ -75,7 +75,8 @@ struct TableMaker {
     private var stores: Table {
         let columns: [Table.Column] = [
             .init(title: "Store", isFlexible: true, isFixed: true), .init(title: "Epoch", isRight: true), .init(title: "Local storage"),
-            .init(title: "Records", isRight: true), .init(title: "Unsent", isRight: true), .init(title: "Unread", isRight: true),
+            .init(title: "Records", isRight: true), .init(title: "Unsent", isRight: true), .init(title: "Bytes", isRight: true),
+            .init(title: "Unread", isRight: true),
             .init(title: "Awaited", isRight: true), .init(title: "State", isFlexible: true),
         ]
         var rows: [Table.Row] = []
@@ -84,25 +85,30 @@ struct TableMaker {
         for store in contents where local[store.name] == nil {
             let cells: [Table.Cell] = [
                 .init(store.name), .init(Int(store.epoch)), .init("-", .dim), .init("-", .dim), .init("-", .dim), .init("-", .dim), .init("-", .dim),
-                .init("not open on this device, as far as is known", .dim),
+                .init("-", .dim), .init("not open on this device, as far as is known", .dim),
             ]
             rows.append(.init(id: store.name, cells: cells, target: .store(store.name)))
         }
         for store in (facts?.localStores ?? []).sorted(by: { ($0.content, $0.path) < ($1.content, $1.path) }) {
             let file = store.files.first { $0.isInUse }
             let epoch = file?.summary.epoch ?? contents.first { $0.name == store.content }?.epoch
-            let unsent = (file?.summary.unpublished ?? 0) + (file?.summary.isNoted == true ? 1 : 0)
+            let delivery = file?.delivery
+            let unsent = (file?.summary.unpublished ?? 0) + (file?.summary.isNoted == true ? 1 : 0) + (delivery?.waitingLogs ?? 0)
             let (state, style) = Self.state(of: store)
             let cells: [Table.Cell] = [
                 .init(store.content), .init(epoch.map(String.init) ?? "-", number: epoch.map(Double.init)),
                 .init(store.usesLocalStorage ? "1" : "0", store.usesLocalStorage ? .yellow : .plain), amount(file?.summary.records),
-                amount(unsent, isGood: unsent == 0), amount(file?.exchange?.unread, isGood: file?.exchange?.unread == 0),
+                amount(unsent, isGood: unsent == 0), bytes(delivery?.waitingBytes), amount(file?.exchange?.unread, isGood: file?.exchange?.unread == 0),
                 amount(file?.exchange?.awaitedCount, isGood: file?.exchange?.awaitedCount == 0), .init(state, style),
             ]
             rows.append(.init(id: store.path, cells: cells, target: .store(store.content)))
         }
         rows.sort { $0.cells[0].text < $1.cells[0].text }
         return Table(columns: columns, rows: rows, empty: nothing("no stores in this container"))
+    }
+
+    private func bytes(_ count: Int64?) -> Table.Cell {
+        count.map { .init(WatchFacts.size($0), number: Double($0)) } ?? .init("-", .dim, number: -1)
     }
 
     private func amount(_ count: Int?, isGood: Bool = true) -> Table.Cell {
@@ -117,17 +123,25 @@ struct TableMaker {
         if let suspended = file.suspended { return (suspended, .yellow) }
         if let request = file.summary.request { return ("asked for: \(request)", .yellow) }
         if let waiting = file.exchange?.waiting.first { return (waiting.reason, .yellow) }
+        if let delivery = file.delivery, delivery.isCertain || delivery.obstacle != nil, let text = delivery.text { return (text, .yellow) }
         if file.exchange?.isCurrent == true { return ("current", .green) }
         return file.exchange == nil ? ("does not exchange", .dim) : ("not current", .yellow)
     }
 
     private var items: Table {
-        let columns: [Table.Column] = [.init(title: "Status", isFixed: true), .init(title: "Item", isFlexible: true, isFixed: true)]
+        let columns: [Table.Column] = [
+            .init(title: "Status", isFixed: true), .init(title: "Done", isRight: true, isFixed: true),
+            .init(title: "Bytes", isRight: true, isFixed: true), .init(title: "Item", isFlexible: true, isFixed: true),
+        ]
         let prefix = view.path.count + 1
         let rows = (facts?.items.listed ?? []).map { line -> Table.Row in
             let name = String(line.path.dropFirst(prefix))
+            let done = line.progress.map { Table.Cell("\(Int($0.fraction * 100))%", number: $0.fraction) } ?? .init("", number: -1)
             return .init(
-                id: line.path, cells: [.init(line.status.rawValue, Self.style(of: line.status)), .init(name + line.details)],
+                id: line.path,
+                cells: [
+                    .init(line.status.rawValue, Self.style(of: line.status)), done, line.size.map(bytes) ?? .init(""), .init(name + line.details),
+                ],
                 target: .item(line.path))
         }
         return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? nothing("no items in this container"))
@@ -145,13 +159,13 @@ struct TableMaker {
     private var troubles: Table {
         let columns: [Table.Column] = [
             .init(title: "Kind", isFixed: true), .init(title: "What", isFlexible: true, isFixed: true), .init(title: "Since"),
-            .init(title: "Why", isFlexible: true),
+            .init(title: "Why", isFlexible: true), .init(title: "See"),
         ]
         let rows = (facts?.troubles.listed ?? []).enumerated().map { index, trouble -> Table.Row in
             let style: CellStyle = [.quarantined, .copy].contains(trouble.kind) ? .red : .yellow
             return .init(
                 id: "\(trouble.kind.rawValue) \(trouble.store ?? "") \(trouble.subject)",
-                cells: [.init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason)],
+                cells: [.init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason), .init(trouble.remedy, .dim)],
                 target: .trouble(index))
         }
         return Table(columns: columns, rows: rows, empty: nothing("nothing is held, quarantined or in conflict, as far as is known"))

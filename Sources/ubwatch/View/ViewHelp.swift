@@ -22,9 +22,10 @@ enum ViewHelp {
         Line(keys: "Ctrl-L", text: "draw everything again"),
         Line(keys: "q, Ctrl-C", text: "quit; Ctrl-Z stops, as elsewhere"),
         Line(keys: "", text: ""),
-        Line(keys: "Peers", text: "# its number, Wrote its logs, Lacks how many logs it has not read,"),
+        Line(keys: "Peers", text: "# its number, Wrote its logs and bytes, Lacks the logs it has not read,"),
         Line(keys: "", text: "Oldest how old the oldest of these is, Receipt when it said so,"),
         Line(keys: "", text: "of 1: read of peer 1; 12+3: read up to 12, and 3 more are there"),
+        Line(keys: "Stores", text: "Unsent logs that no other device has, with their bytes"),
         Line(keys: "Graph", text: "logs that came, ten seconds a column: this device's are exports,"),
         Line(keys: "", text: "the others' imports; the number is their sum"),
     ]

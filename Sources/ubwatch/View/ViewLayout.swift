@@ -1,5 +1,6 @@
 import Foundation
 internal import StoreInspection
+import UbiquityContainers
 import UbiquityStores
 
 /// Draws a state on a screen.
@@ -42,8 +43,14 @@ struct ViewLayout {
 
     private mutating func drawTop() {
         drawTitle()
+        // The help is longer than what the rest of the top leaves free.
+        if state.mode == .help { return }
         drawReason()
-        if screen.size.rows >= 20 { drawStores(most: min(4, (screen.size.rows - 16) / 4)) }
+        if screen.size.rows >= 20 { drawRemedy() }
+        if screen.size.rows >= 20 {
+            drawTransport()
+            drawStores(most: min(4, (screen.size.rows - 16) / 4))
+        }
         if screen.size.rows >= 16 { drawGraph() }
         drawTabs()
     }
@@ -93,6 +100,30 @@ struct ViewLayout {
         } else {
             screen.putShortened(view.path, row: row, column: 0, end: columns, style: .dim)
         }
+        row += 1
+    }
+
+    /// Draws the commands that look into the reasons or remove them.
+    private mutating func drawRemedy() {
+        guard view.failure == nil, let remedies = view.facts?.remedies, !remedies.isEmpty else { return }
+        let start = screen.put("see: ", row: row, column: 0, style: .dim)
+        screen.putShortened(remedies.joined(separator: ", or: "), row: row, column: start, end: columns, style: .bold)
+        row += 1
+    }
+
+    /// Draws what carries the container, with the other devices that it knows.
+    private mutating func drawTransport() {
+        guard let transport = view.facts?.transport, transport.kind != .none, !transport.devices.isEmpty else { return }
+        var pieces = [StyledText("\(transport.kind)", .dim)]
+        for device in transport.devices {
+            let isHere = device.isConnected && !device.isPaused
+            var words = device.isPaused ? "paused" : device.isConnected ? "connected" : "not connected"
+            if let completion = device.completion, let missing = device.missingBytes, missing > 0 {
+                words += ", has \(Int(completion * 100))%, lacks \(WatchFacts.size(missing))"
+            }
+            pieces += [StyledText("  \(device.name) "), StyledText(words, isHere ? .green : .yellow)]
+        }
+        screen.put(pieces, row: row, column: 0)
         row += 1
     }
 

@@ -23,6 +23,11 @@ struct ToolDevice: Sendable {
         try await Tool.run(tool, arguments + ["--home", home.string], environment: environment)
     }
 
+    /// Gives the device a name, as `ubcontrol setup` does.
+    func take(name: String) throws {
+        try Data("{\"format\": 1, \"deviceName\": \"\(name)\"}\n".utf8).write(to: URL(filePath: home.appending("config.json").string))
+    }
+
     /// The notes after all that is in the container has been taken in.
     func list() async throws -> [Note] {
         let outcome = try await run("notes", "list", "--json")
@@ -63,7 +68,10 @@ struct ToolDevice: Sendable {
     }
 }
 
-/// Runs a body with devices that share a containers root.
+/// The names of the first devices, as their users gave them.
+private let deviceNames = ["laptop", "phone", "desktop", "tablet"]
+
+/// Runs a body with devices that share a containers root: the laptop, the phone, the desktop, the tablet.
 func withDevices(_ count: Int, _ body: ([ToolDevice]) async throws -> Void) async throws {
     let directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-test-\(UUID().uuidString)")
     let root = directory.appending("root")
@@ -74,6 +82,7 @@ func withDevices(_ count: Int, _ body: ([ToolDevice]) async throws -> Void) asyn
         let device = ToolDevice(home: directory.appending("home\(index)"), root: root)
         let outcome = try await device.run("ubcontrol", "sign-in", "alice", "--containers", root.string)
         try #require(outcome.status == 0, "\(outcome.errors)")
+        if index < deviceNames.count { try device.take(name: deviceNames[index]) }
         devices.append(device)
     }
     try await body(devices)

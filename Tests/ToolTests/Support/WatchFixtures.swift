@@ -69,6 +69,7 @@ struct WatchedFacts: Decodable {
         var subject: String
         var reason: String
         var store: String?
+        var remedy: String
     }
     struct Failure: Decodable {
         var path: String
@@ -84,6 +85,7 @@ struct WatchedFacts: Decodable {
     var presence: String
     var state: String
     var reasons: [String]
+    var remedies: [String]
     var device: Device
     var attached: [String]
     var stores: [Store]

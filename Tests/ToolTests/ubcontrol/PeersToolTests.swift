@@ -29,19 +29,25 @@ struct PeersToolTests {
             let before = try await listed(first, store)
             #expect(before.map(\.behind) == [1] && before.map(\.isRetired) == [false])
             let words = try await first.run("ubcontrol", "peers", "list", store)
-            #expect(words.output.hasPrefix("\(before[0].peer)  ") && words.output.contains("1 log behind"), "\(words)")
+            #expect(words.output.hasPrefix("phone  ") && words.output.contains("1 log behind"), "\(words)")
+
+            let verbose = try await first.run("ubcontrol", "peers", "list", "--verbose", store)
+            #expect(verbose.output.hasPrefix("\(before[0].peer)  phone"), "\(verbose)")
 
             let uuid = before[0].peer.split(separator: "~")[1]
             let refused = try await first.run("ubcontrol", "peers", "retire", store, "nobody")
             #expect(refused.status == 1 && refused.errors.contains("“nobody” names no peer") && refused.errors.contains(before[0].peer), "\(refused)")
             #expect(try await first.run("ubcontrol", "peers", "retire", store, String(uuid), "--at", "3").status == 64, "it is not confirmed")
             let retired = try await first.run("ubcontrol", "peers", "retire", store, String(uuid.prefix(8)))
-            #expect(retired.status == 0 && retired.output == "Retired \(before[0].peer).\n", "\(retired)")
+            #expect(retired.status == 0 && retired.output == "Retired phone.\n", "\(retired)")
             #expect(try await listed(first, store).map(\.isRetired) == [true])
             // The next exchange tells it; the peer reads that, and is back.
             for device in [first, second, first] { #expect(try await device.list().count == 3) }
             let after = try await listed(first, store)
             #expect(after.map(\.isRetired) == [false] && after.map(\.behind) == [0])
+            // The store and the device have names, which a person knows.
+            let named = try await first.run("ubcontrol", "peers", "retire", "Notes", "phone", "--dry-run")
+            #expect(named.status == 0 && named.output == "Would retire phone.\n", "\(named)")
         }
     }
 
@@ -68,7 +74,7 @@ struct PeersToolTests {
             for log in try waiting.logs() { facts.append(try await Tool.run("/usr/bin/python3", [script.string, log.string]).output) }
             var shown: [String] = []
             for log in try waiting.logs() { shown.append(try await Tool.run("ubwatch", ["log", log.string]).output) }
-            #expect(shown.contains { $0.contains("retires \(peer)") && $0.contains("up to 2") })
+            #expect(shown.contains { $0.contains("retires ") && $0.contains(" at receipt ") && $0.contains("up to 2") })
             #expect(facts.contains { $0.contains("\"retired\": \"\(peer)\"") && $0.contains("\"sequence\": 2") }, "\(facts)")
         }
     }

@@ -24,6 +24,13 @@ struct WatchStatusTests {
             let behind = try await device.watched()
             #expect(behind.state == "downloading", "\(behind)")
             #expect(behind.reasons.first?.hasPrefix("not read: 1 log of \(author) from log 2 on, in the store Notes: ") == true, "\(behind.reasons)")
+            #expect(behind.remedies.isEmpty)
+            let text = try await device.run("ubwatch", "status", device.container.string).output
+            #expect(text.contains("    not read: 1 log of laptop from log 2 on, in the store Notes: "), "\(text)")
+            #expect(text.contains("  attached: laptop, phone\n") || text.contains("  attached: phone, laptop\n"), "\(text)")
+            #expect(!text.contains(author), "\(text)")
+            let verbose = try await device.run("ubwatch", "status", "--verbose", device.container.string).output
+            #expect(verbose.contains("not read: 1 log of \(author) from log 2 on"), "\(verbose)")
             #expect(try await device.list().count == 2)
             #expect(try await device.watched().state == "idle")
 
@@ -33,6 +40,7 @@ struct WatchStatusTests {
             let held = try await device.watched()
             #expect(held.state == "suspended", "\(held)")
             #expect(held.reasons.first?.contains("paused") == true, "\(held.reasons)")
+            #expect(held.remedies == ["ubcontrol store resume \(store)"], "\(held.remedies)")
             #expect(try await Tool.run("ubcontrol", ["store", "resume", store]).status == 0)
             #expect(try await device.list().count == 3)
             #expect(try await device.watched().state == "idle")
@@ -40,6 +48,7 @@ struct WatchStatusTests {
             try await device.run("ubcontrol", "sign-out")
             let out = try await device.watched()
             #expect(out.state == "signedOut" && out.device.signedIn == nil && out.reasons == ["nobody is signed in on this device"], "\(out)")
+            #expect(out.remedies == ["ubcontrol sign-in alice"], "\(out.remedies)")
             try await device.run("ubcontrol", "sign-in", "bob")
             #expect(try await device.watched().reasons == ["bob is signed in on this device, not alice"])
         }
@@ -94,9 +103,12 @@ struct WatchStatusTests {
             #expect(lag.oldest == log.created)
 
             let text = try await devices[0].run("ubwatch", "peers", devices[0].container.string).output
-            #expect(text.contains("  \(names[2]) lacks 2 logs of \(names[0]), the oldest of "), "\(text)")
+            #expect(text.contains("  desktop lacks 2 logs of laptop, the oldest of "), "\(text)")
             #expect(text.components(separatedBy: " lacks ").count == 2, "\(text)")
             #expect(text.split(separator: "\n").contains { $0.split(separator: " ").prefix(4).contains("2") && $0.contains("–") }, "\(text)")
+            #expect(!names.contains { text.contains($0) }, "\(text)")
+            let verbose = try await devices[0].run("ubwatch", "peers", "--verbose", devices[0].container.string).output
+            #expect(verbose.contains("  \(names[2]) lacks 2 logs of \(names[0]), the oldest of ") && verbose.contains("(laptop, notes)"), "\(verbose)")
             let json = try await devices[0].run("ubwatch", "peers", "--json", devices[0].container.string).output
             #expect(json.hasPrefix("{\"account\":\"alice\",\"container\":\"org.example.notes\""), "\(json)")
             #expect(try await devices[2].list().count == 3)
@@ -213,6 +225,12 @@ struct WatchStatusTests {
             #expect(file.subject == "\(author)/1/\(forged.lastComponent!)" && !file.reason.isEmpty && file.store == "Notes", "\(file)")
             let lost = try #require(troubles.listed.first { $0.kind == "conflict" })
             #expect(lost.subject.contains("title") && lost.reason.contains("later write"), "\(lost)")
+            // Each command that is shown beside a trouble runs as it stands.
+            let tools = Tool.path("ubcontrol").removingLastComponent()
+            for trouble in troubles.listed {
+                let shown = try await Tool.run("/bin/sh", ["-c", "PATH=\(tools):$PATH; \(trouble.remedy)"], environment: ["UBIQUITY_HOME": device.home.string])
+                #expect(shown.status == (trouble.kind == "copy" ? 1 : 0) && !shown.output.isEmpty, "\(trouble.remedy): \(shown)")
+            }
             let alone = try await Tool.run("ubwatch", ["conflicts", device.storeFile().string])
             #expect(alone.status == 5 && alone.output.contains("1 value that lost") && !alone.output.contains("Letter"), "\(alone)")
         }

@@ -46,17 +46,26 @@ import Testing
         }
     }
 
-    @Test("Peers are called by their devices where these have names of their own")
+    private static let peers = (0...4).map { "alice~0000000\($0)-0000-4000-8000-000000000001" }
+
+    private static let names = PeerNames([
+        (peer: peers[0], device: "desk", app: "notes"), (peer: peers[1], device: "desk", app: "notes"),
+        (peer: peers[2], device: "phone", app: "notes"), (peer: peers[3], device: nil, app: nil), (peer: peers[4], device: "desk", app: "mail"),
+    ])
+
+    @Test("Peers are named by their devices, by their apps too where that tells them apart, else by the start of their identifiers")
     func names() {
-        var facts = WatchFacts(time: Date(), path: "/c", account: "a", container: "c", presence: .there, device: .init(), state: .idle)
-        let devices = ["desk", "desk", "phone", nil]
-        let peers = devices.indices.map { "alice~0000000\($0)-0000-4000-8000-000000000001" }
-        let surveyed =
-            zip(peers, devices).map {
-                .init(peer: $0, device: $1, app: nil, seen: nil, logs: 0, bytes: 0, last: 0, isForked: false, late: 0, knowledge: [])
-            } as [ContainerSurvey.Peer]
-        facts.stores = [.init(name: "Notes", epoch: 1, peers: surveyed, logs: 0, bytes: 0, storage: .init())]
-        let names = PeerNames(facts)
-        #expect(peers.map { names[$0] } == ["alice~00000000", "alice~00000001", "phone", "alice~00000003"])
+        let expected = ["desk (00000000)", "desk (00000001)", "phone", "alice~00000003", "desk (mail)"]
+        #expect(Self.peers.map { Self.names[$0] } == expected)
+        #expect(Self.peers.map { PeerNames.identifiers[$0] } == Self.peers)
+    }
+
+    @Test("A sentence has names in the place of identifiers; the identifiers of paths stay, because the paths would lead nowhere")
+    func sentences() {
+        let (phone, desk) = (Self.peers[2], Self.peers[0])
+        let text = "log 3 of \(phone) awaits \(desk); see /c/\(phone)/1/x and \(desk)/1: \(phone)"
+        #expect(Self.names.naming(text) == "log 3 of phone awaits desk (00000000); see /c/\(phone)/1/x and \(desk)/1: phone")
+        #expect(PeerNames.identifiers.naming(text) == text)
+        #expect(PeerNames().naming(text) == text)
     }
 }

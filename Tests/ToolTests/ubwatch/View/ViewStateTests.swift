@@ -211,14 +211,65 @@ import Testing
     @Test(
         "S-127: the title tells what the account is doing",
         arguments: [
-            (AccountState.signedOut, "signed out"), (.settingUp, "setting up"), (.idle, "idle"), (.uploading, "uploading"),
-            (.downloading, "downloading"),
+            (AccountState.signedOut, "signed out"), (.settingUp, "setting up"), (.suspended, "suspended"), (.stuck, "stuck"),
+            (.waitingForNetwork, "waiting for the network"), (.idle, "idle"), (.uploading, "uploading"), (.downloading, "downloading"),
         ])
     func accountState(_ account: AccountState, _ words: String) {
         var facts = Self.facts()
         facts.state = account
         var state = state(facts: facts)
         #expect(rows(&state)[0].hasSuffix(" \(words)"))
+    }
+
+    @Test("The help fits a terminal of 80 by 24: every line is shown, and none is cut")
+    func help() {
+        var facts = Self.facts()
+        (facts.reasons, facts.remedies) = (["why it is so"], ["ubcontrol doctor"])
+        var state = state(facts: facts)
+        _ = press("?", &state)
+        let shown = rows(&state)
+        for line in ViewHelp.lines where !line.text.isEmpty {
+            #expect(shown.contains { $0.contains(line.text) }, "\(line.text)")
+        }
+    }
+
+    @Test("Below the reason are the commands that look into it or remove it; without a reason there is no such line")
+    func remedies() {
+        var facts = Self.facts()
+        var calm = state(facts: facts)
+        #expect(!rows(&calm).contains { $0.hasPrefix("see: ") })
+        (facts.state, facts.reasons) = (.suspended, ["the store Notes: paused"])
+        facts.remedies = ["ubcontrol store resume /h/Notes.sqlite"]
+        var state = state(facts: facts)
+        let shown = rows(&state)
+        #expect(shown[1] == "the store Notes: paused" && shown[2] == "see: ubcontrol store resume /h/Notes.sqlite", "\(shown)")
+    }
+
+    @Test("The transport's devices are shown with the part and the bytes of the container that each has and lacks")
+    func transportDevices() {
+        var facts = Self.facts()
+        var phone = TransportDevice(identifier: "P", name: "phone", isConnected: true)
+        (phone.missingBytes, phone.missingItems, phone.completion) = (50_000_000, 3, 0.75)
+        facts.transport = .init(.syncthing, devices: [phone, TransportDevice(identifier: "T", name: "tablet", isConnected: false)])
+        var state = state(facts: facts)
+        #expect(rows(&state).contains("Syncthing  phone connected, has 75%, lacks 50 MB  tablet not connected"), "\(rows(&state))")
+    }
+
+    @Test("An item that is on its way is shown with its part and its size; each trouble with the command that shows it")
+    func bytes() {
+        var facts = Self.facts(items: ["Film.mov"])
+        facts.items.listed[0].status = .uploading
+        facts.items.listed[0].size = 200_000_000
+        facts.items.listed[0].progress = TransferProgress(done: 50_000_000, total: 200_000_000)
+        facts.troubles.add(
+            .init(kind: .held, subject: "note/t:1", reason: "its folder is hidden", store: "Notes", remedy: "ubcontrol store held /h/N"), limit: 9)
+        var state = state(facts: facts)
+        _ = press("3", &state)
+        #expect(rows(&state).contains { $0.hasPrefix("uploading ") && $0.contains(" 25% ") && $0.contains("200 MB  Documents/Film.mov") }, "\(rows(&state))")
+        _ = press("4", &state)
+        #expect(rows(&state).contains { $0.contains("ubcontrol store held /h/N") }, "\(rows(&state))")
+        _ = press("\r", &state)
+        #expect(rows(&state).contains { $0.hasPrefix("see ") && $0.hasSuffix("ubcontrol store held /h/N") }, "\(rows(&state))")
     }
 
     @Test(
