@@ -16,7 +16,7 @@ struct PeersCommand: AsyncParsableCommand {
             until it is retired. If it returns, it is active again automatically, and has lost nothing.
 
                 ubcontrol peers list STORE
-                ubcontrol peers retire STORE laptop --dry-run
+                ubcontrol peers retire STORE PEER --dry-run
             """,
         subcommands: [PeersListCommand.self, PeersRetireCommand.self],
         defaultSubcommand: PeersListCommand.self

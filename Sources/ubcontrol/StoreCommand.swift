@@ -43,7 +43,7 @@ struct StoreArgument: ParsableArguments {
     /// The store's path.
     var path: FilePath {
         get throws {
-            let found = DeviceHome.stores(named: name, in: HomeOptions.home(in: CommandLine.arguments))
+            let found = KnownStore.paths(named: name, in: HomeOptions.home(in: CommandLine.arguments))
             if found.count > 1 {
                 let list = found.map { "\n  \($0)" }.joined()
                 throw Refusal("“\(name)” names \(found.count) stores; give the path of one:\(list)".printable)

@@ -84,8 +84,8 @@ struct ConflictsCommand: AsyncParsableCommand {
 
     /// Returns the container or the store that the argument names.
     private func place(in home: DeviceHome?) -> FilePath {
-        let container = DeviceHome.container(named: path, in: home)
-        return container == FilePath(path) ? DeviceHome.stores(named: path, in: home)[0] : container
+        let container = KnownContainer.path(named: path, in: home)
+        return container == FilePath(path) ? KnownStore.paths(named: path, in: home)[0] : container
     }
 
     /// Returns the files of the store at the path; nil if the path is a directory.

@@ -40,7 +40,7 @@ struct ItemsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = try home.map { DeviceHome(FilePath($0)) } ?? DeviceHome.standard()
-        let named = DeviceHome.container(named: container, in: home)
+        let named = KnownContainer.path(named: container, in: home)
         let path = FilePath(FileManager.default.currentDirectoryPath).pushing(named).lexicallyNormalized()
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
             throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")

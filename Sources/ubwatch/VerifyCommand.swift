@@ -36,7 +36,7 @@ struct VerifyCommand: AsyncParsableCommand {
     var verbose = false
 
     func run() async throws {
-        let path = DeviceHome.container(named: container, in: try? .standard())
+        let path = KnownContainer.path(named: container, in: try? .standard())
         let total = VerifiedFiles(of: path, content: content).count
         let verification = try TerminalProgress.showing { progress in
             var count = 0

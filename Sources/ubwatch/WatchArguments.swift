@@ -40,7 +40,7 @@ struct WatchArguments: ParsableArguments {
     /// - Returns: the reader.
     func reader(items: Int? = 100, troubles: Int = 100) -> WatchReader {
         WatchReader(
-            DeviceHome.container(named: container, in: deviceHome), home: deviceHome,
+            KnownContainer.path(named: container, in: deviceHome), home: deviceHome,
             options: .init(
                 stores: store.map { FilePath($0) }, items: items ?? 0, troubles: troubles, asksForStatus: items != nil, walksItems: items != nil))
     }

@@ -38,6 +38,14 @@ package struct ContentLayout: Hashable, Sendable {
         self.init(directory: directory, content: names[(stores + 1)...].joined(separator: "/"))
     }
 
+    /// Returns the name of a peer's device, from its attachment mark; nil if that is missing.
+    ///
+    /// A peer that has read nothing has no receipt, which tells the present name.
+    package func device(of peer: PeerIdentifier, files: any FileLayer) -> String? {
+        let marks = way[0].removingLastComponent().appending(UbiquityContainer.markDirectoryName)
+        return AttachmentMark.device(of: peer.description, in: marks, files: files)
+    }
+
     package var epochs: FilePath { directory.appending(UbiquityContainer.epochsName) }
 
     package func epochMark(_ epoch: Int64, by peer: PeerIdentifier) -> FilePath {

@@ -63,7 +63,7 @@ package struct PeerPlace {
     /// Attaches an identifier that this device has chosen.
     func makeMark(of peer: PeerIdentifier) throws {
         do {
-            try AttachmentMark(peer: peer).write(into: container.markDirectory, files: files)
+            try AttachmentMark(peer: peer, home: container.home).write(into: container.markDirectory, files: files)
         } catch {
             throw UbiquitousStoreError(.fileSystem, error.message, path: error.path, cause: error.cause)
         }

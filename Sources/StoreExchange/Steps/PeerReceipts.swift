@@ -100,7 +100,8 @@ extension ContentLayout {
         return PeerReceipt(number: numbers.first ?? 0, receipt: newest)
     }
 
-    /// Returns authors with the names of their devices and apps, as far as the receipts of an epoch tell.
+    /// Returns authors with the names of their devices and apps, as far as the receipts of an epoch, or their attachment marks,
+    /// tell.
     ///
     /// - Parameters:
     ///   - peers: the authors.
@@ -110,8 +111,9 @@ extension ContentLayout {
     package func authors(_ peers: some Sequence<PeerIdentifier>, epoch: Int64, files: any FileLayer) -> [PeerIdentifier: ChangeAuthor] {
         let directories = PeerFolders(layout: self, files: files)
         return peers.reduce(into: [:]) { authors, peer in
-            guard let receipt = (try? receipt(of: peer, epoch: epoch, directories))?.receipt else { return }
-            authors[peer] = ChangeAuthor(peer: peer, isThisDevice: false, device: receipt.device, app: receipt.app)
+            let receipt = (try? receipt(of: peer, epoch: epoch, directories))?.receipt
+            guard let device = receipt?.device ?? device(of: peer, files: files) else { return }
+            authors[peer] = ChangeAuthor(peer: peer, isThisDevice: false, device: device, app: receipt?.app)
         }
     }
 }

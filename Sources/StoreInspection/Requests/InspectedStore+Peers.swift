@@ -15,7 +15,12 @@ extension InspectedStore {
         try read { db in
             let state = try StoreState.read(db)
             let facts = try Retirements.all(db)
-            return try receipts(state, container).sorted { $0.key < $1.key }.map { try StorePeer($0.key, $0.value, facts[$0.key], db) }
+            let layout = ContentLayout(container: container, content: state.content)
+            return try receipts(state, container).sorted { $0.key < $1.key }.map { identifier, receipt in
+                var peer = try StorePeer(identifier, receipt, facts[identifier], db)
+                if peer.device == nil { peer.device = layout.device(of: identifier, files: LinuxFileLayer()) }
+                return peer
+            }
         }
     }
 
@@ -37,12 +42,13 @@ extension InspectedStore {
             let newest = try files.namesIfThere(in: own).compactMap(Receipt.number(ofFile:)).max()
             let awaits =
                 newest.flatMap { try? files.read(own.appending(String($0)), limit: 16 << 20) }.flatMap { Receipt(decoding: $0)?.awaits } ?? []
-            let named = receipts.filter { $0.value.receipt?.device == name }.map(\.key)
+            let layout = ContentLayout(container: container, content: state.content)
+            func device(_ peer: PeerIdentifier) -> String? { receipts[peer]?.receipt?.device ?? layout.device(of: peer, files: LinuxFileLayer()) }
+            let named = receipts.keys.filter { device($0) == name }
             let found = named.isEmpty ? receipts.keys.filter { $0.uuid.uuidString.lowercased().hasPrefix(name.lowercased()) } : named
             guard let peer = PeerIdentifier(name) ?? (found.count == 1 && !name.isEmpty ? found[0] : nil) else {
                 let list = (found.isEmpty ? Array(receipts.keys) : found).sorted().map { peer in
-                    let device = receipts[peer]?.receipt?.device
-                    return "\n  \(peer)\(device.map { " (\($0))" } ?? "")"
+                    "\n  \(peer)\(device(peer).map { " (\($0))" } ?? "")"
                 }.joined()
                 throw UbiquitousStoreError(
                     .unsupported,

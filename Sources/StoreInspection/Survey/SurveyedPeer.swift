@@ -43,6 +43,7 @@ struct SurveyedPeer {
         peer.isForked = zip(logs, logs.dropFirst()).contains { $0.sequence == $1.sequence }
         if peer.isForked { readPredecessors(in: directory) }
         readReceipt(receipts, in: layout.receipts(of: identifier, epoch: epoch))
+        if peer.device == nil { peer.device = layout.device(of: identifier, files: LinuxFileLayer()) }
     }
 
     /// Lists its logs and the numbers of its receipts.

@@ -19,6 +19,8 @@ final class TreeHub: Sendable {
     private let inbox = Mutex(Inbox())
     private let wake: CInt
     private let source: any TreeEventSource
+    /// The roots to which a thread is on its way, because a mount has changed.
+    private let approached = Mutex<Set<[UInt8]>>([])
     /// Whether the hub's thread waits in the source's read, which only ``BlockingEventSource/interrupt()`` can end.
     private let isReading = Atomic(false)
 
@@ -30,7 +32,7 @@ final class TreeHub: Sendable {
             do throws(TreeWatchingError) {
                 let new = try TreeHub(source: KernelSource(), outlivesWatchers: true)
                 hub = new
-                MountTable.watch { new.post { loop in for runner in loop.runners { runner.mountsChanged() } } }
+                MountTable.watch { new.post { loop in for root in Set(loop.runners.map(\.root)) { new.lookAfterMount(at: root) } } }
                 return .success(new)
             } catch {
                 return .failure(error)
@@ -62,6 +64,20 @@ final class TreeHub: Sendable {
             if isReading.load(ordering: .sequentiallyConsistent), let source = source as? any BlockingEventSource { source.interrupt() }
         }
         return true
+    }
+
+    /// Makes the trees at a root look for it, after a file system has been mounted or unmounted.
+    ///
+    /// They look on the hub's thread, and a file system that does not answer blocks the thread that looks: so another
+    /// thread goes there first. While it waits, the watchers of other trees are served, and nobody goes there again.
+    private func lookAfterMount(at root: [UInt8]) {
+        guard approached.withLock({ $0.insert(root).inserted }) else { return }
+        HubThread.start { [self] in
+            var status = stat()
+            _ = (root + [0]).withUnsafeBytes { stat($0.assumingMemoryBound(to: CChar.self).baseAddress!, &status) }
+            approached.withLock { _ = $0.remove(root) }
+            post { loop in for runner in loop.runners where runner.root == root { runner.mountsChanged() } }
+        }
     }
 
     private func takeCommands() -> [Command] {

@@ -6,7 +6,7 @@ import SystemPackage
 final class TreeRunner {
     private(set) var machine: TreeStateMachine
     private unowned let hub: HubLoop
-    private let root: [UInt8]
+    let root: [UInt8]
     private var rootWatch: RootWatch
     private var mask: UInt32
     private var sweepInterval: Int64

@@ -5,12 +5,13 @@ package import SystemPackage
 package struct AttachmentMark: Codable, Sendable {
     package var format = 1
     package var peer: String
+    /// The name of the device for people, at the time of the attachment.
     package var device: String
     package var attached: Date
 
-    package init(peer: PeerIdentifier, now: Date = Date()) {
+    package init(peer: PeerIdentifier, home: DeviceHome, now: Date = Date()) {
         self.peer = peer.description
-        device = ProcessInfo.processInfo.hostName
+        device = (try? home.deviceName) ?? HomeSettings.hostName
         attached = now
     }
 
@@ -28,6 +29,20 @@ package struct AttachmentMark: Codable, Sendable {
             try? files.remove(temporary)
             throw ContainerError(.fileSystem, "The attachment mark \(file) cannot be written.", path: file, cause: error)
         }
+    }
+
+    /// Returns the name of a peer's device.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - directory: the directory of the marks.
+    ///   - files: the file system.
+    /// - Returns: nil if the peer's mark is missing or cannot be read.
+    package static func device(of peer: String, in directory: FilePath, files: any FileLayer) -> String? {
+        guard let bytes = try? files.read(directory.appending(peer), limit: 64 << 10) else { return nil }
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        return (try? decoder.decode(AttachmentMark.self, from: Data(bytes)))?.device
     }
 
     private func encoded() throws -> [UInt8] {

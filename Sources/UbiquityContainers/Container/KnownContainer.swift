@@ -26,6 +26,22 @@ package struct KnownContainer: Sendable {
         }
     }
 
+    /// Returns the container that a text names.
+    ///
+    /// - Parameters:
+    ///   - text: a path, or the identifier of a container of the signed-in account.
+    ///   - home: the device home; nil if there is none.
+    /// - Returns: the container's directory; the text as a path if it is not the name of an existing container.
+    package static func path(named text: String, in home: DeviceHome?) -> FilePath {
+        let path = FilePath(text)
+        // An existing path is what the text says, even if a container has that name too.
+        guard !text.isEmpty, !text.contains("/"), PathFacts(at: path).kind == .nothing, let home, let root = try? home.containersRoot,
+            let account = try? home.account
+        else { return path }
+        let named = root.appending(account.description).appending(text)
+        return PathFacts(at: named).kind == .directory ? named : path
+    }
+
     /// Lists the containers that exist, have existed, or are declared.
     ///
     /// - Parameter home: a device home.

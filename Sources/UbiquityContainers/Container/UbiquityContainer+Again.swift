@@ -31,7 +31,7 @@ extension UbiquityContainer {
         try homeFiles.locked { () throws(ContainerError) in
             try makeAgain()
             // The mark comes last: without it, nothing counts as attached.
-            try AttachmentMark(peer: peer).write(into: markDirectory, files: files)
+            try AttachmentMark(peer: peer, home: home).write(into: markDirectory, files: files)
         }
     }
 }

@@ -181,7 +181,7 @@ public struct UbiquityContainer: Sendable {
         for directory in [container.removingLastComponent(), container, container.appending(markDirectoryName)] {
             try makeDirectory(directory, files)
         }
-        try AttachmentMark(peer: peer).write(into: container.appending(markDirectoryName), files: files)
+        try AttachmentMark(peer: peer, home: homeFiles.home).write(into: container.appending(markDirectoryName), files: files)
         record.peers[identifier.description]!.attached = true
         record.peers[identifier.description]!.root = root.string
         try homeFiles.write(record, of: account)

@@ -24,6 +24,19 @@ package struct KnownStore: Codable, Sendable, Hashable, HomeFormat {
         self.container = container.description
     }
 
+    /// Returns the stores that a text names.
+    ///
+    /// - Parameters:
+    ///   - text: a path, or the content name of a store that this device's apps have opened.
+    ///   - home: the device home; nil if there is none.
+    /// - Returns: the paths that the apps gave the stores; the text as a path if it is not the name of a known store.
+    package static func paths(named text: String, in home: DeviceHome?) -> [FilePath] {
+        let path = FilePath(text)
+        guard !text.isEmpty, !text.contains("/"), PathFacts(at: path).kind == .nothing, let home else { return [path] }
+        let named = Set(home.knownStores.filter { $0.content == text }.map(\.path)).sorted().map { FilePath($0) }
+        return named.isEmpty ? [path] : named
+    }
+
     static var remedy: String { "remove it, and open the app once" }
 
     /// The name of the file for this store.

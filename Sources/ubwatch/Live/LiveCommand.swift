@@ -106,7 +106,7 @@ struct LiveCommand: AsyncParsableCommand {
             }
             return known.map(\.path)
         }
-        let path = PathFacts.absolute(DeviceHome.container(named: container, in: home))
+        let path = PathFacts.absolute(KnownContainer.path(named: container, in: home))
         guard PathFacts(at: path.appending(UbiquityContainer.markDirectoryName)).kind == .directory else {
             throw Refusal("\(path) is not a container; name <containers root>/<account>/<container identifier>.")
         }

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 @Suite(
     "A containers root that does not answer", .timeLimit(.minutes(40)),
@@ -48,6 +49,47 @@ struct SilentRootTests {
             }
             #expect(parts["doctor"]?.last == "status 1" && lines("doctor").contains("the containers root does not answer"), "\(outcome)")
             #expect(lines("after").contains("two") && lines("other").contains("one") && lines("other").contains("two"), "\(outcome)")
+        }
+    }
+
+    @Test("T-14: an app that runs on through the silence of the root goes on by itself when it answers: its saves leave, and others' changes come")
+    func goesOn() async throws {
+        try await withDevices(2) { devices in
+            let (first, second) = (devices[0], devices[1])
+            try await first.run("notes", "add", "one")
+            let notes = Tool.path("notes")
+            func gate(_ number: Int) -> String { "\(first.home)/gate\(number)" }
+            func open(_ number: Int) async throws { _ = try await Tool.run("/bin/sh", ["-c", "echo > \(gate(number))"]) }
+            let script = """
+                mkfifo \(gate(1)) \(gate(2)) \(gate(3)) || exit 77
+                \(notes) run --json --home \(first.home) & app=$!
+                read line < \(gate(1))
+                \(Self.silentMount) \(first.root) /bin/sh -c 'sqlite3 "$STORE" "$SQL" || exit 76; read line < \(gate(2))' || exit $?
+                read line < \(gate(3))
+                kill $app; wait $app
+                """
+            // Another program of this device saves. It does not look at the root: the kernel cannot end a process of which
+            // a thread waits there for another process's look.
+            let inside = try ["STORE=\(first.storeFile())", "SQL=UPDATE note SET title = 'two'"]
+            let tool = try await RunningTool("/usr/bin/unshare", ["-Urm", "/usr/bin/env"] + inside + ["/bin/sh", "-c", script])
+            var events: [String] = []
+            for try await line in tool.lines.limited("a line of the app", limit: .seconds(300)) {
+                guard let event = line.split(separator: #""event":""#).last?.split(separator: "\"").first.map(String.init) else { continue }
+                events.append(event)
+                switch event {
+                case "ready": try await open(1)
+                case "suspended" where events.count { $0 == "suspended" } == 1: try await open(2)
+                case "resumed": try await second.run("notes", "add", "three")
+                case "imported": try await open(3)
+                default: break
+                }
+            }
+            #expect(try await tool.end().status == 0, "\(events)")
+            // Between the end of the silence and that of the mount, every call fails.
+            let told = events.filter { ["suspended", "resumed", "imported"].contains($0) }
+            #expect(told.drop { $0 == "suspended" } == ["resumed", "imported"] && told.first == "suspended", "\(events)")
+            let others = try await second.run("notes", "list").output
+            for title in ["two", "three"] { #expect(others.contains(title), "\(others)") }
         }
     }
 }

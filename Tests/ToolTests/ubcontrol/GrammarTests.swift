@@ -55,7 +55,7 @@ struct GrammarTests {
                 (["store", "follow", store.string], "Would ask the app to follow \(store), 2 records."),
                 (["store", "follow", store.string, "--cancel"], "No follow has been asked for."),
                 (["container", "wipe", "org.example.notes", "--home", device.home.string], "Would delete "),
-                (["peers", "retire", store.string, peer, "--home", device.home.string], "Would retire \(peer)."),
+                (["peers", "retire", store.string, peer, "--home", device.home.string], "Would retire phone."),
             ]
             for run in runs {
                 let outcome = try await Tool.run("ubcontrol", run.arguments + ["--dry-run"])

@@ -64,7 +64,7 @@ struct PeersToolTests {
             let store = try waiting.storeFile().string
             let peer = try #require(try await listed(waiting, store).first?.peer)
             let outcome = try await waiting.run("ubcontrol", "peers", "retire", store, peer, "--at", "2", "--yes")
-            #expect(outcome.status == 0 && outcome.output == "Retired \(peer) at log 2.\n", "\(outcome)")
+            #expect(outcome.status == 0 && outcome.output == "Retired laptop at log 2.\n", "\(outcome)")
             #expect(try await waiting.list().map(\.title) == ["a", "c"])
             #expect(try await waiting.run("ubcontrol", "peers", "list", store).output.contains("no device waits for its logs up to 2"))
             let verified = try await Tool.run("ubwatch", ["verify", waiting.container.string])

@@ -86,7 +86,7 @@ struct VerifyTests {
             try gap.remove(value)
             let outcome = try await gap.verify()
             #expect(outcome.status == 1 && outcome.findings.count == 2, "\(outcome)")
-            let (author, first) = ("\(content.writer)", gap.content.appending(logs[1]))
+            let (author, first) = ("laptop", gap.content.appending(logs[1]))
             #expect(outcome.output.contains("gap: \(first): log 2 of \(author) is nowhere, and log 3 of \(author) awaits it; "), "\(outcome.output)")
             let text = "a large value of \(author) is nowhere, and log 4 of \(author) awaits it; "
             #expect(outcome.output.contains("gap: \(gap.content.appending(value)): \(text)"), "\(outcome.output)")
@@ -95,7 +95,7 @@ struct VerifyTests {
             let last = try content.copy()
             try last.remove(logs[3])
             let named = try await last.verify()
-            #expect(named.status == 1 && named.output.contains("log 4 of \(author) is nowhere, and log 1 of \(content.reader) awaits it"), "\(named)")
+            #expect(named.status == 1 && named.output.contains("log 4 of laptop is nowhere, and log 1 of phone awaits it"), "\(named)")
             try last.remove()
 
             try await content.device.haveBaselineWritten()
@@ -131,7 +131,7 @@ struct VerifyTests {
             let outcome = try await content.verify()
             #expect(outcome.findings.filter { !$0.hasPrefix("remark: ") }.count == 1, "the empty log of epoch 7: \(outcome)")
             for text in [
-                "no log here names it", "it is another program's", "no mark names its epoch yet", "it says that log 1 of \(content.reader)",
+                "no log here names it", "it is another program's", "no mark names its epoch yet", "it says that log 1 of phone",
                 "there is another log of this sequence",
             ] {
                 #expect(outcome.findings.contains { $0.hasPrefix("remark: ") && $0.contains(text) }, "\(text): \(outcome.output)")
