@@ -39,7 +39,7 @@ public final class TreeWatcher: Sendable {
         switch options.source {
         case .kernel:
             try Self.check(root, options)
-            hub = try TreeHub.kernel()
+            hub = try TreeHub.kernel(for: root.bytes)
         case .inotifytools(let helper):
             try Self.check(root, options)
             hub = try TreeHub(source: HelperSource(helper: helper), outlivesWatchers: false)
@@ -173,6 +173,8 @@ public final class TreeWatcher: Sendable {
     ]
 
     private static func check(_ root: FilePath, _ options: Options) throws(TreeWatchingError) {
+        // Whoever provides the file system may not answer. The hub's thread looks for the root then, and waits.
+        if options.awaitsRoot, MountTable.mount(of: root.bytes)?.isProvided == true { return }
         let result = root.withPlatformString { path -> Result<Void, Errno> in
             do throws(Errno) {
                 let fd = try LongPath.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (options.followsRoot ? 0 : O_NOFOLLOW))

@@ -104,7 +104,8 @@ struct PeersRetireCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Argument(help: ArgumentHelp("The name of its device, or its identifier, or the beginning of its UUID; see `ubcontrol peers list`.", valueName: "peer"))
+    @Argument(
+        help: ArgumentHelp("The name of its device, or its identifier, or the beginning of its UUID; see `ubcontrol peers list`.", valueName: "peer"))
     var peer: String
 
     @Option(name: .customLong("at"), help: ArgumentHelp("The last of its logs for which no device waits.", valueName: "sequence"))

@@ -29,7 +29,8 @@ struct ConflictsCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("The container, or a store: its identifier or content name, the path that the app gave it, or an SQLite file.", valueName: "container-or-store"),
+        help: ArgumentHelp(
+            "The container, by its identifier or path, or a store: its content name, its path, or an SQLite file.", valueName: "container-or-store"),
         completion: .file())
     var path: String
 

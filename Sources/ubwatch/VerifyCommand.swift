@@ -22,7 +22,10 @@ struct VerifyCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: "The container: its identifier in the signed-in account, or the path <containers root>/<account>/<container identifier>; or one content's directory below its CoreData.",
+        help: """
+            The container: its identifier in the signed-in account, or the path <containers root>/<account>/<container identifier>; or one \
+            content's directory below its CoreData.
+            """,
         completion: .directory)
     var container: String
 
@@ -81,7 +84,9 @@ extension ContainerVerification {
         if contents.isEmpty { lines.append("no stores in \(path.printable)") }
         for content in contents {
             lines += content.findings.map { $0.text(names) }
-            lines += content.unread.map { "unread: \(names[$0.peer]) has not read \(Self.amount(Int($0.logs), "log")) of \(names[$0.author])".printable }
+            lines += content.unread.map { unread in
+                "unread: \(names[unread.peer]) has not read \(Self.amount(Int(unread.logs), "log")) of \(names[unread.author])".printable
+            }
             let counts = [
                 (content.logs, "log"), (content.values, "large value"), (content.baselines, "baseline"), (content.receipts, "receipt"),
                 (content.marks, "epoch mark"),

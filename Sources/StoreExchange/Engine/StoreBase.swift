@@ -47,8 +47,6 @@ package final class StoreBase: Sendable {
         var isStarting = false
     }
     private let running = Mutex(Running())
-    /// Waits for a container that does not answer.
-    private let returning = Mutex<Task<Void, Never>?>(nil)
     package var trigger: ExchangeTrigger? { running.withLock { $0.trigger } }
     /// Whether a caller has stopped the exchange.
     package var isHalted: Bool { running.withLock { $0.isWanted == false } }
@@ -62,7 +60,6 @@ package final class StoreBase: Sendable {
 
     deinit {
         trigger?.cancel()
-        returning.withLock { $0?.cancel() }
     }
 
     /// Opens or creates a file, without access to a container.
@@ -117,17 +114,6 @@ package final class StoreBase: Sendable {
     /// The start accesses the container's file system, which may be slow; a call of ``halt()`` during it takes effect.
     package func run(unlessHalted: Bool = false, onExchange: (@Sendable () async -> Void)? = nil) async throws {
         let (runner, directory) = (runner, file.path.removingLastComponent())
-        if let container = runner.context.container?.path, runner.context.files.silence(of: container) != nil {
-            // Watching would wait for the container too. Saves are kept, and everything goes on once it answers.
-            returning.withLock { task in
-                task?.cancel()
-                task = Task { [weak self] in
-                    await DirectoryProbe.answer(of: container)
-                    if !Task.isCancelled { try? await self?.run(unlessHalted: unlessHalted, onExchange: onExchange) }
-                }
-            }
-            return
-        }
         let starts = running.withLock { running in
             if unlessHalted, running.isWanted == false { return false }
             running.isWanted = true
@@ -156,7 +142,6 @@ package final class StoreBase: Sendable {
 
     /// Stops the automatic exchange until the next call of ``run(unlessHalted:onExchange:)``.
     package func halt() {
-        returning.withLock { $0?.cancel() }
         running.withLock { running in
             running.isWanted = false
             running.trigger?.cancel()

@@ -3,7 +3,10 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// The thread that serves all watchers of one event source; the kernel's source has one per process.
+/// The thread that serves all watchers of one event source.
+///
+/// The kernel's source has one for all disks of this machine, and one for each mounted file system that another program
+/// or machine provides: if that does not answer, a look there blocks the thread, and with it these watchers alone.
 ///
 /// The thread reads events, updates the trees and calls taps itself: a change reaches a tap with one thread wake-up, as
 /// in a plain loop. During long work it reads ahead between system calls, so that the kernel's queue does not fill.
@@ -15,7 +18,8 @@ final class TreeHub: Sendable {
         var isEnded = false
     }
 
-    private static let shared = Mutex<TreeHub?>(nil)
+    /// The hubs of the kernel's source, by the mount that they serve; nil for the disks of this machine.
+    private static let shared = Mutex<[MountTable.Mount?: TreeHub]>([:])
     private let inbox = Mutex(Inbox())
     private let wake: CInt
     private let source: any TreeEventSource
@@ -24,14 +28,20 @@ final class TreeHub: Sendable {
     /// Whether the hub's thread waits in the source's read, which only ``BlockingEventSource/interrupt()`` can end.
     private let isReading = Atomic(false)
 
-    /// Returns the hub of the kernel's source: one inotify instance serves all watchers of the process, because a user
-    /// has 128 by default.
-    static func kernel() throws(TreeWatchingError) -> TreeHub {
-        let result = shared.withLock { hub -> Result<TreeHub, TreeWatchingError> in
-            if let hub { return .success(hub) }
+    /// Returns the hub of the kernel's source for a tree.
+    ///
+    /// One inotify instance serves all watchers on the disks of this machine, because a user has 128 by default.
+    ///
+    /// - Parameter root: the tree's root. A root that comes to lie on another file system later stays with its hub.
+    /// - Returns: the hub.
+    /// - Throws: `TreeWatchingError` when there can be no more inotify instances.
+    static func kernel(for root: [UInt8]) throws(TreeWatchingError) -> TreeHub {
+        let mount = MountTable.mount(of: root).flatMap { $0.isProvided ? $0 : nil }
+        let result = shared.withLock { hubs -> Result<TreeHub, TreeWatchingError> in
+            if let hub = hubs[mount] { return .success(hub) }
             do throws(TreeWatchingError) {
                 let new = try TreeHub(source: KernelSource(), outlivesWatchers: true)
-                hub = new
+                hubs[mount] = new
                 MountTable.watch { new.post { loop in for root in Set(loop.runners.map(\.root)) { new.lookAfterMount(at: root) } } }
                 return .success(new)
             } catch {

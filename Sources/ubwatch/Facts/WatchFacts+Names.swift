@@ -9,12 +9,15 @@ extension WatchFacts {
     /// The identifiers that are values of their own stay, because they tell the peers apart.
     ///
     /// - Parameter names: the names of the peers.
+    /// - Returns: the facts for people.
     func named(_ names: PeerNames) -> WatchFacts {
         var facts = self
         facts.reasons = reasons.map(names.naming)
         for store in facts.stores.indices {
             facts.stores[store].fault = stores[store].fault.map(names.naming)
-            for peer in facts.stores[store].peers.indices { facts.stores[store].peers[peer].fault = stores[store].peers[peer].fault.map(names.naming) }
+            for peer in facts.stores[store].peers.indices {
+                facts.stores[store].peers[peer].fault = stores[store].peers[peer].fault.map(names.naming)
+            }
         }
         for store in facts.localStores.indices {
             facts.localStores[store].failure = localStores[store].failure.map(names.naming)

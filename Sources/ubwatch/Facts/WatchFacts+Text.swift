@@ -9,6 +9,7 @@ extension WatchFacts {
     /// Returns the facts for people, one on each line.
     ///
     /// - Parameter names: the names of the peers.
+    /// - Returns: the lines, without their ends.
     func lines(_ names: PeerNames) -> [String] {
         var lines = [
             "\(container.printable.bold) of \(account.printable.bold)", "  \(path.printable)", "  \(presenceText)",
@@ -106,7 +107,9 @@ extension WatchFacts {
             lines.append("items: \(items.count)\(elsewhere)\(statuses.isEmpty ? "" : " (\(statuses.joined(separator: ", ")))")")
         }
         let troubles = Trouble.Kind.allCases.compactMap { kind in self.troubles.counts[kind.rawValue].map(kind.text) }
-        if !troubles.isEmpty { lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts \(path.shellWord)`".printable.yellow) }
+        if !troubles.isEmpty {
+            lines.append("to look at: \(troubles.joined(separator: ", ")); see `ubwatch conflicts \(path.shellWord)`".printable.yellow)
+        }
         return lines
     }
 

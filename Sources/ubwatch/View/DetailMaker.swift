@@ -148,7 +148,9 @@ struct DetailMaker {
     private func detail(ofTrouble index: Int) -> [Detail.Line]? {
         guard let troubles = facts?.troubles.listed, troubles.indices.contains(index) else { return nil }
         let trouble = troubles[index]
-        var lines = [field("kind", trouble.kind.rawValue), field("what", trouble.subject), field("why", trouble.reason), field("see", trouble.remedy)]
+        var lines = [
+            field("kind", trouble.kind.rawValue), field("what", trouble.subject), field("why", trouble.reason), field("see", trouble.remedy),
+        ]
         if let since = trouble.since { lines.append(field("since", "\(date(since)), \(Age.text(of: since, at: now))")) }
         if let store = trouble.store { lines.append(field("store", store, target: .store(store))) }
         if let peer = trouble.peer {

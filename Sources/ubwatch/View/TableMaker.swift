@@ -35,7 +35,8 @@ struct TableMaker {
         var columns = [Table.Column(title: "#", isRight: true, isFixed: true), .init(title: "Peer", isFlexible: true, isFixed: true)]
         if stores.count > 1 { columns.append(.init(title: "Store", isFlexible: true)) }
         columns += [
-            .init(title: "Wrote", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Lacks", isRight: true), .init(title: "Oldest"), .init(title: "Receipt"),
+            .init(title: "Wrote", isRight: true), .init(title: "Bytes", isRight: true), .init(title: "Lacks", isRight: true), .init(title: "Oldest"),
+            .init(title: "Receipt"),
         ]
         columns += numbers.values.sorted().map { .init(title: "of \($0)", isRight: true) }
         var rows: [Table.Row] = []
@@ -48,7 +49,8 @@ struct TableMaker {
                 let lacks = peer.knowledge.reduce(0) { $0 + Int($1.behind) }
                 let oldest = peer.knowledge.compactMap(\.oldest).min()
                 cells += [
-                    .init(peer.logs, peer.isForked || peer.late > 0 ? .yellow : .plain), bytes(peer.bytes), .init(lacks, lacks == 0 ? .green : .yellow), age(oldest),
+                    .init(peer.logs, peer.isForked || peer.late > 0 ? .yellow : .plain), bytes(peer.bytes),
+                    .init(lacks, lacks == 0 ? .green : .yellow), age(oldest),
                     age(peer.seen),
                 ]
                 let read = Dictionary(peer.knowledge.map { ($0.peer, $0) }) { first, _ in first }
@@ -98,7 +100,8 @@ struct TableMaker {
             let cells: [Table.Cell] = [
                 .init(store.content), .init(epoch.map(String.init) ?? "-", number: epoch.map(Double.init)),
                 .init(store.usesLocalStorage ? "1" : "0", store.usesLocalStorage ? .yellow : .plain), amount(file?.summary.records),
-                amount(unsent, isGood: unsent == 0), bytes(delivery?.waitingBytes), amount(file?.exchange?.unread, isGood: file?.exchange?.unread == 0),
+                amount(unsent, isGood: unsent == 0), bytes(delivery?.waitingBytes),
+                amount(file?.exchange?.unread, isGood: file?.exchange?.unread == 0),
                 amount(file?.exchange?.awaitedCount, isGood: file?.exchange?.awaitedCount == 0), .init(state, style),
             ]
             rows.append(.init(id: store.path, cells: cells, target: .store(store.content)))
@@ -165,7 +168,10 @@ struct TableMaker {
             let style: CellStyle = [.quarantined, .copy].contains(trouble.kind) ? .red : .yellow
             return .init(
                 id: "\(trouble.kind.rawValue) \(trouble.store ?? "") \(trouble.subject)",
-                cells: [.init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason), .init(trouble.remedy, .dim)],
+                cells: [
+                    .init(trouble.kind.rawValue, style), .init(trouble.subject), age(trouble.since), .init(trouble.reason),
+                    .init(trouble.remedy, .dim),
+                ],
                 target: .trouble(index))
         }
         return Table(columns: columns, rows: rows, empty: nothing("nothing is held, quarantined or in conflict, as far as is known"))

@@ -57,7 +57,10 @@ struct WaitCommand: AsyncParsableCommand {
         let begun = ContinuousClock.now
         let outcome: Waiter.Outcome
         do {
-            outcome = try await Waiter(goal: until, reader: reader, pause: quietFor.value, deadline: timeout.map { begun + $0.value }).run()
+            let deadline = timeout.map { begun + $0.value }
+            let waiter = Waiter(
+                goal: until, reader: reader, pause: quietFor.value, deadline: deadline, showsIdentifiers: json || arguments.verbose)
+            outcome = try await waiter.run()
         } catch let error as TreeWatchingError {
             throw Refusal(error.message.printable, status: ToolExit.failure)
         }

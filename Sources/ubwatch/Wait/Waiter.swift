@@ -15,6 +15,8 @@ struct Waiter {
     let pause: Duration
     /// When waiting ends at the latest; nil for never.
     let deadline: ContinuousClock.Instant?
+    /// Whether reasons tell peers by their identifiers, not by the names of their devices.
+    var showsIdentifiers = false
 
     /// The result of the wait.
     enum Outcome: Sendable, Equatable {
@@ -58,7 +60,9 @@ struct Waiter {
             case .reached: return .reached
             case .gone(let words): return .gone(words)
             case .hopeless(let words): return .hopeless(words)
-            case .awaiting(let reasons): if let deadline, begun >= deadline { return .timedOut(reasons) }
+            case .awaiting(let reasons):
+                guard let deadline, begun >= deadline else { break }
+                return .timedOut(showsIdentifiers ? reasons : reasons.map(facts.names.naming))
             }
             // A store that has come since may lie where nobody has watched: then it is looked at behind the watch.
             if await watch(places(of: facts), &watched, &watchers, alarm) { continue }

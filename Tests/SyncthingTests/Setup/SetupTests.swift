@@ -109,17 +109,18 @@ struct SetupTests {
     func killed(turn: Int) async throws {
         try await withBareDevices(2) { devices in
             let (a, b) = (devices[0], devices[1])
-            /// Runs a command again and again, and kills it behind its next step, at once or a little later.
+            /// Runs a command again and again, and kills it behind its next step, or behind the one after that.
             func persist(_ device: BareDevice, _ arguments: [String]) async throws -> String? {
                 for round in 0..<40 {
                     let running = try await device.start(arguments)
                     var code: String?
+                    var steps = 0
                     for try await text in running.lines.limited("lines", limit: patience) {
                         let line = try SetupLine.one(text)
                         code = line.code ?? code
                         guard line.kind == "step" else { continue }
-                        if (round + turn).isMultiple(of: 2) { try await Task.sleep(for: .milliseconds(7 * round)) }
-                        running.signal(SIGKILL)
+                        steps += 1
+                        if steps > (round + turn) % 2 { running.signal(SIGKILL) }
                     }
                     let outcome = try await running.end()
                     guard outcome.status != nil else { continue }

@@ -52,6 +52,34 @@ struct SilentRootTests {
         }
     }
 
+    @Test("T-15: while the root does not answer, an app that was started then hears at once of saves by another program of this device")
+    func hears() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            try await device.run("notes", "add", "one")
+            let gate = "\(device.home)/gate"
+            let script = """
+                mkfifo \(gate) || exit 77
+                \(Self.silentMount) \(device.root) /bin/sh -c '
+                    \(Tool.path("notes")) run --json --home \(device.home) & app=$!
+                    read line < \(gate); sqlite3 "$STORE" "$SQL" || exit 76
+                    read line < \(gate); kill $app'
+                """
+            let inside = try ["STORE=\(device.storeFile())", "SQL=UPDATE note SET title = 'two'"]
+            let tool = try await RunningTool("/usr/bin/unshare", ["-Urm", "/usr/bin/env"] + inside + ["/bin/sh", "-c", script])
+            var events: [String] = []
+            for try await line in tool.lines.limited("a line of the app", limit: .seconds(300)) {
+                guard let event = line.split(separator: #""event":""#).last?.split(separator: "\"").first.map(String.init) else { continue }
+                events.append(event)
+                if event == "ready" || event == "changed" { _ = try await Tool.run("/bin/sh", ["-c", "echo > \(gate)"]) }
+            }
+            #expect(try await tool.end().status == 0, "\(events)")
+            // It hears of the save while the silence lasts.
+            let told = events.filter { $0 != "ready" }
+            #expect(told.prefix(2) == ["suspended", "changed"], "\(events)")
+        }
+    }
+
     @Test("T-14: an app that runs on through the silence of the root goes on by itself when it answers: its saves leave, and others' changes come")
     func goesOn() async throws {
         try await withDevices(2) { devices in

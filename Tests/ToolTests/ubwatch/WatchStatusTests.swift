@@ -108,7 +108,9 @@ struct WatchStatusTests {
             #expect(text.split(separator: "\n").contains { $0.split(separator: " ").prefix(4).contains("2") && $0.contains("–") }, "\(text)")
             #expect(!names.contains { text.contains($0) }, "\(text)")
             let verbose = try await devices[0].run("ubwatch", "peers", "--verbose", devices[0].container.string).output
-            #expect(verbose.contains("  \(names[2]) lacks 2 logs of \(names[0]), the oldest of ") && verbose.contains("\(names[0]) (laptop"), "\(verbose)")
+            #expect(
+                verbose.contains("  \(names[2]) lacks 2 logs of \(names[0]), the oldest of ") && verbose.contains("\(names[0]) (laptop"), "\(verbose)"
+            )
             let json = try await devices[0].run("ubwatch", "peers", "--json", devices[0].container.string).output
             #expect(json.hasPrefix("{\"account\":\"alice\",\"container\":\"org.example.notes\""), "\(json)")
             #expect(try await devices[2].list().count == 3)
@@ -228,7 +230,8 @@ struct WatchStatusTests {
             // Each command that is shown beside a trouble runs as it stands.
             let tools = Tool.path("ubcontrol").removingLastComponent()
             for trouble in troubles.listed {
-                let shown = try await Tool.run("/bin/sh", ["-c", "PATH=\(tools):$PATH; \(trouble.remedy)"], environment: ["UBIQUITY_HOME": device.home.string])
+                let shown = try await Tool.run(
+                    "/bin/sh", ["-c", "PATH=\(tools):$PATH; \(trouble.remedy)"], environment: ["UBIQUITY_HOME": device.home.string])
                 #expect(shown.status == (trouble.kind == "copy" ? 1 : 0) && !shown.output.isEmpty, "\(trouble.remedy): \(shown)")
             }
             let alone = try await Tool.run("ubwatch", ["conflicts", device.storeFile().string])

@@ -35,7 +35,9 @@ struct ContainerScene {
                 Receipt(peer: author.peer, epoch: 1, knowledge: Knowledge(Dictionary(uniqueKeysWithValues: read)), migrations: ["v1"], time: Date())
                     .encoded(),
                 to: layout.receipts(of: author.peer, epoch: 1).appending("1"))
-            try Self.write(AttachmentMark(peer: author.peer, home: DeviceHome(container)), to: container.appending(".ubiquity").appending(author.peer.description))
+            try Self.write(
+                AttachmentMark(peer: author.peer, home: DeviceHome(container)),
+                to: container.appending(".ubiquity").appending(author.peer.description))
             try Self.write([], to: layout.epochMark(1, by: author.peer))
         }
         for number in 0..<items {
