@@ -121,17 +121,19 @@ struct DeviceStatus: Encodable {
     private static func line(_ store: StoreCondition) -> String {
         guard let summary = store.summary else { return "store \(store.path.printable.bold)" }
         var parts = [
-            "\(summary.content) in \(summary.container)", counted(summary.records, "record"),
+            counted(summary.records, "record"),
             summary.unpublished > 0 || summary.isNoted ? "not all has gone out".yellow : "all has gone out",
         ]
         if summary.place == "fallback" {
-            parts = ["\(summary.content) in \(summary.container)", "uses local storage until the account's content has been read".yellow]
+            parts = ["uses local storage until the account's content has been read".yellow]
         }
         if let delivery = store.delivery, let text = delivery.text, delivery.isCertain || delivery.obstacle != nil {
             parts.append("\(text)\(delivery.obstacle.map { ": \($0)" } ?? "")".yellow)
         }
         if let request = summary.request { parts.append("to \(request) with the app's next exchange") }
-        return "store \(store.path.printable.bold): \(parts.map { $0.hasPrefix("\u{1B}") ? $0 : $0.printable }.joined(separator: "; "))"
+        parts.append(store.path)
+        return
+            "store \(summary.content.printable.bold) in \(summary.container): \(parts.map { $0.hasPrefix("\u{1B}") ? $0 : $0.printable }.joined(separator: "; "))"
     }
 
     private static func told(_ hindrance: String?, _ remedies: [String]) -> [String] {

@@ -62,14 +62,12 @@ struct StoreCondition: Encodable {
         var stores = stores
         var conditions: [FilePath: TransportCondition] = [:]
         for index in stores.indices where stores[index].hindrance == nil {
-            guard let summary = stores[index].summary, summary.place == "account", let own = PeerIdentifier(summary.peer),
+            guard let summary = stores[index].summary,
                 let path = containers.first(where: { $0.identifier.description == summary.container })?.path,
                 let transport = try? configuredTransport(for: path, home: home)
             else { continue }
             if conditions[path] == nil { conditions[path] = try? await transport.condition() }
-            let layout = ContentLayout(container: path, content: summary.content)
-            let reader = DeliveryReader(layout: layout, own: own, epoch: summary.epoch)
-            stores[index].delivery = try? await reader.delivery(by: transport, in: conditions[path], unpublished: summary.unpublished)
+            stores[index].delivery = await summary.delivery(in: path, by: transport, conditions[path])
         }
         return stores
     }

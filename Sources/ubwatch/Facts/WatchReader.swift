@@ -103,11 +103,8 @@ actor WatchReader {
         for store in facts.localStores.indices {
             for index in facts.localStores[store].files.indices {
                 let file = facts.localStores[store].files[index]
-                guard file.isInUse, file.exchange != nil, let own = PeerIdentifier(file.summary.peer) else { continue }
-                let reader = DeliveryReader(
-                    layout: ContentLayout(container: path, content: file.summary.content), own: own, epoch: file.summary.epoch)
-                facts.localStores[store].files[index].delivery =
-                    try? await reader.delivery(by: transport, in: condition, unpublished: file.summary.unpublished)
+                guard file.isInUse, file.exchange != nil else { continue }
+                facts.localStores[store].files[index].delivery = await file.summary.delivery(in: path, by: transport, condition)
             }
         }
     }

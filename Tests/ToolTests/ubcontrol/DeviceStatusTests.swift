@@ -52,7 +52,7 @@ struct DeviceStatusTests {
             let used = try await status(device)
             #expect(used.status == 0 && used.facts.containers.map(\.path) == [device.container.string], "\(used)")
             #expect(used.text.contains("container org.example.notes: attached; \(device.container)\n"), "\(used)")
-            #expect(used.text.contains("Notes in org.example.notes; 1 record; all has gone out\n"), "\(used)")
+            #expect(used.text.contains("store Notes in org.example.notes: 1 record; all has gone out; "), "\(used)")
             #expect(used.text.hasSuffix("nothing is in the way\n"), "\(used)")
             #expect(try await device.run("ubcontrol", "sign-out").status == 0)
             let out = try await status(device)
