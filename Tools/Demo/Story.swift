@@ -37,7 +37,8 @@ struct Story {
     private mutating func signIn(_ checks: inout Checks) async throws {
         try FileManager.default.createDirectory(atPath: shared.string, withIntermediateDirectories: true)
         for device in [first, second] {
-            try await device.run("ubcontrol", ["sign-in", "alice@example.org", "--containers", shared.string])
+            try await device.run(
+                "ubcontrol", ["setup", "shared", shared.string, "--account", "alice@example.org", "--name", device.name, "--yes"])
             try await device.start()
         }
         events = try await EventWatch(container)
@@ -101,7 +102,7 @@ struct Story {
         checks.check(
             "ubwatch saw every log appear", !seen.isEmpty, "\(seen.count) events, \(logs.count) logs in the container")
         for event in seen.suffix(3) { checks.say("\(event.kind) \(event.path)") }
-        let status = try await Tool.run(Tool.path("ubwatch").string, ["status", container.string])
+        let status = try await Tool.run(Tool.path("ubwatch").string, ["status", container.string, "--home", first.home])
         for line in status.output.split(separator: "\n") { checks.say(String(line)) }
     }
 
