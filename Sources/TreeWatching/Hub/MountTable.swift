@@ -17,22 +17,64 @@ enum MountTable {
         }
     }
 
-    /// Returns the mount below which a path lies, without a look at the path.
+    /// The greatest number of symbolic links on the way to a path, as the kernel has it.
+    private static let mostLinks = 40
+
+    /// Returns the mount on which a path lies, without a look at a file system that another program or machine provides.
     ///
-    /// - Parameter path: an absolute path; symbolic links in it are not followed.
-    /// - Returns: nil without /proc.
+    /// - Parameter path: an absolute path; symbolic links on the way are followed.
+    /// - Returns: the first such file system on the way, else the mount at the end; nil without /proc.
     static func mount(of path: [UInt8]) -> Mount? {
-        guard let table = fopen("/proc/self/mountinfo", "re") else { return nil }
+        let mounts = all()
+        var place: [UInt8] = []
+        var names = path.split(separator: 0x2F).map(Array.init)[...]
+        var links = 0
+        while let name = names.popFirst() {
+            if name == Array(".".utf8) { continue }
+            if name == Array("..".utf8) {
+                place = Array(place[..<(place.lastIndex(of: 0x2F) ?? 0)])
+                continue
+            }
+            let next = place + [0x2F] + name
+            if let mount = nearest(next, mounts), mount.isProvided { return mount }
+            guard links < mostLinks, let target = target(of: next) else {
+                place = next
+                continue
+            }
+            links += 1
+            if target.first == 0x2F { place = [] }
+            names = target.split(separator: 0x2F).map(Array.init) + names
+        }
+        return nearest(place.isEmpty ? [0x2F] : place, mounts)
+    }
+
+    /// Returns where a symbolic link leads; nil if there is none at the path.
+    private static func target(of path: [UInt8]) -> [UInt8]? {
+        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = (path + [0]).withUnsafeBytes { path in
+            target.withUnsafeMutableBytes { target in
+                readlink(path.assumingMemoryBound(to: CChar.self).baseAddress!, target.assumingMemoryBound(to: CChar.self).baseAddress!, target.count)
+            }
+        }
+        return count > 0 ? Array(target[..<count]) : nil
+    }
+
+    /// Returns the mounts with their places, in the order in which they were made.
+    private static func all() -> [(point: [UInt8], mount: Mount)] {
+        guard let table = fopen("/proc/self/mountinfo", "re") else { return [] }
         defer { fclose(table) }
         var line: UnsafeMutablePointer<CChar>?
         var capacity = 0
         defer { free(line) }
+        var mounts: [(point: [UInt8], mount: Mount)] = []
+        while getline(&line, &capacity, table) >= 0 { if let mount = parse(String(cString: line!)) { mounts.append(mount) } }
+        return mounts
+    }
+
+    /// Returns the mount with the longest place above a path; of two at one place the later one, which covers the other.
+    private static func nearest(_ path: [UInt8], _ mounts: [(point: [UInt8], mount: Mount)]) -> Mount? {
         var (found, longest): (Mount?, Int) = (nil, -1)
-        while getline(&line, &capacity, table) >= 0 {
-            guard let (point, mount) = parse(String(cString: line!)), point.count >= longest, isAtOrBelow(path, point) else { continue }
-            // Of two mounts at one place, the later one covers the earlier.
-            (found, longest) = (mount, point.count)
-        }
+        for (point, mount) in mounts where point.count >= longest && isAtOrBelow(path, point) { (found, longest) = (mount, point.count) }
         return found
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import TreeWatching
@@ -18,6 +19,19 @@ import Testing
 
     @Test("What is no line of mountinfo is left out", arguments: ["", "36 35 98:0 / /mnt rw", "36 35 98:0 / /mnt rw master:1 ext3 x rw", "a - b"])
     func noise(_ line: String) { #expect(MountTable.parse(line) == nil) }
+
+    @Test("A path that leads through symbolic links lies on the mount at their end; a circle of links ends")
+    func links() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-test-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let proc = try #require(MountTable.mount(of: Array("/proc".utf8)))
+        for (name, target) in [("a", "b/.."), ("b", "/proc/sys"), ("circle", "circle")] {
+            try FileManager.default.createSymbolicLink(atPath: "\(directory)/\(name)", withDestinationPath: target)
+        }
+        #expect(MountTable.mount(of: Array("\(directory)/a/self".utf8)) == proc)
+        #expect(MountTable.mount(of: Array("\(directory)/circle/x".utf8)) == MountTable.mount(of: Array(directory.utf8)))
+    }
 
     @Test("A path lies on the nearest mount above it, not on one whose name only begins like it")
     func nearest() throws {
