@@ -27,6 +27,19 @@ struct UbiquityContainerTests {
         }
     }
 
+    @Test("an identifier stands for the signed-in account's container; a path, and an identifier that it has not, stand for themselves")
+    func names() async throws {
+        try await withHome { home, root in
+            let container = try await UbiquityContainer("org.example.notes", home: home)
+            #expect(KnownContainer.path(named: "org.example.notes", in: home) == container.path)
+            for text in ["org.example.none", "./org.example.notes", ""] {
+                #expect(KnownContainer.path(named: text, in: home) == FilePath(text))
+            }
+            try home.signOut()
+            #expect(KnownContainer.path(named: "org.example.notes", in: home) == "org.example.notes")
+        }
+    }
+
     @Test("looking up a container while signed out says how to sign in")
     func signedOut() async throws {
         try await withTemporaryDirectory { directory in

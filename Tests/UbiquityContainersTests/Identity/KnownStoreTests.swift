@@ -37,6 +37,19 @@ struct KnownStoreTests {
         }
     }
 
+    @Test("a content name stands for each store of that name; a path, and a name that nothing has, stand for themselves")
+    func names() throws {
+        try withHome { home, _ in
+            let other = KnownStore(path: "/home/ann/copy.sqlite", content: "notes", container: try ContainerIdentifier("org.example.copy"))
+            try home.note(store("notes"))
+            #expect(KnownStore.paths(named: "notes", in: home) == ["/home/ann/notes.sqlite"])
+            home.note(other)
+            #expect(KnownStore.paths(named: "notes", in: home) == ["/home/ann/copy.sqlite", "/home/ann/notes.sqlite"])
+            for text in ["./notes", "nothing", "Notes", ""] { #expect(KnownStore.paths(named: text, in: home) == [FilePath(text)]) }
+            #expect(KnownStore.paths(named: "notes", in: nil) == ["notes"])
+        }
+    }
+
     @Test("what a crash or somebody else has left in the list is passed over, and a damaged entry is written anew")
     func damaged() throws {
         try withHome { home, directory in
