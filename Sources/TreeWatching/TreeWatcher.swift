@@ -38,8 +38,10 @@ public final class TreeWatcher: Sendable {
         let root = try Self.absolute(root)
         switch options.source {
         case .kernel:
-            try Self.check(root, options)
-            hub = try TreeHub.kernel(for: root.bytes)
+            let mount = MountTable.mount(of: root.bytes).flatMap { $0.isProvided ? $0 : nil }
+            // Whoever provides the file system may not answer. The hub's thread looks for the root then, and waits.
+            if mount == nil || !options.awaitsRoot { try Self.check(root, options) }
+            hub = try TreeHub.kernel(for: mount)
         case .inotifytools(let helper):
             try Self.check(root, options)
             hub = try TreeHub(source: HelperSource(helper: helper), outlivesWatchers: false)
@@ -173,8 +175,6 @@ public final class TreeWatcher: Sendable {
     ]
 
     private static func check(_ root: FilePath, _ options: Options) throws(TreeWatchingError) {
-        // Whoever provides the file system may not answer. The hub's thread looks for the root then, and waits.
-        if options.awaitsRoot, MountTable.mount(of: root.bytes)?.isProvided == true { return }
         let result = root.withPlatformString { path -> Result<Void, Errno> in
             do throws(Errno) {
                 let fd = try LongPath.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (options.followsRoot ? 0 : O_NOFOLLOW))

@@ -125,8 +125,10 @@ enum StoreDiagnosis {
                     "see: ubcontrol store check \(file.string.shellWord)")
             }
             found += check.remarks.map { Finding(.remark, .store, file, $0, "nothing") }
-            let names = (try? container.map { PeerNames(try inspection.peers(in: $0)) }) ?? PeerNames()
-            found += try inspection.quarantined().map { log in
+            let quarantined = try inspection.quarantined()
+            var names = PeerNames()
+            if !quarantined.isEmpty, let container, let peers = try? inspection.peers(in: container) { names = PeerNames(peers) }
+            found += quarantined.map { log in
                 Finding(
                     .warning, .store, file, names.naming("cannot use \(log.file) of \(log.peer): \(log.reason)"),
                     "see: ubcontrol store quarantine list \(file.string.shellWord); what rests on it waits")

@@ -43,8 +43,8 @@ struct StatusCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object: time, path, account, container, presence, attached, device, state, reasons, stores with peers, localStores, storage by \
-            kind, items, troubles.
+            Print a JSON object: time, path, account, container, presence, attached, device, state, reasons, remedies (commands), stores with \
+            peers, localStores, storage by kind, space, transport, items, troubles.
             """)
     var json = false
 

@@ -8,6 +8,8 @@ internal import UbiquityContainers
 package struct PeerNames: Sendable, Equatable {
     /// The name of each known peer.
     private var names: [String: String] = [:]
+    /// The peers with a name, by the ends of their identifiers, from the tilde on.
+    private var byTail: [Substring: String] = [:]
     private let showsIdentifiers: Bool
 
     /// The names with which every peer is shown by its identifier.
@@ -37,6 +39,7 @@ package struct PeerNames: Sendable, Equatable {
         let devices = Dictionary(known.values.map { ($0.device, 1) }, uniquingKeysWith: +)
         let apps = Dictionary(known.values.compactMap { peer in peer.app.map { ("\(peer.device)\0\($0)", 1) } }, uniquingKeysWith: +)
         for (peer, (device, app)) in known {
+            if let tilde = peer.lastIndex(of: "~") { byTail[peer[tilde...]] = peer }
             if devices[device] == 1 {
                 names[peer] = device
             } else if let app, apps["\(device)\0\(app)"] == 1 {
@@ -89,19 +92,25 @@ package struct PeerNames: Sendable, Equatable {
     /// - Parameter text: a text of the library, whose errors and reasons tell peers by their identifiers.
     /// - Returns: the text for people.
     package func naming(_ text: String) -> String {
-        guard !showsIdentifiers, text.contains("~") else { return text }
-        var text = text
-        for (peer, name) in names.sorted(by: { $0.key < $1.key }) {
-            var rest = text.startIndex
-            while let found = text[rest...].firstRange(of: peer) {
-                let isInPath = text[..<found.lowerBound].last == "/" || text[found.upperBound...].first == "/"
-                let place = text.distance(from: text.startIndex, to: found.lowerBound)
-                if !isInPath { text.replaceSubrange(found, with: name) }
-                rest = text.index(text.startIndex, offsetBy: place + (isInPath ? peer : name).count)
+        guard !names.isEmpty else { return text }
+        var named = ""
+        var rest = text[...]
+        while let tilde = rest.firstIndex(of: "~") {
+            let end = rest.index(tilde, offsetBy: Self.tail, limitedBy: rest.endIndex) ?? rest.endIndex
+            if let peer = byTail[rest[tilde..<end]], rest[..<end].hasSuffix(peer), rest[end...].first != "/" {
+                let before = rest[..<end].dropLast(peer.count)
+                let isInPath = (before.last ?? named.last) == "/"
+                named += before + (isInPath ? peer : names[peer]!)
+            } else {
+                named += rest[..<end]
             }
+            rest = rest[end...]
         }
-        return text
+        return named + rest
     }
+
+    /// The number of characters from the tilde of an identifier to its end.
+    private static let tail = 1 + 36
 
     private static func digits(of peer: String) -> String {
         peer.lastIndex(of: "~").map { String(peer[peer.index(after: $0)...].prefix(8)) } ?? peer

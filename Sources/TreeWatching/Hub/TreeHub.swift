@@ -28,21 +28,21 @@ final class TreeHub: Sendable {
     /// Whether the hub's thread waits in the source's read, which only ``BlockingEventSource/interrupt()`` can end.
     private let isReading = Atomic(false)
 
-    /// Returns the hub of the kernel's source for a tree.
+    /// Returns the hub of the kernel's source for the trees of a mount.
     ///
     /// One inotify instance serves all watchers on the disks of this machine, because a user has 128 by default.
     ///
-    /// - Parameter root: the tree's root. A root that comes to lie on another file system later stays with its hub.
+    /// - Parameter mount: the mount that another program or machine provides; nil for the disks of this machine. A tree
+    ///   that comes to lie on another file system later stays with its hub.
     /// - Returns: the hub.
     /// - Throws: `TreeWatchingError` when there can be no more inotify instances.
-    static func kernel(for root: [UInt8]) throws(TreeWatchingError) -> TreeHub {
-        let mount = MountTable.mount(of: root).flatMap { $0.isProvided ? $0 : nil }
+    static func kernel(for mount: MountTable.Mount?) throws(TreeWatchingError) -> TreeHub {
         let result = shared.withLock { hubs -> Result<TreeHub, TreeWatchingError> in
             if let hub = hubs[mount] { return .success(hub) }
             do throws(TreeWatchingError) {
                 let new = try TreeHub(source: KernelSource(), outlivesWatchers: true)
+                if hubs.isEmpty { MountTable.watch(lookAfterMount) }
                 hubs[mount] = new
-                MountTable.watch { new.post { loop in for root in Set(loop.runners.map(\.root)) { new.lookAfterMount(at: root) } } }
                 return .success(new)
             } catch {
                 return .failure(error)
@@ -72,6 +72,14 @@ final class TreeHub: Sendable {
         if isFirst {
             eventfd_write(wake, 1)
             if isReading.load(ordering: .sequentiallyConsistent), let source = source as? any BlockingEventSource { source.interrupt() }
+        }
+        return true
+    }
+
+    /// Makes all trees look for their roots, after a file system has been mounted or unmounted.
+    private static func lookAfterMount() -> Bool {
+        for hub in shared.withLock({ Array($0.values) }) {
+            hub.post { loop in for root in Set(loop.runners.map(\.root)) { hub.lookAfterMount(at: root) } }
         }
         return true
     }

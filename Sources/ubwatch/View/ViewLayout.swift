@@ -46,8 +46,8 @@ struct ViewLayout {
         // The help is longer than what the rest of the top leaves free.
         if state.mode == .help { return }
         drawReason()
-        if screen.size.rows >= 20 { drawRemedy() }
         if screen.size.rows >= 20 {
+            drawRemedy()
             drawTransport()
             drawStores(most: min(4, (screen.size.rows - 16) / 4))
         }

@@ -183,13 +183,15 @@ enum FalseSyncthing: String, CaseIterable, Sendable {
     case old, page, empty, list, garbage, silent, closing
 
     private static let script = """
-        import http.server, json, socketserver, sys, time
+        import http.server, json, socketserver, sys
         kind = sys.argv[1]
         class Handler(http.server.BaseHTTPRequestHandler):
             def log_message(self, *arguments): pass
             def do_GET(self):
                 if kind == 'silent':
-                    time.sleep(600)
+                    # Until the other side has had enough.
+                    self.rfile.read()
+                    return
                 if kind == 'closing':
                     return
                 answers = {'old': json.dumps({'version': 'v1.18.6'}), 'page': '<html>', 'empty': '{}', 'list': '[]', 'garbage': '\\0\\xff' * 1000}

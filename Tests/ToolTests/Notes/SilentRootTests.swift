@@ -52,6 +52,23 @@ struct SilentRootTests {
         }
     }
 
+    /// Runs a script in a mount namespace of its own, and returns the events of the app in it.
+    ///
+    /// `sqlite3 "$STORE" "$SQL"` in the script saves, as another program of the device. It does not look at the root: the
+    /// kernel cannot end a process of which a thread waits there for another process's look.
+    private func events(of script: String, _ device: ToolDevice, _ answer: ([String]) async throws -> Void) async throws -> [String] {
+        let inside = try ["STORE=\(device.storeFile())", "SQL=UPDATE note SET title = 'two'"]
+        let tool = try await RunningTool("/usr/bin/unshare", ["-Urm", "/usr/bin/env"] + inside + ["/bin/sh", "-c", script])
+        var events: [String] = []
+        for try await line in tool.lines.limited("a line of the app", limit: .seconds(300)) {
+            guard let event = line.split(separator: #""event":""#).last?.split(separator: "\"").first else { continue }
+            events.append(String(event))
+            try await answer(events)
+        }
+        #expect(try await tool.end().status == 0, "\(events)")
+        return events
+    }
+
     @Test("T-15: while the root does not answer, an app that was started then hears at once of saves by another program of this device")
     func hears() async throws {
         try await withDevices(1) { devices in
@@ -65,15 +82,9 @@ struct SilentRootTests {
                     read line < \(gate); sqlite3 "$STORE" "$SQL" || exit 76
                     read line < \(gate); kill $app'
                 """
-            let inside = try ["STORE=\(device.storeFile())", "SQL=UPDATE note SET title = 'two'"]
-            let tool = try await RunningTool("/usr/bin/unshare", ["-Urm", "/usr/bin/env"] + inside + ["/bin/sh", "-c", script])
-            var events: [String] = []
-            for try await line in tool.lines.limited("a line of the app", limit: .seconds(300)) {
-                guard let event = line.split(separator: #""event":""#).last?.split(separator: "\"").first.map(String.init) else { continue }
-                events.append(event)
-                if event == "ready" || event == "changed" { _ = try await Tool.run("/bin/sh", ["-c", "echo > \(gate)"]) }
+            let events = try await events(of: script, device) { events in
+                if ["ready", "changed"].contains(events.last) { _ = try await Tool.run("/bin/sh", ["-c", "echo > \(gate)"]) }
             }
-            #expect(try await tool.end().status == 0, "\(events)")
             // It hears of the save while the silence lasts.
             let told = events.filter { $0 != "ready" }
             #expect(told.prefix(2) == ["suspended", "changed"], "\(events)")
@@ -96,15 +107,8 @@ struct SilentRootTests {
                 read line < \(gate(3))
                 kill $app; wait $app
                 """
-            // Another program of this device saves. It does not look at the root: the kernel cannot end a process of which
-            // a thread waits there for another process's look.
-            let inside = try ["STORE=\(first.storeFile())", "SQL=UPDATE note SET title = 'two'"]
-            let tool = try await RunningTool("/usr/bin/unshare", ["-Urm", "/usr/bin/env"] + inside + ["/bin/sh", "-c", script])
-            var events: [String] = []
-            for try await line in tool.lines.limited("a line of the app", limit: .seconds(300)) {
-                guard let event = line.split(separator: #""event":""#).last?.split(separator: "\"").first.map(String.init) else { continue }
-                events.append(event)
-                switch event {
+            let events = try await events(of: script, first) { events in
+                switch events.last {
                 case "ready": try await open(1)
                 case "suspended" where events.count { $0 == "suspended" } == 1: try await open(2)
                 case "resumed": try await second.run("notes", "add", "three")
@@ -112,7 +116,6 @@ struct SilentRootTests {
                 default: break
                 }
             }
-            #expect(try await tool.end().status == 0, "\(events)")
             // Between the end of the silence and that of the mount, every call fails.
             let told = events.filter { ["suspended", "resumed", "imported"].contains($0) }
             #expect(told.drop { $0 == "suspended" } == ["resumed", "imported"] && told.first == "suspended", "\(events)")

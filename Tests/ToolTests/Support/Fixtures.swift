@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import UbiquityContainers
 
 /// A home, signed in, on a containers root that it shares with others.
 struct ToolDevice: Sendable {
@@ -25,7 +26,7 @@ struct ToolDevice: Sendable {
 
     /// Gives the device a name, as `ubcontrol setup` does.
     func take(name: String) throws {
-        try Data("{\"format\": 1, \"deviceName\": \"\(name)\"}\n".utf8).write(to: URL(filePath: home.appending("config.json").string))
+        try HomeSettings(DeviceHome(home)).configure(["deviceName": name])
     }
 
     /// The notes after all that is in the container has been taken in.

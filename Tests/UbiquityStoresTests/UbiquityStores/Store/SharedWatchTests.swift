@@ -25,7 +25,7 @@ struct SharedWatchTests {
 
     /// The roots of the trees that the process watches at a directory or below it.
     private func roots(in directory: FilePath) async throws -> [String] {
-        let hub = try TreeHub.kernel(for: Array("/".utf8))
+        let hub = try TreeHub.kernel(for: nil)
         let prefix = PathPrefix(directory)
         return await withCheckedContinuation { continuation in
             hub.post { loop in
