@@ -2,7 +2,6 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
-import UbiquityContainers
 
 /// A home, signed in, on a containers root that it shares with others.
 struct ToolDevice: Sendable {
@@ -24,9 +23,9 @@ struct ToolDevice: Sendable {
         try await Tool.run(tool, arguments + ["--home", home.string], environment: environment)
     }
 
-    /// Gives the device a name, as `ubcontrol setup` does.
+    /// Gives the device a name, in a file that another user may read, who inspects the home in some tests.
     func take(name: String) throws {
-        try HomeSettings(DeviceHome(home)).configure(["deviceName": name])
+        try Data("{\"format\": 1, \"deviceName\": \"\(name)\"}\n".utf8).write(to: URL(filePath: home.appending("config.json").string))
     }
 
     /// The notes after all that is in the container has been taken in.
