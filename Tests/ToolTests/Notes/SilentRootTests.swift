@@ -118,7 +118,8 @@ struct SilentRootTests {
             }
             // Between the end of the silence and that of the mount, every call fails.
             let told = events.filter { ["suspended", "resumed", "imported"].contains($0) }
-            #expect(told.drop { $0 == "suspended" } == ["resumed", "imported"] && told.first == "suspended", "\(events)")
+            let after = told.drop { $0 == "suspended" }
+            #expect(told.first == "suspended" && Array(after) == ["resumed", "imported"], "\(events): \(told.map { Array($0.utf8) })")
             let others = try await second.run("notes", "list").output
             for title in ["two", "three"] { #expect(others.contains(title), "\(others)") }
         }
