@@ -169,11 +169,20 @@ package final class StoreBase: Sendable {
         try runner.context.publisher.syncWriteAheadLog()
     }
 
-    /// Seals the captured changes; returns whether that has marked records.
+    /// Seals the captured changes of this opening; returns whether that has marked records.
     package func seal(_ db: Database) throws -> Bool {
-        let isSealed = try sealer.seal(db) != nil
+        let isSealed = try sealer.seal(db, isOwn: true) != nil
         Waypoint.saveSealed.pass()
         return try isSealed && RelatedTables.hasUnresolved(file.shapes, db)
+    }
+
+    /// Seals what other programs have written; returns whether records are marked.
+    ///
+    /// An own write begins with it, so that its changes and theirs are not listed as one.
+    @discardableResult
+    package func sealForeign(_ db: Database) throws -> Bool {
+        guard try sealer.hasNotes(db), try sealer.seal(db) != nil else { return false }
+        return try RelatedTables.hasUnresolved(file.shapes, db)
     }
 
     /// Resolves the records that are marked.

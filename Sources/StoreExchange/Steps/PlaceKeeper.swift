@@ -73,7 +73,6 @@ struct PlaceKeeper {
     ///
     /// Changes by another program, such as `sqlite3`, are listed once they are sealed, so they are sealed here.
     private func foreignChanges(since start: Int64, _ db: Database) throws -> (last: Int64?, StoreChanges?) {
-        let sealed = try history(db).last() ?? 0
         if try context.sealer.hasNotes(db) {
             // If it fails, the next step seals, and says why it cannot.
             try? db.inTransaction(.immediate) {
@@ -83,7 +82,7 @@ struct PlaceKeeper {
         }
         var found: (Int64?, StoreChanges?) = (nil, nil)
         try db.inTransaction(.deferred) {
-            found = (try history(db).last(), try? history(db).foreignChanges(since: start, orAfter: sealed))
+            found = (try history(db).last(), try? history(db).foreignChanges(since: start))
             return .commit
         }
         return found

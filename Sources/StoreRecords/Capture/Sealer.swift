@@ -40,9 +40,14 @@ package struct Sealer: Sendable {
 
     /// Seals all captured changes.
     ///
+    /// A process seals its own writes at once. Whatever else it finds captured, another program has written.
+    ///
+    /// - Parameters:
+    ///   - db: the store, in a transaction.
+    ///   - isOwn: whether the history lists the changes as those of this opening.
     /// - Returns: the sequence of the last new log, or nil if nothing has changed.
     @discardableResult
-    package func seal(_ db: Database) throws -> Int64? {
+    package func seal(_ db: Database, isOwn: Bool = false) throws -> Int64? {
         var folds: [(shape: TableShape, fold: CaptureFold)] = []
         for shape in shapes {
             let fold = try notes(of: shape, db)
@@ -66,7 +71,7 @@ package struct Sealer: Sendable {
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
         }
         let saved = try save.finish()
-        if let draft { try journal.append(draft, .save, now: now(), db) }
+        if let draft { try (isOwn ? journal : journal.ofOthers).append(draft, .save, now: now(), db) }
         return saved?.sequence
     }
 

@@ -119,20 +119,18 @@ public struct ChangeHistory {
             isComplete: token != nil || standing.number == 0)
     }
 
-    /// Returns the changes after a number that other processes have listed, and those after a second number.
+    /// Returns the changes after a number that other processes have made.
     ///
-    /// - Parameters:
-    ///   - start: the number of the last change that is known.
-    ///   - sealed: the number after which this process has listed changes that others have made.
+    /// - Parameter start: the number of the last change that is known.
     /// - Returns: the changes; nil if they are not kept.
     /// - Throws: as ``changes(since:limit:)``.
-    package func foreignChanges(since start: Int64, orAfter sealed: Int64) throws -> StoreChanges? {
+    package func foreignChanges(since start: Int64) throws -> StoreChanges? {
         guard try ChangeJournal.isInstalled(db), try ChangeJournal.isActive(db) else { return nil }
         let standing = try standing()
         guard start >= standing.number else { return nil }
         var page = Page(start: start, limit: .max)
         let peers = try peers
-        try read(from: start, where: "process <> \(process) OR number > \(sealed)") { row in
+        try read(from: start, where: "process <> \(process)") { row in
             try page.add(row, peers: peers, process: process)
             return true
         }

@@ -33,7 +33,8 @@ package struct ChangeJournal: Sendable {
     /// The journal of what happens before a file is open.
     static let ofOpening = ChangeJournal(retention: HistoryRetention(), process: 0)
 
-    /// The number of the process that writes; another number for each opening.
+    /// The number of the process that has made the changes: another number for each opening, and 0 for programs without
+    /// one, such as `sqlite3`.
     package let process: Int64
     /// The limits of the history; nil if this process needs none.
     let retention: HistoryRetention?
@@ -43,6 +44,9 @@ package struct ChangeJournal: Sendable {
         self.retention = retention
         self.process = process
     }
+
+    /// The journal of what other programs have written.
+    var ofOthers: ChangeJournal { ChangeJournal(retention: retention, process: 0) }
 
     /// Returns whether the file lists changes, which another process may have asked for.
     func isActive(_ db: Database) throws -> Bool { try retention != nil || Self.isActive(db) }

@@ -84,8 +84,8 @@ public struct ChangeTransaction: Sendable, Hashable {
     public var written: Date?
     /// When this store file took the changes in, by this device's clock.
     public var takenIn: Date
-    /// Whether the open store that was asked has taken the changes in, rather than another process or an earlier
-    /// opening.
+    /// Whether the open store that was asked has made or imported the changes, rather than another process, another
+    /// program, or an earlier opening.
     public var isOwn: Bool
     /// The changes, in their order.
     public var changes: [Change]

@@ -92,7 +92,7 @@ extension UbiquitousStore {
         guard !context.isReadOnly else { return }
         let sealer = base.sealer
         guard try await base.pool.read({ db in try StoreState.read(db).attached && sealer.hasNotes(db) }) else { return }
-        let isMarked = try await base.pool.write { db in try base.seal(db) }
+        let isMarked = try await base.pool.write { db in try base.sealForeign(db) }
         if isMarked { try? await blocking { base.resolve() } }
         base.trigger?.wake()
     }

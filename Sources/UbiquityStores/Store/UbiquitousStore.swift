@@ -197,6 +197,7 @@ public final class UbiquitousStore: Sendable {
             }
             let outcome: (Result, Bool)? = try await base.pool.write { db in
                 guard isCurrent(base) else { return nil }
+                try base.sealForeign(db)
                 let result = try base.watching { try updates(db) }
                 return (result, try base.seal(db))
             }

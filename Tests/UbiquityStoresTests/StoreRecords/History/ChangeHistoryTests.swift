@@ -42,8 +42,8 @@ struct ChangeHistoryTests {
             let begin = ManualClock().now
             #expect(changes.transactions[1].written == begin && changes.transactions[1].takenIn == begin + 120)
             #expect(changes.transactions[0].written == begin + 60 && changes.transactions[0].takenIn == begin + 60)
-            // This opening has sealed what the other program wrote.
-            #expect(changes.transactions.map(\.isOwn) == [true, true, true, false])
+            // This opening has sealed what the other program wrote, but has not written it.
+            #expect(changes.transactions.map(\.isOwn) == [true, true, false, false])
             for store in [store, second, other] { try await store.close() }
         }
     }
@@ -227,6 +227,29 @@ struct ChangeHistoryTests {
             try await collect(until: "+person/end")
             #expect(words.filter { $0 != "+person/far" } == ["~person/own age", "+person/p", "-person/p", "+person/end"])
             for store in [store, second, far] { try await store.close() }
+        }
+    }
+
+    @Test("T-67: a notice names what another program has written, though this opening has listed or saved something before it looked")
+    func foreignChangesSealedEarlier() async throws {
+        try await withDevices(1) { devices, _ in
+            let store = try await devices[0].open()
+            try await store.execute("INSERT INTO person (id) VALUES ('a'), ('b')")
+            try await store.settled()
+            let notices = store.notices.limited().makeAsyncIterator()
+            func next() async throws -> [String] {
+                try await store.settled()
+                while let notice = try await notices.next() { if case .didChangeInAnotherProcess(let changes) = notice { return changes?.words ?? [] } }
+                return []
+            }
+            try sqlite3(store.file, "DELETE FROM person WHERE id = 'a'")
+            #expect(try await store.changes(since: nil).words.last == "-person/a")
+            #expect(try await next() == ["-person/a"])
+            try sqlite3(store.file, "DELETE FROM person WHERE id = 'b'")
+            try await store.insert("own")
+            #expect(try await next() == ["-person/b"])
+            #expect(try await store.changes(since: nil).transactions.map(\.isOwn) == [true, false, false, true])
+            try await store.close()
         }
     }
 }
