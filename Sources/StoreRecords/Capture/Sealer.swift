@@ -46,6 +46,7 @@ package struct Sealer: Sendable {
     ///   - db: the store, in a transaction.
     ///   - isOwn: whether the history lists the changes as those of this opening.
     /// - Returns: the sequence of the last new log, or nil if nothing has changed.
+    /// - Throws: `UbiquitousStoreError` with `malformed` if a captured change is damaged; GRDB's errors.
     @discardableResult
     package func seal(_ db: Database, isOwn: Bool = false) throws -> Int64? {
         var folds: [(shape: TableShape, fold: CaptureFold)] = []

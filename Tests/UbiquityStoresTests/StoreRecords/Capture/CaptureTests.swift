@@ -183,7 +183,7 @@ struct CaptureTests {
             try sqlite3(store.file, "DROP TRIGGER ubiquity_insert_1; INSERT INTO person (id, age) VALUES ('missed', 3)")
             let again = try await devices[0].open()
             try await again.execute("INSERT INTO person (id) VALUES ('seen')")
-            #expect(try await changes(again) == [["person/missed 1 age=3", "person/seen 1"]])
+            #expect(try await changes(again) == [["person/missed 1 age=3"], ["person/seen 1"]])
         }
     }
 
@@ -224,7 +224,7 @@ struct CaptureTests {
         }
     }
 
-    @Test("what the sqlite3 shell writes is captured, and sealed with the next save")
+    @Test("what the sqlite3 shell writes is captured, and sealed by the next save, in a log of its own")
     func shell() async throws {
         try await withStore { store in
             try sqlite3(
@@ -232,7 +232,7 @@ struct CaptureTests {
                 "UPDATE person SET age = 99 WHERE id = 'a'; DELETE FROM person WHERE id = 'b'; INSERT OR REPLACE INTO person (id) VALUES ('s')")
             #expect(try await changes(store).isEmpty)
             try await store.execute("UPDATE person SET first = 'Ana' WHERE id = 'a'")
-            #expect(try await changes(store) == [["person/a 1 first=Ana age=99", "person/b 2", "person/s 1"]])
+            #expect(try await changes(store) == [["person/a 1 age=99", "person/b 2", "person/s 1"], ["person/a 1 first=Ana"]])
         }
     }
 

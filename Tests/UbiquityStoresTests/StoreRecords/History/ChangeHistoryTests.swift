@@ -239,7 +239,9 @@ struct ChangeHistoryTests {
             let notices = store.notices.limited().makeAsyncIterator()
             func next() async throws -> [String] {
                 try await store.settled()
-                while let notice = try await notices.next() { if case .didChangeInAnotherProcess(let changes) = notice { return changes?.words ?? [] } }
+                while let notice = try await notices.next() {
+                    if case .didChangeInAnotherProcess(let changes) = notice { return changes?.words ?? [] }
+                }
                 return []
             }
             try sqlite3(store.file, "DELETE FROM person WHERE id = 'a'")
