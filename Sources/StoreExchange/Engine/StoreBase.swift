@@ -178,10 +178,11 @@ package final class StoreBase: Sendable {
 
     /// Seals what other programs have written; returns whether records are marked.
     ///
-    /// An own write begins with it, so that its changes and theirs are not listed as one.
+    /// An own write begins with it, so that its changes and theirs are not listed as one. The notes of a store without a
+    /// place stay, however many there are, and are not read here.
     @discardableResult
     package func sealForeign(_ db: Database) throws -> Bool {
-        guard try sealer.hasNotes(db), try sealer.seal(db) != nil else { return false }
+        guard try sealer.hasNotes(db), try StoreState.read(db).attached, try sealer.seal(db) != nil else { return false }
         return try RelatedTables.hasUnresolved(file.shapes, db)
     }
 

@@ -91,6 +91,7 @@ extension UbiquitousStore {
     private func sealNotes(of base: StoreBase) async throws {
         guard !context.isReadOnly else { return }
         let sealer = base.sealer
+        // Nothing is written if there is nothing to seal.
         guard try await base.pool.read({ db in try StoreState.read(db).attached && sealer.hasNotes(db) }) else { return }
         let isMarked = try await base.pool.write { db in try base.sealForeign(db) }
         if isMarked { try? await blocking { base.resolve() } }
