@@ -5,8 +5,8 @@ package import UbiquityContainers
 ///
 /// Its format is final. Unknown fields are skipped.
 package struct LogHeader: Hashable, Sendable {
-    /// The version of the format of the header and of the file around it.
-    package static let format: UInt64 = 1
+    /// The latest format of the header and of the file around it that this version reads.
+    package static let format: UInt64 = 2
 
     /// The version of the body format.
     package var bodyVersion: UInt64
@@ -40,6 +40,10 @@ package struct LogHeader: Hashable, Sendable {
     ///
     /// The two are joined together.
     package var goesOn = false
+    /// The rights that the author claims, in a log with a signature.
+    ///
+    /// A log has format 2 if it has rights, and format 1 otherwise.
+    package var rights: LogRights?
 
     /// The position of the author's previous log.
     ///
@@ -73,12 +77,13 @@ extension LogHeader {
     private enum Field {
         static let format = 1, bodyVersion = 2, peer = 3, contentName = 4, epoch = 5, sequence = 6, predecessor = 7, news = 8, schema = 9
         static let created = 10, saves = 11, changes = 12, part = 13, goesOn = 14
+        static let container = 15, policy = 16, certificate = 17
         static let newsPeer = 1, newsSequence = 2, newsHash = 3
     }
 
     package func encoded() -> [UInt8] {
         var writer = WireWriter(reserving: 256)
-        writer.field(Field.format, varint: Self.format)
+        writer.field(Field.format, varint: rights == nil ? 1 : 2)
         writer.field(Field.bodyVersion, varint: bodyVersion)
         writer.field(Field.peer, string: peer.description)
         writer.field(Field.contentName, string: contentName)
@@ -98,6 +103,11 @@ extension LogHeader {
         writer.field(Field.changes, varint: UInt64(changes))
         if part > 0 { writer.field(Field.part, varint: UInt64(part)) }
         if goesOn { writer.field(Field.goesOn, varint: 1) }
+        if let rights {
+            writer.field(Field.container, bytes: rights.container.hash.bytes)
+            writer.field(Field.policy, bytes: rights.policy.hash.bytes)
+            writer.field(Field.certificate, bytes: rights.certificate.hash.bytes)
+        }
         return writer.bytes
     }
 
@@ -129,6 +139,7 @@ extension LogHeader {
         var changes: Int64 = 0
         var part: Int64 = 0
         var goesOn = false
+        var (container, policy, certificate): (ContentHash?, ContentHash?, ContentHash?)
         while let (number, value) = try reader.nextField() {
             switch number {
             case Field.format: format = try value.number
@@ -150,6 +161,9 @@ extension LogHeader {
             case Field.changes: changes = Int64(clamping: try value.number)
             case Field.part: part = Int64(clamping: try value.number)
             case Field.goesOn: goesOn = try value.number != 0
+            case Field.container: container = ContentHash(bytes: try value.data)
+            case Field.policy: policy = ContentHash(bytes: try value.data)
+            case Field.certificate: certificate = ContentHash(bytes: try value.data)
             default: break
             }
         }
@@ -163,6 +177,9 @@ extension LogHeader {
             bodyVersion: bodyVersion, peer: peer, contentName: contentName, epoch: epoch, sequence: sequence, predecessor: predecessor,
             news: news, schema: schema, created: Date(timeIntervalSince1970: Double(created) / 1000), saves: saves, changes: changes)
         (self.part, self.goesOn) = (part, goesOn)
+        guard format == 2 else { return }
+        guard let container, let policy, let certificate else { throw LogFault.damaged("its header lacks the rights that its author claims") }
+        rights = LogRights(container: .init(container), policy: .init(policy), certificate: .init(certificate))
     }
 
     private static func entry(_ bytes: ArraySlice<UInt8>) throws -> (PeerIdentifier, Knowledge.Position) {
@@ -182,21 +199,5 @@ extension LogHeader {
             throw LogFault.damaged("its knowledge is malformed")
         }
         return (peer, .init(sequence: sequence, hash: hash))
-    }
-}
-
-/// The reason why a log cannot be used.
-package enum LogFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The bytes are truncated, altered or foreign.
-    case damaged(String)
-    /// A newer version wrote the log.
-    case newer(String)
-
-    /// The reason in words, to follow the file's name.
-    package var description: String {
-        switch self {
-        case .damaged(let reason): reason
-        case .newer(let reason): "\(reason), which this version cannot read: update this program"
-        }
     }
 }

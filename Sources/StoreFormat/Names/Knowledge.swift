@@ -130,6 +130,14 @@ public struct Knowledge: Hashable, Sendable {
         return others
     }
 
+    /// Returns the knowledge of some peers.
+    package func filtered(_ isIncluded: (PeerIdentifier) -> Bool) -> Knowledge {
+        var some = self
+        some.heads = heads.filter { isIncluded($0.key) }
+        some.holes = holes.filter { isIncluded($0.key) }
+        return some
+    }
+
     /// Removes the head of a branch.
     package mutating func remove(_ position: Position, of peer: PeerIdentifier) {
         heads[peer]?.remove(position)

@@ -26,6 +26,9 @@ public enum WaitingReason: Sendable, Hashable {
     case files([AwaitedFile])
     /// The log names tables or columns that this app's schema does not have.
     case schema(obstacle: String, authors: String)
+    /// Statements of the container are not here yet, so that nobody can tell whether the author had the right to make the
+    /// log.
+    case statements([String])
     /// The log cannot be read now.
     case unreadable(String)
 }
@@ -71,6 +74,7 @@ extension WaitingReason: CustomStringConvertible {
         switch self {
         case .files(let files): "it waits for \(files.map(\.description).joined(separator: ", "))"
         case .schema(let obstacle, let authors): "\(obstacle) (its author's schema is at “\(authors)”): update this app"
+        case .statements(let needs): "its author's right is not known before these are here: \(needs.joined(separator: ", "))"
         case .unreadable(let error): "it cannot be read (\(error))"
         }
     }

@@ -71,6 +71,13 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         self = hash.value
     }
 
+    /// Computes the hash of bytes.
+    package init(of data: ArraySlice<UInt8>) {
+        let hash = ContentHasher()
+        data.withUnsafeBytes { hash.update($0) }
+        self = hash.value
+    }
+
     /// Computes the hash of a regular file, in pieces.
     ///
     /// - Parameter file: the path of the file. A symbolic link is not followed.

@@ -9,7 +9,11 @@ extension FuzzDecoder {
     /// Valid examples to start from.
     package var seeds: [[UInt8]] {
         switch self {
-        case .log: [Self.sampleLog(sequence: 1, news: Knowledge()), Self.sampleLog(sequence: 7, news: Self.knowledge)]
+        case .log:
+            [
+                Self.sampleLog(sequence: 1, news: Knowledge()), Self.sampleLog(sequence: 7, news: Self.knowledge),
+                Self.sampleLog(sequence: 7, news: Knowledge(), rights: Self.rights) + Self.key.signature(for: []).bytes,
+            ]
         case .receipt:
             [
                 try? Receipt(peer: Self.peer, epoch: 1, knowledge: Self.knowledge, migrations: ["v1"], time: Date(timeIntervalSince1970: 1e9))
@@ -21,8 +25,44 @@ extension FuzzDecoder {
                 "{\"attached\":\"2026-11-21T10:00:00Z\",\"device\":\"d\",\"format\":1,\"peer\":\"\(Self.peer)\"}",
             ].map { Array($0.utf8) }
         case .wire: [Self.sampleValues, Array(repeating: 7, count: 34)]
+        case .statement: Self.sampleStatements
         case .baseline: BaselineStores.seeds + BaselineScript.seeds
         }
+    }
+
+    private static let key = PrivateKey(bytes: Array(1...32))!
+    private static let container = ScopeIdentifier(ContentHash(of: [2]))
+    private static let someID = StatementIdentifier(ContentHash(of: [3]))
+    private static let account = AccountIdentifier(ContentHash(of: [4]))
+    private static let rights = LogRights(container: container, policy: someID, certificate: someID)
+
+    private static var sampleStatements: [[UInt8]] {
+        let base = BaselineID(peer: peer, name: BaselineName(sequence: 2, hash: hash))
+        var policy = Policy(version: 3, predecessor: someID, owner: account, steward: key.publicKey, stewardPeer: peer)
+        policy.term = 1
+        policy.merges = [someID, StatementIdentifier(hash)]
+        policy.heirs = [key.publicKey]
+        policy.access = ["score": .creator("player"), "template": .role("editor")]
+        policy.roles = ["editor": [account]]
+        policy.pins = [account: someID]
+        policy.cuts = [.init(account: account, before: 2, sparing: [key.publicKey])]
+        policy.base = base
+        policy.admission = .registrars([key.publicKey])
+        let devices = [peer: key.publicKey]
+        return [
+            policy.signed(with: key, in: container),
+            AccountStatement(account: nil, version: 1, predecessor: nil, identity: key.publicKey, devices: devices)
+                .signed(with: key, in: container),
+            AccountStatement(account: account, version: 2, predecessor: someID, identity: key.publicKey, devices: devices, base: base)
+                .signed(with: key, in: container),
+            Enrolment(account: account, statement: someID, sponsor: peer, certificate: someID, device: peer, key: key.publicKey)
+                .signed(with: key, in: container),
+            Admittance(account: account, policy: someID).signed(with: key, in: container),
+            BaselineWarrant(domain: .slice(account), baseline: base, statement: someID, certificate: someID, knowledge: knowledge)
+                .signed(with: key, in: container),
+            BaselineWarrant(domain: .roles, baseline: base, statement: someID, certificate: nil, knowledge: Knowledge())
+                .signed(with: key, in: container),
+        ]
     }
 
     private static let knowledge = Knowledge([
@@ -39,7 +79,7 @@ extension FuzzDecoder {
         return writer.bytes
     }
 
-    private static func sampleLog(sequence: Int64, news: Knowledge) -> [UInt8] {
+    private static func sampleLog(sequence: Int64, news: Knowledge, rights: LogRights? = nil) -> [UInt8] {
         let table = LogBody.Table(name: "note", keyColumns: ["id"], columns: values.indices.map { "c\($0)" })
         var rows = WireWriter()
         rows.varint(1)
@@ -51,9 +91,10 @@ extension FuzzDecoder {
         var body = LogBodyBuilder()
         body.add(table, count: 2, rows: rows)
         body.add(table, SameAs(RecordNode(key: [.text("k")], life: 1), RecordNode(key: [.integer(-5)], life: 3)))
-        let header = LogHeader(
+        var header = LogHeader(
             peer: peer, contentName: "Notes", epoch: 1, sequence: sequence, predecessor: sequence > 1 ? hash : nil, news: news, schema: "v1",
             created: Date(timeIntervalSince1970: 1e9), saves: 1, changes: 2)
+        header.rights = rights
         return LogFile.encode(header, body: body.encoded(time: HybridTime(milliseconds: 1_800_000_000_000)))
     }
 }

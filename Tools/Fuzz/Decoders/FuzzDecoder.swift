@@ -13,6 +13,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case mark
     /// Wire values, stamps, and the order of values.
     case wire
+    /// Signed files: the envelope, and policies, account statements, enrolments, admittances and warrants in it.
+    case statement
     /// Baselines, and the effects of joining them on a store.
     case baseline
 
@@ -25,6 +27,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .receipt: Self.readReceipt(bytes)
         case .mark: Self.readMark(bytes)
         case .wire: Self.readWire(bytes)
+        case .statement: Self.readStatement(bytes)
         case .baseline: BaselineStores.read(bytes)
         }
     }
@@ -32,7 +35,9 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     private static func readLog(_ bytes: [UInt8]) {
         guard let log = try? LogFile(decoding: bytes) else { return }
         // The known parts of a header survive another encoding.
-        let again = try? LogFile(decoding: LogFile.encode(log.header, body: Array(log.body)))
+        let again = try? LogFile(decoding: LogFile.encode(log.header, body: Array(log.body)) + (log.signature?.bytes ?? []))
+        precondition((log.header.rights == nil) == (log.signature == nil), "a log has rights and a signature, or neither")
+        precondition(again?.header.rights == log.header.rights && again?.signature == log.signature, "a signature is not read as it was written")
         precondition(again?.body == log.body, "a log is not read as it was written")
         precondition(again?.header.news == log.header.news && again?.header.peer == log.header.peer, "a header is not read as it was written")
         precondition(again?.header.sequence == log.header.sequence && again?.header.predecessor == log.header.predecessor)
@@ -48,6 +53,25 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
                 }
             }
         }
+    }
+
+    private static func readStatement(_ bytes: [UInt8]) {
+        guard let envelope = try? Envelope(decoding: bytes) else { return }
+        precondition(!envelope.isGenuine(in: ScopeIdentifier(envelope.hash)), "a signature is valid for a container that nobody signed for")
+        switch envelope.kind {
+        case .policy: readAgain(Policy.self, envelope)
+        case .account: readAgain(AccountStatement.self, envelope)
+        case .enrolment: readAgain(Enrolment.self, envelope)
+        case .admittance: readAgain(Admittance.self, envelope)
+        case .baseline: readAgain(BaselineWarrant.self, envelope)
+        case .receipt: break
+        }
+    }
+
+    private static func readAgain<Value: SignedPayload>(_ type: Value.Type, _ envelope: Envelope) {
+        guard let signed = try? Signed<Value>(of: envelope) else { return }
+        let value = signed.value
+        precondition((try? Value(fieldsOf: value.encoded()[...]).named(by: signed.id)) == value, "a statement is not read as it was written")
     }
 
     private static func readReceipt(_ bytes: [UInt8]) {
