@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import SignedSimulation
 import SystemPackage
 import UbiquityStores
 import UbiquityTesting
@@ -14,6 +15,10 @@ struct Simulate: AsyncParsableCommand {
             Each seed is one run, and repeats exactly, as the fingerprint of its files shows. After the run everything is delivered, and each \
             peer's content is compared completely with the others' and with a model's result from the logs. A failure prints the seed and the \
             shortest failing history found; exit status 1.
+
+            With --signed, readers of a container with accounts get signed statements, logs and baselines in any order, among attackers who hold \
+            keys. All must show the same, which is what all logs mean. With --without, a run lacks a rule; the exit status is 1 if that does \
+            not show.
             """,
         subcommands: [Upgrade.self]
     )
@@ -48,7 +53,21 @@ struct Simulate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("With --exhaustive, run only every n-th history.", valueName: "n"))
     var every = 1
 
+    @Flag(help: "Instead of stores, containers with signed statements: accounts, stewards and attackers, over the rules alone.")
+    var signed = false
+
+    @Option(help: ArgumentHelp("With --signed, leave out a rule, or all in turn, to see that it is needed.", valueName: "rule"))
+    var without: String?
+
+    @Flag(help: "With --signed, print what happens in the one seed.")
+    var trace = false
+
     func validate() throws {
+        if !signed, without != nil || trace { throw ValidationError("--without and --trace need --signed.") }
+        if SignedCommand.rules(without) == nil {
+            throw ValidationError("“\(without ?? "")” is no rule; these are: \(SignedRule.allCases.map(\.rawValue).joined(separator: ", ")), or all.")
+        }
+        if trace, range?.count != 1 { throw ValidationError("--trace takes one seed, such as --seeds 7.") }
         if every < 1 { throw ValidationError("--every takes a number from 1.") }
         if peers < 2 || operations < 1 { throw ValidationError("At least two peers and one operation are needed.") }
         if let only, only.split(separator: ",").contains(where: { Int($0) == nil }) || range?.count != 1 {
@@ -67,6 +86,10 @@ struct Simulate: AsyncParsableCommand {
     private var numbers: Set<Int>? { only.map { Set($0.split(separator: ",").compactMap { Int($0) }) } }
 
     func run() async throws {
+        if signed {
+            guard SignedCommand(seeds: range!, without: SignedCommand.rules(without)!, traces: trace).run() else { throw ExitCode(1) }
+            return
+        }
         let start = ContinuousClock.now
         if exhaustive {
             let count = try await Exhaustive(every: every).run()

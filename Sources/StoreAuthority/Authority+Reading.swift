@@ -1,0 +1,50 @@
+package import StoreFormat
+package import UbiquityContainers
+
+extension Authority {
+    /// The hashes of all statements that have been read.
+    package var statementHashes: Set<ContentHash> {
+        var hashes = Set(accounts.statements.keys.map(\.hash))
+        hashes.formUnion(accounts.enrolments.keys.map(\.hash))
+        hashes.formUnion(policies.policies.keys.map(\.hash))
+        hashes.formUnion(admission.all.map(\.id.hash))
+        return hashes
+    }
+
+    /// The bases that statements name which are not in effect yet.
+    package var awaitedBases: Set<BaselineID> {
+        policies.bases.union(accounts.awaitedBases).subtracting(baselines)
+    }
+
+    /// Returns the devices of an account, with the key of each.
+    ///
+    /// A name that two keys claim is left out, unless the account's statement gives it to one of them.
+    package func deviceKeys(of account: AccountIdentifier) -> [PeerIdentifier: PublicKey] {
+        accounts.deviceKeys(of: account)
+    }
+
+    /// Returns some devices of an account with all devices that they have enrolled, and those that these have enrolled.
+    package func withEnrolled(_ devices: Set<PeerIdentifier>, of account: AccountIdentifier) -> Set<PeerIdentifier> {
+        accounts.withEnrolled(devices, of: account)
+    }
+
+    /// Returns the statement or enrolment that names a device and its key, and that lets it act for an account now; nil
+    /// if none does.
+    package func certificate(of peer: PeerIdentifier, key: PublicKey, in account: AccountIdentifier) -> StatementIdentifier? {
+        guard let statement = statement(of: account) else { return nil }
+        if statement.value.devices[peer] == key { return statement.id }
+        return accounts.enrolment(of: peer, key: key, under: statement.id)
+    }
+}
+
+extension Enactment {
+    /// Adds what a later arrival has changed.
+    package mutating func add(_ later: Enactment) {
+        let domains = Set(later.rebuilds.map(\.domain))
+        rebuilds = rebuilds.filter { !domains.contains($0.domain) } + later.rebuilds
+        policy = later.policy ?? policy
+        accounts.formUnion(later.accounts)
+        refused.merge(later.refused) { _, new in new }
+        judgesAgain = judgesAgain || later.judgesAgain
+    }
+}
