@@ -1,6 +1,6 @@
 package import Foundation
 package import GRDB
-internal import StoreFormat
+package import StoreFormat
 package import SystemPackage
 package import UbiquityContainers
 
@@ -45,13 +45,14 @@ package struct StoreFile {
     ///   - files: creates the directory of the file.
     ///   - history: the limits of the history of changes; nil for no history.
     ///   - now: the present time.
+    ///   - scope: the container with a scope that the store lies in; nil for a plain container.
     ///   - copying: called with the progress of copying the plain database.
     /// - Returns: the open file.
     /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations.
     package static func open(
         _ path: FilePath, schema: SyncedSchema, newState: StoreState, plain: FilePath? = nil, attached: [AttachedDatabase] = [],
         journalMode: JournalMode = .wal, files: any FileLayer = LinuxFileLayer(), history: HistoryRetention? = HistoryRetention(), now: Date = Date(),
-        copying: ((StoreMigration) -> Void)? = nil
+        scope: ScopeIdentifier? = nil, copying: ((StoreMigration) -> Void)? = nil
     ) throws -> StoreFile {
         do {
             try makeDirectories(path.removingLastComponent(), files)
@@ -85,7 +86,7 @@ package struct StoreFile {
             durability.install(in: &configuration, isTraced: StatementLog.isOn)
             if journalMode == .delete { configuration.prepareDatabase { db in try StoreUse.note(path, db) } }
             let pool = try journalMode.open(path, configuration, attaching: attached)
-            let file = try prepare(path, pool, durability, schema: schema, newState: newState, standing)
+            let file = try prepare(path, pool, durability, schema: schema, newState: newState, scope, standing)
             try ChangeJournal.keep(history, in: pool, file.shapes, now: now)
             Waypoint.openPrepared.pass()
             return file
@@ -179,7 +180,7 @@ package struct StoreFile {
 
     private static func prepare(
         _ path: FilePath, _ pool: any DatabaseWriter, _ durability: DurabilityGuard, schema: SyncedSchema, newState: StoreState,
-        _ standing: FileStanding
+        _ scope: ScopeIdentifier?, _ standing: FileStanding
     ) throws -> StoreFile {
         if case .absent = standing {
             do {
@@ -201,6 +202,7 @@ package struct StoreFile {
             if case .absent = standing {
                 for statement in StoreTables.statements { try db.execute(sql: statement) }
                 try newState.insert(db)
+                if let scope { try ScopeState.create(scope, db) }
             }
             try db.execute(sql: StoreMetadata.statement)
             return try StoreFile(path, pool, InstalledTables(StoreInstaller.install(shapes, db), schema, db), durability)

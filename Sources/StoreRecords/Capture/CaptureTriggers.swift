@@ -1,7 +1,7 @@
 internal import GRDB
 internal import StoreFormat
 
-/// The tables and triggers that capture changes of a synced table, by any program.
+/// The tables and triggers that capture changes of a synced table, by any program, and its ``GuardTriggers``.
 ///
 /// They call only built-in functions, so that writes by the `sqlite3` shell are captured too. A note holds the place of
 /// the row, the operation, the changed columns, and their former values. The new values are read when the save is
@@ -61,6 +61,7 @@ package struct CaptureTriggers {
         ]
         if !shape.columns.isEmpty { triggers.append(("update", "AFTER UPDATE ON \(table) WHEN \(idle) AND NOT (\(moved)) BEGIN \(updated) END")) }
         if !shape.rules.policies.isEmpty { triggers.append(("obey", obey)) }
+        triggers += GuardTriggers(shape).triggers
         return triggers.flatMap { trigger in
             let name = "ubiquity_\(trigger.name)_\(shape.number)"
             return ["DROP TRIGGER IF EXISTS main.\(name)", "CREATE TRIGGER \(name) \(trigger.body)"]

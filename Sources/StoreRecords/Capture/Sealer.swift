@@ -17,6 +17,8 @@ package struct Sealer: Sendable {
     package var largeValueSize = Int.max
     /// The size in bytes above which a save is split into several logs of about this size.
     var logSize = 4 << 20
+    /// Whether the store lies in a container with a scope, so that its logs claim rights.
+    package var isScoped = false
     /// Lists the changes of the file.
     package var journal = ChangeJournal(retention: HistoryRetention())
     /// The app's elections, by table name.
@@ -58,6 +60,27 @@ package struct Sealer: Sendable {
         let state = try StoreState.read(db)
         // A log names its peer and epoch, which are settled once the store is attached. The notes wait until then.
         guard state.attached, try !Adopter.isTakingRows(db) else { return nil }
+        guard isScoped else { return try seal(folds, state, isOwn: isOwn, db) }
+        // Each kind of table has a clock of its own: another account's stamps never move the one of an account's records.
+        let curated = folds.filter { $0.shape.isCurated }
+        if !curated.isEmpty { try sealCurated(curated, state, isOwn: isOwn, db) }
+        let contributed = folds.filter { !$0.shape.isCurated }
+        return try contributed.isEmpty ? StoreState.read(db).sequence : seal(contributed, StoreState.read(db), isOwn: isOwn, db)
+    }
+
+    private func sealCurated(_ folds: [(shape: TableShape, fold: CaptureFold)], _ given: StoreState, isOwn: Bool, _ db: Database) throws {
+        var (state, scope) = (given, try ScopeState.read(db))
+        state.clock = scope.clock
+        // Changes that undo each other make no log.
+        guard try seal(folds, state, isOwn: isOwn, db) != nil else { return }
+        state = try StoreState.read(db)
+        scope.clock = max(scope.clock, state.clock)
+        state.clock = given.clock
+        try state.update(db)
+        try scope.update(db)
+    }
+
+    private func seal(_ folds: [(shape: TableShape, fold: CaptureFold)], _ state: StoreState, isOwn: Bool, _ db: Database) throws -> Int64? {
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
         let stamp = Stamp(time, try StoreKnowledge.number(of: state.peer, db))
         let related = RelatedTables(shapes, db)
@@ -101,12 +124,15 @@ package struct Sealer: Sendable {
     ///   - db: the store, in a transaction.
     /// - Throws: GRDB's errors.
     func post(_ body: LogBodyBuilder, at time: HybridTime, part: Int64 = 0, goesOn: Bool = false, state: inout StoreState, _ db: Database) throws {
+        // A rebuilt store may have taken in its own logs.
+        var news = try StoreKnowledge.others(db, told: false).without(state.peer)
+        // No log waits for another account's.
+        if isScoped { news = news.filtered { $0.account == state.peer.account } }
         var header = LogHeader(
             peer: state.peer, contentName: state.content, epoch: state.epoch, sequence: state.sequence + 1, predecessor: state.predecessor,
-            // A rebuilt store may have taken in its own logs.
-            news: try StoreKnowledge.others(db, told: false).without(state.peer), schema: schemaVersion, created: now(),
-            saves: part == 0 ? 1 : 0, changes: Int64(body.changes))
+            news: news, schema: schemaVersion, created: now(), saves: part == 0 ? 1 : 0, changes: Int64(body.changes))
         (header.part, header.goesOn) = (part, goesOn)
+        if isScoped { header.rights = try ScopeState.rights(db) }
         let hash = try Outbox.append(header, body: body.encoded(time: time), time: time, isOpen: coalesces, db)
         if !header.news.isEmpty { try StoreKnowledge.markTold(db) }
         state.sequence = header.sequence
@@ -138,9 +164,11 @@ package struct Sealer: Sendable {
         var orderedPeers = peers
         orderedPeers.insert(state.peer, as: own)
         let time = HybridTime.next(after: state.clock, wall: HybridTime(now()))
+        let rights = shapes.contains { $0.access != nil } ? try AuthorityRow.read(db) : nil
+        if rights != nil { try tables.markEqualForeigners() }
         let resolver = Resolver(
             tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), choices: choices,
-            unites: unites)
+            unites: unites, rights: rights)
         let isDone = try resolver.resolve(batches: batches)
         changes.add(resolver.changes)
         let save = SaveWriter(self, at: time, state, db)

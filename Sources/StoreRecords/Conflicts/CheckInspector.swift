@@ -83,17 +83,33 @@ package struct CheckInspector {
     /// - Returns: the records that are broken and were not listed with this reason.
     /// - Throws: GRDB's errors.
     func inspectAll() throws -> [BrokenRecord] {
+        var broken: [BrokenRecord] = []
+        try forEachKey { key in if let found = try inspect(ObjectID(table: shape.name, key: key)) { broken.append(found) } }
+        return broken
+    }
+
+    /// Returns the keys of the rows that break a CHECK.
+    ///
+    /// CHECKs must be on in the connection.
+    func brokenKeys() throws -> [[RecordValue]] {
+        var broken: [[RecordValue]] = []
+        try forEachKey { key in if try reason(copy, key) != nil { broken.append(key) } }
+        return broken
+    }
+
+    /// Returns those of some keys whose rows break a CHECK.
+    ///
+    /// CHECKs must be on in the connection.
+    func broken(among keys: Set<[RecordValue]>) throws -> [[RecordValue]] { try keys.filter { try reason(copy, $0) != nil } }
+
+    /// Calls a body with the key of each row, unless SQLite finds no row that breaks a CHECK.
+    private func forEachKey(_ body: ([RecordValue]) throws -> Void) throws {
         let findings = try String.fetchAll(db, sql: "PRAGMA main.quick_check(\(shape.name.quotedIdentifier))")
-        guard findings.contains(where: { $0.contains("CHECK") }) else { return [] }
+        guard findings.contains(where: { $0.contains("CHECK") }) else { return }
         let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")
         let statement = try RawStatement("SELECT \(keys) FROM main.\(shape.name.quotedIdentifier)", db)
         defer { statement.reset() }
-        var broken: [BrokenRecord] = []
-        while try statement.step() {
-            let record = ObjectID(table: shape.name, key: shape.keyColumns.indices.map { statement.value($0).detached })
-            if let found = try inspect(record) { broken.append(found) }
-        }
-        return broken
+        while try statement.step() { try body(shape.keyColumns.indices.map { statement.value($0).detached }) }
     }
 
     private func reason(_ record: ObjectID) throws -> String? { try reason(copy, record.key) }

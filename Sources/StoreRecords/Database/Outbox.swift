@@ -58,7 +58,7 @@ package enum Outbox {
             }
             let log = Array(rows.bytes(2))
             entries.append(
-                Entry(name: LogFileName(sequence: rows.integer(0), hash: hash), bytes: log, goesOn: try LogFile(decoding: log).header.goesOn))
+                Entry(name: LogFileName(sequence: rows.integer(0), hash: hash), bytes: log, goesOn: try LogFile(unsigned: log).header.goesOn))
         }
         return entries
     }
@@ -152,6 +152,7 @@ extension Outbox {
             header.predecessor = state.predecessor
             for entry in header.news.entries { news.insert(entry.position, of: entry.peer) }
             header.news = news
+            if header.rights != nil { header.rights = try ScopeState.rights(db) }
             news = Knowledge()
             // A new sequence is never above the old one, so the row is free.
             try db.cachedStatement(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?").execute(arguments: [name.sequence])
@@ -163,6 +164,6 @@ extension Outbox {
     /// Returns a sealed log and the highest stamp in it.
     package static func log(_ sequence: Int64, _ db: Database) throws -> (log: LogFile, time: HybridTime) {
         let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT bytes, time FROM ubiquity_outbox WHERE sequence = ?"), arguments: [sequence])!
-        return (try LogFile(decoding: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))
+        return (try LogFile(unsigned: [UInt8](row["bytes"] as Data)), HybridTime(rawValue: row["time"]))
     }
 }

@@ -22,6 +22,12 @@ package struct BaselineJoiner {
     package var differing: [Int64: [Int64]] = [:]
     /// Whether the tables already hold the records of the baseline and their clocks.
     package var isCopied = false
+    /// Decides which records have an effect.
+    ///
+    /// Nil in a store without a scope, in which all have.
+    package var gate: ImportGate?
+    /// Whether the logs in the baseline become known, and its stamps move the store's clock.
+    package var takesKnowledge = true
 
     package init(shapes: [TableShape], sealer: Sealer, migrations: [String], place: Int = 0) {
         self.shapes = shapes
@@ -63,6 +69,7 @@ package struct BaselineJoiner {
 
     private func join(_ header: BaselineHeader, isRebuilding: Bool, _ transaction: ImportTransaction) throws {
         let db = transaction.db
+        precondition(gate == nil || !isCopied, "the records of a copied baseline pass no gate")
         let numbers = try enterPeers(header, db)
         let peers = try StoreKnowledge.peers(db)
         transaction.peers = peers
@@ -77,13 +84,16 @@ package struct BaselineJoiner {
             if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
                 importer.lives = LifeLimit(header.knowledge)
-                try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome.changes, db)
+                let latest = try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome, db)
+                transaction.state.clock = max(transaction.state.clock, latest)
             }
-            if let related = transaction.related { try enterFacts(of: table, related, mapping.shape, db) }
+            if let related = transaction.related { try enterFacts(of: table, header, related, mapping.shape, &transaction.outcome.rejected, db) }
             Waypoint.joinTable.pass()
         }
-        try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : transaction.state.peer, db)
-        transaction.state.clock = max(transaction.state.clock, header.clock)
+        if takesKnowledge {
+            try StoreKnowledge.join(header.knowledge, from: schema, numbers: numbers, own: isRebuilding ? nil : transaction.state.peer, db)
+        }
+        if gate == nil, takesKnowledge { transaction.state.clock = max(transaction.state.clock, header.clock) }
         do {
             try transaction.resolve(.postpone)
             if !transaction.outcome.isResolved { try tryUniting(peers, transaction.state, db) }
@@ -127,7 +137,7 @@ package struct BaselineJoiner {
     private func fill(
         _ tables: [(table: BaselineHeader.Table, mapping: LogTableMapping)], _ header: BaselineHeader, _ numbers: PeerNumbers, _ db: Database
     ) throws -> Set<String> {
-        guard header.schema == migrations.last ?? "" else { return [] }
+        guard gate == nil, header.schema == migrations.last ?? "" else { return [] }
         let source = BaselineTables(header, in: schema)
         func isFilled(_ table: BaselineHeader.Table, _ shape: TableShape) throws -> Bool {
             guard try table.table == shape.logTable && source.namesRows(of: shape, table) && Self.isEmpty(shape, db) else { return false }
@@ -254,17 +264,27 @@ package struct BaselineJoiner {
 
     // MARK: Record by record
 
+    /// Joins the records of a table.
+    ///
+    /// - Returns: the highest stamp that a gate lets move the store's clock. Without a gate, the header tells it.
     private func join(
         _ table: BaselineHeader.Table, by importer: TableImporter, _ header: BaselineHeader, _ numbers: PeerNumbers, author: PeerNumber,
-        _ changes: inout RecordChanges, _ db: Database
-    ) throws {
+        _ outcome: inout ImportTransaction.Outcome, _ db: Database
+    ) throws -> HybridTime {
+        var latest = HybridTime.least
+        let decide = gate?.decision(ImportGate.Author(peer: header.peer))
+        func isRejected(_ key: [RecordValue]) -> Bool {
+            guard let reason = decide?(importer.shape, key) else { return false }
+            outcome.rejected.add(RejectedChange(record: ObjectID(table: importer.shape.name, key: key), peer: header.peer, reason: reason))
+            return true
+        }
         func note(_ kind: RecordChanges.Kind?, _ key: [RecordValue], _ stamp: Stamp) {
             guard kind != nil || !importer.removedRows.isEmpty else { return }
-            changes.begin(by: stamp == .least ? nil : stamp)
+            outcome.changes.begin(by: stamp == .least ? nil : stamp)
             let name = importer.shape.name
-            for removed in importer.removedRows { changes.add(.delete, ObjectID(table: name, key: removed)) }
+            for removed in importer.removedRows { outcome.changes.add(.delete, ObjectID(table: name, key: removed)) }
             importer.removedRows = []
-            if let kind { changes.add(kind, ObjectID(table: name, key: key)) }
+            if let kind { outcome.changes.add(kind, ObjectID(table: name, key: key)) }
         }
         let source = BaselineTables(header, in: schema)
         let keys = table.table.keyColumns.count
@@ -280,6 +300,10 @@ package struct BaselineJoiner {
                     var clock = try ClockTable.clock(rows, from: keys)
                     try numbers.apply(to: &clock)
                     let key = (0..<keys).map { rows.value($0).detached }
+                    if isRejected(key) { continue }
+                    if let gate, gate.movesClock(importer.shape, key) {
+                        latest = clock.others.reduce(max(latest, clock.stamp.time)) { max($0, $1.stamp.time) }
+                    }
                     let all = ColumnSet(first: table.table.columns.count)
                     let parts = clock.byStamp(all).map { stamp, columns in
                         // Unwritten values have no stamp and are not passed on.
@@ -307,9 +331,11 @@ package struct BaselineJoiner {
         defer { dead.reset() }
         while try dead.step() {
             let key = (0..<keys).map { dead.value($0).detached }
+            if isRejected(key) { continue }
             (change.life, change.key, change.columns, change.values) = (dead.integer(keys), key, [], [])
             note(try importer.join(&change, stamp: Stamp(header.clock, author)), key, .least)
         }
+        return latest
     }
 
     /// Returns the records of a baseline's table as `r`, for FROM, without most of those that are identical here.
@@ -329,7 +355,11 @@ package struct BaselineJoiner {
     }
 
     /// Enters the same-as facts of a table.
-    private func enterFacts(of table: BaselineHeader.Table, _ related: RelatedTables, _ shape: TableShape, _ db: Database) throws {
+    private func enterFacts(
+        of table: BaselineHeader.Table, _ header: BaselineHeader, _ related: RelatedTables, _ shape: TableShape,
+        _ rejected: inout RejectedChanges, _ db: Database
+    ) throws {
+        let decide = gate?.decision(ImportGate.Author(peer: header.peer))
         let own = try related[shapes.firstIndex { $0.name == shape.name }!]
         let rows = try RawStatement("SELECT * FROM \(schema).same_\(table.number)", db)
         defer { rows.reset() }
@@ -339,38 +369,12 @@ package struct BaselineJoiner {
                 RecordNode(key: (start..<start + keys).map { rows.value($0).detached }, life: rows.integer(start + keys))
             }
             let fact = SameAs(node(0), node(keys + 1))
+            if let decide, let change = RejectedChange(fact, of: shape, by: header.peer, decide) {
+                rejected.add(change)
+                continue
+            }
             guard try own.enter(fact, since: sealer.now().timeIntervalSince1970) else { continue }
             for node in [fact.first, fact.second] { try own.markUnresolved(node.key) }
         }
-    }
-}
-
-extension RecordClock {
-    /// Whether any column has been written with a stamp.
-    var hasStamps: Bool { !columns.isEmpty && stamp != .least || !others.isEmpty }
-
-    /// Returns the latest stamp of a column.
-    func latest(by peers: PeerTable) -> Stamp {
-        others.reduce(stamp) { peers.compare($1.stamp, $0) == .greater ? $1.stamp : $0 }
-    }
-
-    /// Returns the columns by their stamps.
-    ///
-    /// Columns without a stamp come last.
-    func byStamp(_ all: ColumnSet) -> [(stamp: Stamp, columns: ColumnSet)] {
-        var found: [(stamp: Stamp, columns: ColumnSet)] = []
-        if !columns.isEmpty, stamp != .least { found.append((stamp, columns)) }
-        var rest = all.subtracting(stamp == .least ? [] : columns)
-        for other in others {
-            rest.subtract(ColumnSet(column: other.column))
-            if let index = found.firstIndex(where: { $0.stamp == other.stamp }) {
-                found[index].columns.insert(ColumnSet(column: other.column))
-            } else {
-                found.append((other.stamp, ColumnSet(column: other.column)))
-            }
-        }
-        // A record that was only inserted has the stamp of its life and no columns.
-        if found.isEmpty { return [(.least, rest)] }
-        return rest.isEmpty ? found : found + [(.least, rest)]
     }
 }

@@ -20,6 +20,8 @@ package final class ImportTransaction {
         package var conflicts = 0
         /// The records that break a CHECK now and did not before.
         package var broken: [BrokenRecord] = []
+        /// The changes that a gate has kept from having an effect.
+        package var rejected = RejectedChanges()
         /// Whether every marked record is resolved.
         var isResolved = true
     }
@@ -43,6 +45,8 @@ package final class ImportTransaction {
     var outcome = Outcome()
     /// Changes that are listed in the history alone, because nobody is notified of them.
     var unannounced = RecordChanges()
+    /// The number of changes that have been examined for records to hold.
+    private var examined = 0
     /// The tables with dead records, for the importers of logs.
     private(set) lazy var deadRecords = DeadRecords(db)
     /// The related tables.
@@ -96,6 +100,7 @@ package final class ImportTransaction {
     ///   cannot be shown.
     package func resolve(_ relations: Relations) throws {
         guard let related else { return }
+        try markBroken()
         switch relations {
         case .leave: break
         case .postpone:
@@ -128,6 +133,23 @@ package final class ImportTransaction {
         try sealer.journal.append(draft, origin, now: sealer.now(), db)
     }
 
+    /// Marks the changed rows that break a CHECK, in tables in which such a record is held.
+    private func markBroken() throws {
+        let (start, whole) = (examined, outcome.wholeTables)
+        examined = outcome.changes.list.count
+        let tables = shapes.filter { $0.holdsBroken && (whole.contains($0.name) || outcome.changes.touches($0.name)) }
+        guard !tables.isEmpty else { return }
+        try db.execute(sql: "PRAGMA ignore_check_constraints = 0")
+        defer { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") }
+        for shape in tables {
+            guard let inspector = try CheckInspector(shape, db) else { continue }
+            let changed = outcome.changes.list[start...].lazy.filter { $0.id.table == shape.name && $0.kind != .delete }.map(\.id.key)
+            for key in try whole.contains(shape.name) ? inspector.brokenKeys() : inspector.broken(among: Set(changed)) {
+                try related![shapes.firstIndex { $0.name == shape.name }!].markUnresolved(key)
+            }
+        }
+    }
+
     /// Examines the changed rows, with the app's CHECKs on.
     private func broken() throws -> [BrokenRecord] {
         var broken: [BrokenRecord] = []
@@ -135,7 +157,7 @@ package final class ImportTransaction {
         // CHECKs go off again for the rest of the transaction, which may import more.
         defer { if isChecking { try? db.execute(sql: "PRAGMA ignore_check_constraints = 1") } }
         lazy var notice = outcome.changes.notice
-        for shape in shapes {
+        for shape in shapes where !shape.holdsBroken {
             let isWhole = outcome.wholeTables.contains(shape.name)
             guard isWhole || outcome.changes.touches(shape.name), let inspector = try CheckInspector(shape, db) else { continue }
             if !isChecking { try db.execute(sql: "PRAGMA ignore_check_constraints = 0") }

@@ -15,6 +15,16 @@ package struct LogImporter {
     package let values: (any LargeValueSource)?
     /// Reads logs that are not in memory again.
     package var reader: (any LogSource)?
+    /// Decides which changes have an effect.
+    ///
+    /// Nil in a store without a scope, in which all have.
+    package var gate: ImportGate?
+    /// The domains whose changes are joined.
+    ///
+    /// Nil for all.
+    package var domains: [DomainRows]?
+    /// Whether joined logs become known; false if logs that are known are joined again.
+    package var takesKnowledge = true
 
     package init(
         shapes: [TableShape], sealer: Sealer, conflictRetention: ConflictRetention, values: (any LargeValueSource)?, reader: (any LogSource)? = nil
@@ -62,14 +72,16 @@ package struct LogImporter {
                 // Peers get their numbers outside the savepoint, so that they stay known when a log is undone.
                 for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
                 let before = isolating ? transaction.outcome.changes : RecordChanges()
+                let rejected = transaction.outcome.rejected
                 var joining = first
+                var joinings: [Joining] = []
                 let refusal = try refusal {
                     func joinAll() throws {
                         for ready in save {
                             joining = ready
                             lives.add(1)
                             try transaction.conflicts.begin(ready, peers: transaction.peers)
-                            try join(try loaded(ready), lives, &importers, transaction)
+                            joinings.append(try join(try loaded(ready), lives, &importers, transaction))
                         }
                     }
                     guard isolating else { return try joinAll() }
@@ -80,12 +92,16 @@ package struct LogImporter {
                 }
                 if let refusal {
                     guard isolating else { throw refusal }
-                    transaction.outcome.changes = before
+                    (transaction.outcome.changes, transaction.outcome.rejected) = (before, rejected)
                     outcome.refused = (joining, refusal)
                     break
                 }
                 outcome.joined += save.count
-                for ready in save { try take(ready, transaction.peers, holes, &transaction.state, db) }
+                for (ready, joining) in zip(save, joinings) {
+                    transaction.state.clock = max(transaction.state.clock, joining.time)
+                    if gate != nil { try settle(joining, of: ready, db) }
+                    if takesKnowledge { try take(ready, transaction.peers, holes, db) }
+                }
             }
         }
         Waypoint.importApplied.pass()
@@ -101,15 +117,52 @@ package struct LogImporter {
         return logs[logs.startIndex..<end]
     }
 
+    /// What has become of the changes of one log.
+    package struct Joining {
+        /// The highest stamp that moves the store's clock.
+        var time: HybridTime
+        /// The highest stamp of a change with an effect in a table that role holders write.
+        var curatedTime = HybridTime.least
+        /// The number of changes with an effect.
+        var accepted: Int64 = 0
+        /// The number of changes without an effect.
+        var rejected: Int64 = 0
+        /// The first change without an effect.
+        var first: RejectedChange?
+    }
+
+    /// Moves the clock of curated tables, and lists the log if any of its changes has no effect.
+    private func settle(_ joining: Joining, of ready: ReadyLog, _ db: Database) throws {
+        if joining.curatedTime > .least, try ScopeState.exists(db) {
+            var position = try ScopeState.read(db)
+            if position.clock < joining.curatedTime {
+                position.clock = joining.curatedTime
+                try position.update(db)
+            }
+        }
+        // What is rejected once stays so: statements only take away.
+        guard let first = joining.first, try ScopeState.exists(db) else { return }
+        try RejectedLog(
+            peer: ready.peer.description, sequence: ready.name.sequence, hash: ready.name.hash.description, changes: joining.rejected,
+            record: joining.accepted > 0 || joining.rejected == 1 ? first.record.text : nil, reason: first.reason.description, since: sealer.now()
+        ).enter(db)
+    }
+
     /// Adds a joined log to the store's knowledge.
-    private func take(_ ready: ReadyLog, _ peers: PeerTable, _ holes: Holes, _ state: inout StoreState, _ db: Database) throws {
-        state.clock = max(state.clock, ready.time)
+    private func take(_ ready: ReadyLog, _ peers: PeerTable, _ holes: Holes, _ db: Database) throws {
         try holes.note(ready.log.header, peers)
         try StoreKnowledge.take(
             ready.name.position, after: ready.log.header.previous, of: peers[ready.peer]!, time: ready.time, holes, db)
-        for (peer, fact) in ready.contents.retired { try Retirements.enter(fact, of: peers[peer]!, db) }
+        for (peer, fact) in ready.contents.retired where gate?.retires(peer, author(of: ready)) ?? true {
+            try Retirements.enter(fact, of: peers[peer]!, db)
+        }
         try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?")
             .execute(arguments: [ready.peer.description, ready.name.description])
+    }
+
+    /// Returns the author of a log's group, for the gate.
+    private func author(of ready: ReadyLog, _ group: LogBody.Group? = nil) -> ImportGate.Author {
+        ImportGate.Author(peer: ready.peer, writer: group?.peer, log: ready.name, rights: ready.log.header.rights)
     }
 
     /// Reads the changes of a log, which was intact when the import was planned.
@@ -157,14 +210,19 @@ package struct LogImporter {
     }
 
     /// Joins the changes of one log, without changing the store's knowledge.
+    ///
+    /// - Returns: what has become of the changes.
+    @discardableResult
     package func join(
         _ ready: ReadyLog, _ lives: LifeLimit?, _ importers: inout [LogBody.Table: TableImporter], _ transaction: ImportTransaction
-    ) throws {
+    ) throws -> Joining {
         let (peers, db) = (transaction.peers, transaction.db)
+        var joining = Joining(time: gate == nil ? ready.time : .least)
         for group in ready.contents.groups {
             let author = peers[group.peer ?? ready.peer]!
             let stamp = group.time == .least ? .least : Stamp(group.time, author)
             transaction.outcome.changes.begin(by: Stamp(group.time, author))
+            let decide = gate?.decision(self.author(of: ready, group))
             for rows in group.rows {
                 let table = ready.contents.tables[rows.table]
                 guard let mapping = try mapping(of: table, in: ready) else { continue }
@@ -176,6 +234,21 @@ package struct LogImporter {
                 importers[table] = importer
                 (importer.peers, importer.lives) = (peers, lives)
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
+                    if let domains, !domains.contains(where: { $0.contains(change.key, in: mapping.shape) }) { return }
+                    if let gate, let decide {
+                        if let reason = decide(mapping.shape, change.key) {
+                            guard reason != .held else { return }
+                            let record = ObjectID(table: mapping.shape.name, key: change.key.map(\.detached))
+                            let rejected = RejectedChange(record: record, peer: ready.peer, reason: reason)
+                            transaction.outcome.rejected.add(rejected)
+                            joining.rejected += 1
+                            joining.first = joining.first ?? rejected
+                            return
+                        }
+                        joining.accepted += 1
+                        if gate.movesClock(mapping.shape, change.key) { joining.time = max(joining.time, group.time) }
+                        if mapping.shape.isCurated { joining.curatedTime = max(joining.curatedTime, group.time) }
+                    }
                     do {
                         let kind = try importer.join(&change, stamp: stamp)
                         let name = importer.shape.name
@@ -189,8 +262,9 @@ package struct LogImporter {
                     }
                 }
             }
-            if let related = transaction.related { try enter(group.same, of: ready, lives, related) }
+            if let related = transaction.related { try enter(group.same, of: ready, decide, lives, related, &transaction.outcome.rejected) }
         }
+        return joining
     }
 
     /// Returns the mapping of a log's table, or nil if the table no longer syncs.
@@ -203,10 +277,17 @@ package struct LogImporter {
     }
 
     /// Enters same-as facts that another peer found.
-    private func enter(_ same: [LogBody.Same], of log: ReadyLog, _ lives: LifeLimit?, _ related: RelatedTables) throws {
+    private func enter(
+        _ same: [LogBody.Same], of log: ReadyLog, _ decide: ImportGate.Decision?, _ lives: LifeLimit?, _ related: RelatedTables,
+        _ rejected: inout RejectedChanges
+    ) throws {
         for entry in same {
             if let lives, !lives.allows(max(entry.fact.first.life, entry.fact.second.life), after: 0) { throw LifeLimit.fault }
             guard let mapping = try mapping(of: log.contents.tables[entry.table], in: log) else { continue }
+            if let decide, let change = RejectedChange(entry.fact, of: mapping.shape, by: log.peer, decide) {
+                rejected.add(change)
+                continue
+            }
             let index = shapes.firstIndex { $0.name == mapping.shape.name }!
             let table = try related[index]
             guard try table.enter(entry.fact, since: sealer.now().timeIntervalSince1970) else { continue }

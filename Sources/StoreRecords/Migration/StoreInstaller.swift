@@ -20,6 +20,7 @@ enum StoreInstaller {
             guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
             numbered.append(known)
         }
+        if shapes.contains(where: { $0.access != nil }), try !AuthorityRow.exists(db) { return nil }
         for shape in numbered { try RelationTables(shape: shape).checkStillRelated(among: numbered, db) }
         return try isReadOnly || StoreDeclarations.areCurrent(numbered, db) ? numbered : nil
     }
@@ -36,6 +37,7 @@ enum StoreInstaller {
     /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
     static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
+        if shapes.contains(where: { $0.access != nil }) { for statement in AuthorityRow.statements { try db.execute(sql: statement) } }
         let numbered = try shapes.map { shape in
             if let known = try known(shape, db) {
                 if try reconcile(known, db) { mayHaveMissed = true }
@@ -49,6 +51,7 @@ enum StoreInstaller {
             try CaptureTriggers(new).install(db)
             let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(new.name.quotedIdentifier)")!
             if rows > 0 {
+                try refuseAdoption(of: new, "has \(rows) \(rows == 1 ? "row" : "rows")")
                 try Adopter.enlist(new, rows: rows, db)
                 if try ChangeJournal.isInstalled(db) { try ChangeJournal.ofOpening.append(whole: [new], .beginning, now: Date(), db) }
             }
@@ -56,6 +59,17 @@ enum StoreInstaller {
         }
         try StoreDeclarations.apply(numbered, mayHaveMissed: mayHaveMissed, db)
         return numbered
+    }
+
+    /// Throws in a store with a scope, in which each row and value comes from an account that may write it.
+    ///
+    /// Values that are adopted would be this account's, in rows of others too. Every reader would reject them.
+    static func refuseAdoption(of shape: TableShape, _ what: String) throws {
+        guard shape.access != nil else { return }
+        throw UbiquitousStoreError(
+            .invalidSchema,
+            "“\(shape.name)” \(what) that no save has written, and a store with a scope cannot tell whose they are: let the migrator write nothing into synced tables, and write these values by an ordinary save of an account that may."
+        )
     }
 
     /// Stores a table's names, in the order of their numbers.
@@ -86,10 +100,14 @@ enum StoreInstaller {
     /// Returns whether a table has exactly the expected own triggers.
     private static func hasTriggers(_ shape: TableShape, _ db: Database) throws -> Bool {
         let expected = Set(CaptureTriggers(shape).triggers.filter { $0.hasPrefix("CREATE") })
-        let found = try Set(
-            String.fetchAll(
-                db, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"))
-        return found == expected
+        return try Set(triggers(of: shape, db).values) == expected
+    }
+
+    /// Returns the own triggers of a table: the statement of each by its name.
+    private static func triggers(of shape: TableShape, _ db: Database) throws -> [String: String] {
+        try Row.fetchAll(
+            db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'ubiquity\\_%\\_\(shape.number)' ESCAPE '\\'"
+        ).reduce(into: [:]) { $0[$1["name"]] = $1["sql"] }
     }
 
     /// Creates triggers that were dropped or changed, and captures the rows that were inserted without them.
@@ -97,6 +115,8 @@ enum StoreInstaller {
     /// Updates and deletions without a trigger left no trace, so they cannot be found.
     private static func reinstall(_ shape: TableShape, _ db: Database) throws {
         guard try !hasTriggers(shape, db) else { return }
+        // One that is no longer expected would stay, as that of a policy that the app has taken away.
+        for name in try triggers(of: shape, db).keys { try db.execute(sql: "DROP TRIGGER main.\(name.quotedIdentifier)") }
         try CaptureTriggers(shape).install(db)
         if try Adopter.isAdopting(shape.number, db) { return }
         let place = shape.hasRowid ? "rowid" : shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")

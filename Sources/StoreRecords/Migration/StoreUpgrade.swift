@@ -180,18 +180,22 @@ struct StoreUpgrade {
     /// They go out with the least stamp.
     private func tellNewColumns(of shape: TableShape, _ renumbering: ColumnRenumbering) throws {
         var filled: ColumnSet = []
+        // Whether a zero differs from the default, only adoption can tell, which a store with a scope does not do.
+        func mayBeFilled(_ value: String) -> String { shape.access == nil ? " OR (\(ExactComparison.isZero(value)))" : "" }
         for (column, name) in shape.columns.enumerated() where renumbering.former(column) == nil {
             let value = name.quotedIdentifier
             let statement = try RawStatement(
                 """
                 SELECT EXISTS (SELECT 1 FROM \(shape.name.quotedIdentifier)
-                WHERE \(ExactComparison.differ(value, "?1")) OR (\(ExactComparison.isZero(value))))
+                WHERE \(ExactComparison.differ(value, "?1"))\(mayBeFilled(value)))
                 """, db)
             defer { statement.reset() }
             statement.bind(1, shape.unwritten(column))
             if try statement.step(), statement.integer(0) == 1 { filled.insert(ColumnSet(column: column)) }
         }
         guard !filled.isEmpty else { return }
+        let names = filled.numbers.map { shape.columns[$0] }.joined(separator: ", ")
+        try StoreInstaller.refuseAdoption(of: shape, "has values in the new columns (\(names))")
         let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(shape.name.quotedIdentifier)")!
         try Adopter.enlist(shape, rows: rows, columns: filled, db)
     }

@@ -94,7 +94,7 @@ extension RelatedTables {
         // Another record may get back a value that this record held until now.
         let isExclusive = !table.exclusiveColumns.isDisjoint(with: columns)
         if try needsParent(index, key, among: columns, value: value) || table.partner(of: key) != nil
-            || isExclusive && (table.hasMoved || table.hasRival(key))
+            || isExclusive && (table.hasMoved || table.hasRival(key)) || EqualForeigners(table: table).mayBeHeld
         {
             try table.markUnresolved(key)
         }
@@ -103,7 +103,14 @@ extension RelatedTables {
     /// Marks a record that ended, if other records may now show something else.
     func noteEnded(_ index: Int, _ node: RecordNode) throws {
         let table = try self[index]
-        if try shapes[index].isParent || !table.neighbours(of: node).isEmpty || table.hasMoved { try table.markUnresolved(node.key) }
+        if try shapes[index].isParent || !table.neighbours(of: node).isEmpty || table.hasMoved || EqualForeigners(table: table).mayBeHeld {
+            try table.markUnresolved(node.key)
+        }
+    }
+
+    /// Marks the held records that may have been equal to a marked one.
+    func markEqualForeigners() throws {
+        for foreigners in try shapes.indices.map({ EqualForeigners(table: try self[$0]) }) where foreigners.mayBeHeld { try foreigners.mark() }
     }
 
     /// Returns whether records may wait for a parent in a table.

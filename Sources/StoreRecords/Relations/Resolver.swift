@@ -28,14 +28,14 @@ final class Resolver {
 
     init(
         _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
-        choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true
+        choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true, rights: WriteRights? = nil
     ) {
         self.tables = tables
         self.peers = peers
         self.choices = choices
         order = RelationOrder(tables.shapes).tables
         self.elections = Elections(elections, peers: peers, stamp: stamp)
-        equalRecords = EqualRecords(tables, elections: self.elections, now: now, unites: unites)
+        equalRecords = EqualRecords(tables, elections: self.elections, now: now, unites: unites, rights: rights)
         writer = RowWriter(tables, equalRecords: equalRecords, refused: refused)
     }
 

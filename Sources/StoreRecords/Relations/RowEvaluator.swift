@@ -91,8 +91,8 @@ final class RowEvaluator {
             return
         }
         // A NULL or default that replaces a reference is shown only if the schema accepts it.
-        if isStandIn, let fault = try tables[entity.table].fault(entity.shownKey, values) {
-            entity.outcome = .held("\(fault), with NULL or a default in place of its reference")
+        if isStandIn || shape.holdsBroken, let fault = try tables[entity.table].fault(entity.shownKey, values) {
+            entity.outcome = .held(isStandIn ? "\(fault), with NULL or a default in place of its reference" : fault)
             return
         }
         if let reason = refused.reason(entity, values) {

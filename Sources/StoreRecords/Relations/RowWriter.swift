@@ -39,7 +39,7 @@ final class RowWriter {
                 try hold(entity, "\(ObjectID(table: tables.shapes[entity.table].name, key: partner)) holds the value that it shows", evaluator)
                 continue
             }
-            guard equalRecords.unites else {
+            guard equalRecords.unites(entity) else {
                 _ = try registers(of: partner, equalTo: entity)
                 equalRecords.postpone(entity.members.map(\.key), in: entity.table)
                 let other = ObjectID(table: tables.shapes[entity.table].name, key: partner)
@@ -53,7 +53,11 @@ final class RowWriter {
         }
         for entity in entities where entity.isShown && tables.shapes[entity.table].uniques.contains(where: { !$0.isEnforced }) {
             guard let partner = try tables[entity.table].partner(of: entity.shownKey) else { continue }
-            if equalRecords.unites { united += try unite(entity, partner) } else { equalRecords.postpone([entity.members[0].key], in: entity.table) }
+            if equalRecords.unites(entity) {
+                united += try unite(entity, partner)
+            } else {
+                equalRecords.postpone([entity.members[0].key], in: entity.table)
+            }
         }
         return united
     }

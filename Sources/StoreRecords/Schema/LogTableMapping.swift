@@ -13,6 +13,9 @@ package struct LogTableMapping {
     /// Nil for a dropped column.
     let columns: [Int?]
 
+    /// Whether role holders write the table.
+    package var isCurated: Bool { shape.isCurated }
+
     /// The result of mapping a log's table.
     package enum Outcome {
         case mapped(LogTableMapping)

@@ -5,7 +5,7 @@ internal import StoreFormat
 struct RelationInspector {
     let db: Database
     let tables: [SyncedTable]
-    private(set) var violations: [String] = []
+    var violations: [String] = []
 
     init(_ tables: [SyncedTable], _ db: Database) {
         self.tables = tables
@@ -102,9 +102,11 @@ struct RelationInspector {
             }
         }
         let key = ForeignKey(columns: columns, parent: parent, orphan: orphan(parts[0]["on_delete"], columns, of: child))
-        if !key.isInKey, !key.valueColumns.isEmpty, key.valueColumns.count < columns.count {
+        let isMixed = !key.isInKey && !key.valueColumns.isEmpty && key.valueColumns.count < columns.count
+        if isMixed, !Self.isWithinAccount(key, of: child, to: parentShape) || key.valueColumns.count != columns.count - 1 {
             violations.append("\(what) is partly in the primary key: put all of it there, or nothing.")
         }
+        checkAccounts(key, (parts[0]["on_delete"], parts[0]["on_update"]), what, of: child, to: parentShape)
         return key
     }
 

@@ -47,11 +47,12 @@ package struct SchemaInspector {
         let triggers = try AppTrigger.all(db)
         inspector.checkTriggers(triggers, writing: schema.tables.map(\.name) + [StoreMetadata.table])
         try inspector.checkDerived(schema.tables, triggers)
+        inspector.violations += try AccessInspector(schema, db).violations(of: shapes, triggers)
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
             throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
         }
-        return shapes + [StoreMetadata.shape]
+        return shapes + [StoreMetadata.shape(hasScope: schema.hasScope)]
     }
 
     private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {
@@ -144,6 +145,8 @@ package struct SchemaInspector {
         for (column, name) in columns.enumerated().prefix(ColumnSet.capacity) where notNull.contains(name) {
             shape.notNull.insert(ColumnSet(column: column))
         }
+        shape.access = table.access
+        if case .creator = table.access { shape.holdsBroken = sql.uppercased().contains("CHECK") }
         shape.formerNames = table.formerNames
         shape.derived = table.derived
         shape.formerColumns = formerColumns

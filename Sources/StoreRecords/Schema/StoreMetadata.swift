@@ -10,18 +10,30 @@ internal import StoreFormat
 ///
 /// It is merged like any synced table: of two values for one key, the later one wins, even if it is nil. Values that
 /// one save writes together with records arrive together with them. A ``PlainCopy`` does not contain the table. A store
-/// need not have any other table: `SyncedSchema()` declares none.
+/// need not have any other table: `SyncedSchema()` declares none. In a store with a scope, the accounts that hold the
+/// role ``role`` set values, and all read them.
 public struct StoreMetadata {
     /// The table's name, as observations and import notices use it.
     public static let table = "ubiquity_metadata"
 
     static let statement = "CREATE TABLE IF NOT EXISTS \(table) (key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID"
-    static let shape: TableShape = {
+    /// Returns the shape of the table.
+    ///
+    /// In a store with a scope, only the holders of ``role`` change it.
+    static func shape(hasScope: Bool) -> TableShape {
+        var shape = shape
+        if hasScope { shape.access = .role(role) }
+        return shape
+    }
+
+    private static let shape: TableShape = {
         var shape = TableShape(number: 0, name: table, keyColumns: ["key"], columns: ["value"], hasRowid: false)
         shape.untyped = ColumnSet(column: 0)
         shape.writesNulls = true
         return shape
     }()
+    /// The role whose holders set values in a store with a scope.
+    public static let role = "ubiquity.metadata"
     /// The prefix of the store's own keys.
     static let ownPrefix = "ubiquity."
 

@@ -15,6 +15,8 @@ public struct SyncedSchema: Sendable {
     ///
     /// Other tables stay in this store file.
     public let tables: [SyncedTable]
+    /// Whether the store that uses the schema has a scope, in which each table declares who may change its rows.
+    package var hasScope = false
 
     /// Declares a schema.
     ///

@@ -1,4 +1,5 @@
 public import GRDB
+public import StoreFormat
 
 /// A table whose rows sync.
 ///
@@ -8,10 +9,23 @@ public import GRDB
 ///     "place", columns: ["visits": .maximum, "discovered": .firstWriter], together: [["latitude", "longitude"]],
 ///     excluding: ["cachedTile"])
 /// SyncedTable("person", formerly: ["people"], formerColumns: ["email": ["mail"]])
+/// SyncedTable("score", access: .creator("player"))    // in a store with a scope: PRIMARY KEY (player, id)
 /// ```
 public struct SyncedTable: Sendable {
     /// The table's name in the store.
     public let name: String
+    /// The accounts that may change its rows; nil in a store that has no scope.
+    ///
+    /// In a store with a scope, many accounts read the rows, and each table declares who may change them:
+    ///
+    /// - With `.creator(column)`, each account writes its own rows. The column is a part of the primary key, TEXT and
+    ///   NOT NULL, and holds the account's identifier. Every uniqueness rule, and every foreign key to another such
+    ///   table, contains it. So two accounts that choose one identifier have two records.
+    /// - With `.role(name)`, the accounts that hold the role write all rows.
+    ///
+    /// Triggers of the store refuse every other change before it is made, in any program that opens the file. They do
+    /// not refuse a change of ``excluded`` columns, which never leave the device. <doc:Access> has all the rules.
+    public let access: TableAccess?
     /// The columns with their own policies; in other columns the last writer wins.
     public let policies: [String: MergePolicy]
     /// Groups of columns that are one value: a save of one column is a save of its whole group, and groups merge as a
@@ -56,6 +70,7 @@ public struct SyncedTable: Sendable {
     ///
     /// - Parameters:
     ///   - name: a table with a primary key that the app's migrator creates.
+    ///   - access: the accounts that may change its rows. A store with a scope needs it, and no other store takes it.
     ///   - columns: the policies of columns in which the last writer does not win.
     ///   - together: groups of columns that belong together, such as latitude and longitude.
     ///   - unique: columns, or sets of columns, that no two records share: records that share them are one thing.
@@ -70,12 +85,13 @@ public struct SyncedTable: Sendable {
     ///     device, or a log, may use such a version, and are never given to another table.
     ///   - formerColumns: for each renamed column, its former names; these too are never given to another column.
     public init(
-        _ name: String, columns: [String: MergePolicy] = [:], together: [[String]] = [], unique: [[String]] = [],
-        exclusive: [Exclusive] = [],
+        _ name: String, access: TableAccess? = nil, columns: [String: MergePolicy] = [:], together: [[String]] = [],
+        unique: [[String]] = [], exclusive: [Exclusive] = [],
         excluding excluded: Set<String> = [], assignsIntegerKeys: Bool = false, election: Election? = nil, derived: [String] = [],
         formerly formerNames: [String] = [], formerColumns: [String: [String]] = [:]
     ) {
         self.name = name
+        self.access = access
         policies = columns
         self.together = together
         self.unique = unique

@@ -102,6 +102,17 @@ package struct TableShape: Sendable, Hashable {
     package var notNull: ColumnSet = []
     /// The tables that the app's triggers compute from it.
     package var derived: [String] = []
+    /// The accounts that may change its rows; nil in a store without a scope.
+    package var access: TableAccess?
+    /// The place in the key of the column that names the account of a record; nil unless each account has its own
+    /// records.
+    package var ownerPlace: Int? {
+        guard case .creator(let column) = access else { return nil }
+        return keyColumns.firstIndex(of: column)
+    }
+
+    /// Whether role holders write the table, in a store with a scope.
+    package var isCurated: Bool { if case .role = access { true } else { false } }
 
     package init(
         number: Int64, name: String, keyColumns: [String], columns: [String], rules: ColumnRules = .plain, hasRowid: Bool = true,
@@ -117,8 +128,14 @@ package struct TableShape: Sendable, Hashable {
         self.uniques = uniques
     }
 
+    /// Whether a record that breaks a CHECK is held: an account could otherwise show others what the schema forbids.
+    ///
+    /// Elsewhere such a record comes from merging an account's own saves, and is shown and listed; see
+    /// ``BrokenRecord``.
+    package var holdsBroken = false
+
     /// Whether its rows can differ from its records' registers.
-    package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty }
+    package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty || holdsBroken }
 
     /// The rules by which two records cannot hold equal values but are not one.
     var exclusives: [Unique] { uniques.filter { $0.exclusion != nil } }

@@ -22,6 +22,12 @@ package struct Seeder {
     /// - Returns: the progress, or nil if another device has completed the seeding in the meantime.
     /// - Throws: `UbiquitousStoreError`, GRDB's errors.
     package func take(_ batch: SeedBatch, after before: PendingSeed, _ db: Database) throws -> PendingSeed? {
+        guard !sealer.shapes.contains(where: { $0.access != nil }) else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "A store with a scope is not seeded, because a seed has no author: write the records by ordinary saves of an account that may."
+            )
+        }
         guard try !PendingSeed.isComplete(before.token, db) else {
             try before.remove(db)
             return nil
